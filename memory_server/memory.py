@@ -41,6 +41,7 @@ from memory_server.layers.ontology import ONTOLOGY, Ontology, read_ontology
 from memory_server.layers.questions import StatementQuestions
 from memory_server.layers.sessions import id8_in, id8_of, subject_of
 from memory_server.layers.topics import find_sources, is_readable, is_topic
+from memory_server.layers.validate import validate_root
 from memory_server.lifecycle.aliveness import is_tied, settled
 from memory_server.lifecycle.fading import FadingOf
 from memory_server.lifecycle.findable import losses_of
@@ -68,6 +69,7 @@ from memory_server.search.query import clean, parse_query
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion, QueryLog
 from memory_server.search.question import Question, Search
 from memory_server.search.ranking.ranking import SILENCE
+from memory_server.search.ranking.scoring import mutual_match
 from memory_server.search.raw_turns import RawSearcher
 from memory_server.search.retrieval import Retriever
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
@@ -77,6 +79,7 @@ from memory_server.upkeep import Upkeep, how_level
 logger = logging.getLogger(__name__)
 
 NOTHING_THEN = "No topic as it was on %s, and no session up to then, answers that."
+KEPT_STATEMENTS = 500  # with their tokens, some 20 kB each
 NOT_INDEXED = "Nothing is indexed yet: the indices are %s."
 
 
@@ -120,14 +123,16 @@ class Memory:
         make_engine: Callable[[ModelFiles], Engine] = OnnxEngine,
         sessions: SessionStore | None = None,
         unapproved: Callable[[Collection[SourcePath]], Collection[SourcePath]] = lambda _: (),
+        approved_on: Callable[[], dt.date | None] = lambda: None,
         questions: StatementQuestions | None = None,
         before_search: Callable[[bool], str] = lambda _: "",
     ):
         """Opens a root that exists. Loads nothing heavy: the model and the indices come with the first search.
 
         `sessions` keeps the archive; without it there is no layer 3 to search or read. `unapproved` tells which of
-        some files of layer 1 nobody has answered for; `questions`, what a statement of theirs answers: hidden keys, of
-        which there are none without it. `before_search` is told whether the indices were ever complete,
+        some files of layer 1 nobody has answered for, `approved_on` the day on which an approval last changed one,
+        `questions` what a statement of theirs answers: hidden keys, of which there are none without it.
+        `before_search` is told whether the indices were ever complete,
         waits for the run that matters, and says in a sentence what is still missing.
         """
         self.root = require_memory(root)
@@ -135,6 +140,7 @@ class Memory:
         self.settings: MemorySettings = read_memory_settings(root.settings)
         self._now = now
         self.unapproved = unapproved
+        self._approved_on = approved_on
         self.catalogue = catalogue
         self._chosen = ChosenModels.of_settings(self.settings.model, person, catalogue)
         self._model = ModelInUse(self._chosen.dense, with_late(make_engine))
@@ -164,8 +170,12 @@ class Memory:
             control=lambda: self.embedding,
             fading=self.fading,
             finished=lambda: self.aging().note_findable(),
+            unapproved=unapproved,
+            uses=self.settled_uses,
         )
         self._before_search = before_search
+        # what hooks compare prompts with stays the same from one to the next
+        self._tokens_of = lru_cache(maxsize=KEPT_STATEMENTS)(lambda _, text: self.engine().embed([text])[0].tokens)
         self._noting = threading.Lock()  # looking for a note's id and writing it are one step
 
     def __enter__(self) -> "Memory":
@@ -259,18 +269,24 @@ class Memory:
         ordered = settled(scores, [told[hit.path]["strength"] for hit in answer.hits])
         return replace(answer, hits=tuple(answer.hits[place] for place in ordered))
 
-    def topics_elsewhere(self, project: str) -> set[SourcePath]:
-        """The topics that say they belong to another project than this one; none where no project is told."""
-        sources = self.indices.snapshot().sources.values() if project else ()
-        named = (source for source in sources if source.layer is Layer.TOPIC and source.project)
-        return {source.path for source in named if source.project.casefold() != project.casefold()}
+    def settled_uses(self) -> Mapping[SourcePath, int]:
+        """How often each source was opened up to the day on which an approval last changed the memory: what orders
+        topics where they are listed, so that the order stays until the next one.
+        """
+        day = self._approved_on()
+        return self.use.opened_before(day) if day else {}
 
-    def nearness(self, text: str, others: Sequence[str]) -> list[float]:
-        """How near some texts are to one in meaning, on the scale of this memory: 0 is a typical unrelated pair."""
+    def topics_of(self, project: str) -> set[SourcePath]:
+        """The topics of a project and those of none, as the indices know them; the lessons and MEMORY.md left out."""
+        ours, sources = ("", project.casefold()), self.indices.snapshot().sources.values()
+        return {one.path for one in sources if is_topic(one.path) and one.project.casefold() in ours}
+
+    def closeness(self, text: str, statements: Sequence[str]) -> list[float]:
+        """How well each of some statements and a text match, token by token and both ways; see `mutual_match`."""
         with repairable(self.root.derived), self.indices.search_lock.searching():
-            scale = self.pipeline().retriever.calibration.meaning
-        asked = self.embed_query(text).vector
-        return [float(scale(one.vector @ asked)) for one in self.engine().embed(others)]
+            background = self.pipeline().retriever.calibration.background
+        asked, model = self.embed_query(text).tokens, self.model.fingerprint
+        return [mutual_match(asked, self._tokens_of(model, one), background) for one in statements]
 
     def pipeline(
         self,
@@ -360,6 +376,14 @@ class Memory:
     def handoff(self) -> str:
         """Where the last sessions stopped, and what those that run say."""
         return Blackboard(self.root).text(self._now())
+
+    def note_waits(self, session_id: str, project: str) -> bool:
+        """Whether another session left something for one of this project."""
+        return Blackboard(self.root).waits_for(session_id, project, self._now())
+
+    def validate(self) -> list[Problem]:
+        """What is wrong with the files of this memory."""
+        return validate_root(self.root, self.settings, self.unapproved, self.settled_uses())
 
     def note_for_sessions(self, session_id: str, kind: str, text: str) -> None:
         """Tells other sessions of this memory something, masked. Raises UsageError as `Blackboard.tell` does."""

@@ -6,11 +6,12 @@ stretches of what was said, and the scales by which scores are read.
 
 import logging
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from memory_server.document import SourcePath
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.workers import EmbeddingControl
@@ -66,6 +67,8 @@ class Upkeep:
     control: Callable[[], EmbeddingControl]
     fading: Callable[[], Fading] = Fading
     finished: Callable[[], None] = lambda: None  # called when a run has brought everything level
+    unapproved: Callable[[Collection[SourcePath]], Collection[SourcePath]] = lambda _: ()
+    uses: Callable[[], Mapping[SourcePath, int]] = dict  # of sources, which tells what stands on a page that is full
 
     def changes(self) -> Changes:
         """What a run would read or remove."""
@@ -74,6 +77,7 @@ class Upkeep:
 
     def refresh(self, report_progress: Callable[[Progress], None] = lambda _: None) -> Changes:
         """Indexes a small change, no large one and in no root of another process; returns what is still to be done."""
+        self.point()
         changes = self.changes()
         with repairable(self.root.derived):
             if self.raw is not None and 0 < sum(map(len, self.raw.changes())) <= SMALL_CHANGE:
@@ -101,7 +105,7 @@ class Upkeep:
                 self.control(),
                 report_progress,
                 rebuild=rebuild or is_of_another_format(self.root.ledger),
-                begin=self._point,
+                begin=self.point,
                 finish=lambda: self._finish(report_progress),
             )
             if self.raw is not None:
@@ -151,10 +155,10 @@ class Upkeep:
         with self.indices.search_lock.exchanging():
             stretches.forget_vectors()
 
-    def _point(self) -> None:
+    def point(self) -> None:
         """Writes the pointers of `MEMORY.md`; a page that cannot be written keeps no file from being indexed."""
         try:
-            write_index_page(self.root, read_memory_settings(self.root.settings))
+            write_index_page(self.root, read_memory_settings(self.root.settings), self.unapproved, self.uses())
         except (ContentError, OSError) as error:
             logger.warning("the pointers of MEMORY.md stay as they are: %s", error)
 

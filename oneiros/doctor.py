@@ -19,7 +19,7 @@ from memory_server.index.indices import NotOwner
 from memory_server.inspection import Comparison
 from memory_server.language.languages import NAMES, language_of
 from memory_server.layers.topics import topic_heads
-from memory_server.layers.validate import ValidationRule, validate_root
+from memory_server.layers.validate import ValidationRule
 from memory_server.lifecycle.gc import GcWanted
 from memory_server.machine.repair import refusal_of
 from memory_server.memory import Memory
@@ -76,7 +76,7 @@ def health_of(environment: Environment) -> Health:
     Raises as `open_memory` does.
     """
     with open_memory(environment) as memory:
-        problems, findings = validate_root(memory.root, memory.settings), review_of(memory).findings
+        problems, findings = memory.validate(), review_of(memory).findings
         plan = memory.aging().plan(citations_on(memory.root), GcWanted(fade_days=memory.person.fade_days))
     taken = deductions_for(list(examine(environment)), problems, findings)
     return Health(taken, len(plan.changes), len(plan.steps))
@@ -123,11 +123,7 @@ def _state(memory: Memory) -> Iterator[Check]:
 
 def _files(memory: Memory) -> Check:
     is_level = memory.upkeep.changes().is_empty  # a run that is due writes the pointers too, and is told as such
-    problems = [
-        one
-        for one in validate_root(memory.root, memory.settings)
-        if is_level or one.rule != ValidationRule.TOPIC_UNLISTED
-    ]
+    problems = [one for one in memory.validate() if is_level or one.rule != ValidationRule.TOPIC_UNLISTED]
     if problems:
         return warning(
             f"{memory.root.path}: {plural(len(problems), 'problem')}, first {problems[0]}", "oneiros validate"

@@ -31,12 +31,14 @@ def open_memory(
     """
     prepare_process()
     root = root or environment.choice.root
+    files = UnapprovedFiles(root, environment.person.signing_key)
     memory = Memory(
         root,
         person=environment.person,
         catalogue=environment.catalogue,
         now=now,
-        unapproved=UnapprovedFiles(root, environment.person.signing_key),
+        unapproved=files,
+        approved_on=files.approved_on,
         questions=ApprovedQuestions(root),
         sessions=ArchivedSessions(root.path / "sessions" / "archive", root.sessions),
         make_engine=torch_engine if environment.person.embedding_engine == "torch" else OnnxEngine,

@@ -304,7 +304,8 @@ class Decisions:
         """The changes of layer 1 that nobody has answered for, and the decisions that no key vouches for."""
         with self.locked():
             approvals = self._log.approvals()
-            return approvals.unexplained(), UnsignedDecisions(self.root, approvals, self._person.signing_key)
+            found = approvals.unexplained()
+            return found, UnsignedDecisions(self.root, approvals, self._person.signing_key, found)
 
     def adopt(self, paths: Sequence[str], consent: Consent) -> str:
         """Answers for the state in which these files are; returns the commit, empty where none was made.

@@ -35,7 +35,7 @@ from memory_server.errors import ContentError
 from memory_server.layers.footnotes import find_footnotes
 from memory_server.layers.index_page import NEW_PAGE, with_pointers
 from memory_server.layers.mif import parse_frontmatter
-from memory_server.layers.topics import SourceFile, TopicHead, head_of, read_text, topic_heads
+from memory_server.layers.topics import SourceFile, head_of, read_text, topic_heads
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
 
@@ -246,17 +246,18 @@ class Planner:
         if undo and old is not None and hash_of(old) == undo.after and undo.before:
             new = undone(old, undo.splices)
         else:
-            limits = read_memory_settings(self._root.settings)
-            new = with_pointers(own if own is not None else NEW_PAGE, self._heads_with(targets), limits)
+            new = self._page_with(own if own is not None else NEW_PAGE, targets)
         return targets if new == old else [*targets, Rewritten(page, old, new, splices_between(old or "", new))]
 
-    def _heads_with(self, targets: Sequence[Rewritten]) -> list[TopicHead]:
-        """The heads of all topics, as if the targets were written already."""
+    def _page_with(self, own: str, targets: Sequence[Rewritten]) -> str:
+        """The index page with pointers to the approved topics, as if the targets were written already."""
         page = self._root.index_page.name
         texts = self._ahead | {one.path: one.new for one in targets}
-        heads = [head for head in topic_heads(self._root) if head.path not in texts]
+        heads = self._approvals.approved([head for head in topic_heads(self._root) if head.path not in texts])
         new = {SourcePath(path): text for path, text in texts.items() if text is not None and path != page}
-        return heads + [head_of(SourceFile(path, Layer.TOPIC), parse_frontmatter(text)) for path, text in new.items()]
+        heads += [head_of(SourceFile(path, Layer.TOPIC), parse_frontmatter(text)) for path, text in new.items()]
+        uses = self._approvals.uses_before(self._now.date())
+        return with_pointers(own, heads, read_memory_settings(self._root.settings), uses)
 
     def _message(self, message: str) -> str:
         """The message where a commit is wanted and possible; raises NeedsRepair where it is wanted but not now."""

@@ -1,20 +1,22 @@
-"""What no key vouches for, named to the person: a program can decide too, but not unseen.
+"""What nobody answers for, told to the person once: a program can decide too, but not unseen.
 
-Told at the start of a session, for a day from the first one that told of it: a program can start one too. The report
-tells of the week. The times are those of the telling, since an entry says of its own what its maker likes.
+A decision that a person made at a terminal of theirs is none of it. It is told at the start of a session, for a day
+from the first one that told of it: a program can start one too. The report tells of the week. The times are those of
+the telling, since an entry says of its own what its maker likes.
 """
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 
 import msgspec
 from msgspec import UNSET
 
-from dream.decisions.approvals import SHOWN_CHARS, Approvals, Doubt, approved_hash, listed
+from dream.decisions.approvals import SHOWN_CHARS, Approvals, Doubt, Unexplained, approved_hash, listed
 from dream.decisions.chain import ChainEntry, FileDigest, Time, read_record
 from dream.decisions.key import fingerprint
+from dream.decisions.presence import CLIENT_NAMES, How
 from memory_server.escaping import shown_line
 from memory_server.layers.index_page import FOUNDED, NEW_PAGE
 from memory_server.layers.topics import shortened
@@ -36,22 +38,30 @@ class Announced:
     entries: Mapping[str, Time] = field(default_factory=dict)  # by the hash of what was then the last of the chain
     commits: Mapping[str, Time] = field(default_factory=dict)  # by path and sha256 of what a commit alone explains
     gone: Mapping[str, Time] = field(default_factory=dict)  # entries that the chain held once
+    changes: Mapping[str, Time] = field(default_factory=dict)  # of files that nobody answered for, by path and state
 
 
 class UnsignedDecisions:
     """Tells what is unsigned in one memory root."""
 
-    def __init__(self, root: MemoryRoot, approvals: Approvals, signing_key: str):
-        """`approvals`: after `unexplained` was asked of them."""
+    def __init__(self, root: MemoryRoot, approvals: Approvals, signing_key: str, found: Sequence[Unexplained]):
+        """`found`: what the approvals do not explain."""
         self._file = root.told
+        of_key = fingerprint(signing_key)
+        self._changes = {f"{one} {approvals.state_of(one.path)} {of_key}": one for one in found}
         self._chain = approvals.chain
         self.trouble = self._chain.trouble  # of the chain; empty where it is as it was left
         self._commits = {f"{path} {text}": path for path, text in sorted(approvals.by_commit.items())}
-        self._key = fingerprint(signing_key)
+        self._key = of_key
 
     def since_session(self, now: dt.datetime) -> list[Doubt]:
-        """What is to be said at the start of a session."""
+        """What is to be said of decisions at the start of a session."""
         return self._untold(now, now - DAY)
+
+    def new_changes(self, now: dt.datetime) -> list[Unexplained]:
+        """The changes of files that are to be said at the start of a session."""
+        told = self._told().changes
+        return [one for name, one in self._changes.items() if told.get(name, now) > now - DAY]
 
     def of_week(self, now: dt.datetime) -> list[Doubt]:
         """What the report says."""
@@ -63,10 +73,11 @@ class UnsignedDecisions:
         entries = {name: told.entries.get(name, now) for name in hashes if name in told.entries or name == hashes[-1]}
         commits = {name: told.commits.get(name, now) for name in self._commits}
         gone = {name: told.gone.get(name, now) for name in {*told.entries, *told.gone}.difference(hashes)}
-        replace_file(self._file, msgspec.json.encode(Announced(entries, commits, gone)))
+        changes = {name: told.changes.get(name, now) for name in self._changes}
+        replace_file(self._file, msgspec.json.encode(Announced(entries, commits, gone, changes)))
 
     def _untold(self, now: dt.datetime, since: dt.datetime) -> list[Doubt]:
-        """What the person was not told of before that time."""
+        """What of chain and commits the person was not told of before that time."""
         told, hashes = self._told(), self._chain.entry_hashes
         made = dict(zip(hashes, self._chain.entries, strict=True))
         early = [name for name, at in told.entries.items() if name in made and made[name].at <= at <= since]
@@ -100,19 +111,25 @@ class UnsignedDecisions:
         if signings and signings[-1][1].key != self._key:
             last = _shown(signings[-1][1].key)
             yield Doubt(f"Decisions were signed by {last}; your settings name {self._key or 'no key'}", KEY_STEP)
-        first, new = self._chain.entries[:1], self._chain.unsigned(place)
+        first, strange = self._chain.entries[:1], self._chain.added_elsewhere()
+        new = [one for one in self._chain.unsigned(place) if one in strange or not self._is_persons(one)]
         telling = [one for one in new if one not in first or not one.files or any(map(_is_telling, one.files))]
         manners = [
             _in_words(manner, list(group)) for manner, group in groupby(sorted(telling, key=_manner), key=_manner)
         ]
         if manners:
             more = f"; and in {len(manners) - SOME_MANNERS} ways more" if len(manners) > SOME_MANNERS else ""
-            yield Doubt(f"Unsigned: {'; '.join(manners[:SOME_MANNERS])}{more}", LOOK)
+            yield Doubt(f"Decided by nobody at a terminal: {'; '.join(manners[:SOME_MANNERS])}{more}", LOOK)
+
+    def _is_persons(self, entry: ChainEntry) -> bool:
+        """Whether an entry says that a person decided, at a terminal that no assistant's process stood at."""
+        is_asked = entry.how in (How.WORD, How.PAGE, *([How.KEY] if self._key else []))
+        return is_asked and bool(entry.terminal) and CLIENT_NAMES.isdisjoint(entry.ancestors)
 
     @staticmethod
     def _about_commits(paths: list[str]) -> Iterator[Doubt]:
         if paths:
-            yield Doubt(f"Unsigned: taken over from git commits: {listed(paths)}", LOOK)
+            yield Doubt(f"Taken over from git commits: {listed(paths)}", LOOK)
 
 
 def _is_telling(digest: FileDigest) -> bool:

@@ -37,7 +37,6 @@ from dream.report.findings import (
 )
 from dream.topics import read_topics
 from memory_server.layers.topics import shortened, topic_heads
-from memory_server.layers.validate import validate_root
 from memory_server.lifecycle.bundle import backup_days
 from memory_server.lifecycle.findable import losses_of
 from memory_server.memory import Memory
@@ -101,7 +100,7 @@ class WeeklyReview:
 
     def _findings(self, asked: Sequence[Asked], today: dt.date) -> Iterator[Finding]:
         root = self._memory.root
-        topics, problems = read_topics(root), validate_root(self._memory.root, self._memory.settings)
+        topics, problems = read_topics(root), self._memory.validate()
         hunks = self._decisions.store.hunks()
         unexplained, unsigned = self._decisions.doubts()
         yield from outside_changes(unexplained)

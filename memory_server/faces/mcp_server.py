@@ -18,7 +18,7 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from mcp.types import Tool as ListedTool
 from pydantic import Field, ValidationError
 
-from memory_server.document import TYPES, Layer
+from memory_server.document import TYPES, UNAPPROVED, Layer
 from memory_server.errors import OneirosError
 from memory_server.faces.answer_text import CHARS_A_TOKEN, MAX_ANSWER_CHARS, SHOWN_HITS, answer_json, answer_text
 from memory_server.faces.door import Door
@@ -140,7 +140,9 @@ def memory_tools(
     ) -> str:
         """A topic, or what was said around a place."""
         if not name.strip():
-            return topics_text(topic_heads(memory.root))
+            heads = topic_heads(memory.root)
+            left_out = memory.unapproved([head.path for head in heads])
+            return topics_text([head for head in heads if head.path not in left_out])
         if name.strip() == "handoff":
             return session_text(memory.handoff())
         reading = answering.read(name, first, last, with_tools=with_tools)
@@ -243,9 +245,12 @@ def _add_resources(server: MCPServer[Any], memory: Memory) -> None:
 
 def _read_resource(memory: Memory, path: str) -> str:
     try:
-        return memory.read(path).text
+        reading = memory.read(path)
     except OneirosError as error:
         raise ResourceError(str(error)) from error
+    if UNAPPROVED in reading.marks:
+        raise ResourceError(f"Nobody approved {reading.path} as it stands; `oneiros review` lets the person decide.")
+    return reading.text
 
 
 def _add_prompt(server: MCPServer[Any]) -> None:

@@ -36,7 +36,6 @@ from memory_server.layers.episodes import (
     GivenEpisode,
 )
 from memory_server.layers.topics import topic_heads
-from memory_server.layers.validate import validate_root
 from memory_server.memory import Memory
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import DAYS, DEFAULT_LIMIT, LISTS, MAX_LIMIT, Question, Search, several
@@ -338,7 +337,7 @@ def _add_reading(api: FastAPI, memory: Memory, door: Door) -> None:
     @api.get("/api/validate")
     def validate() -> dict[str, Any]:
         """What is wrong with the files of the memory."""
-        return {"problems": [dataclasses.asdict(problem) for problem in validate_root(memory.root, memory.settings)]}
+        return {"problems": [dataclasses.asdict(problem) for problem in memory.validate()]}
 
     @api.get("/api/queries")
     def queries(

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_server.errors import UsageError
+from memory_server.layers.sessions import project_name
 from memory_server.machine.files import is_plain_file, move, replace_file
 from memory_server.root.paths import MemoryRoot
 
@@ -138,6 +139,18 @@ class Blackboard:
             found.append((stamp, NoteForSessions(path, file.parent.name, kind, _age(stamp, now), text.strip())))
         return [note for _, note in sorted(found, key=lambda one: one[0], reverse=True)]
 
+    def waits_for(self, session_id: str, project: str, now: dt.datetime) -> bool:
+        """Whether a note or a handoff of the last KEPT_DAYS waits for a session of a project, from another session of
+        it or from one whose project nobody knows.
+        """
+        own, ours = f"handoff-{session_id}.md", ("", project.casefold())
+        notes = (note.session_id for note in self.told(now) if note.session_id != session_id)
+        if any(project_name_of(str(self._meta(name).get("project", ""))) in ours for name in notes):
+            return True
+        oldest = _stamp(now - dt.timedelta(days=KEPT_DAYS))
+        left = (file for file in self.handoffs() if file.name != own and _ended_of(file) >= oldest)
+        return any(project_name_of(_line_of(file, "Project")) in ours for file in left)
+
     def end(self, handoff: Handoff) -> None:
         """Notes that a session is over, and what it leaves."""
         started = self._meta(handoff.session_id).get("started", "")
@@ -226,8 +239,18 @@ def _checked(session_id: str) -> str:
 
 
 def _ended_of(file: Path) -> str:
-    found = re.search(r"^Ended: (\S+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
-    return found[1] if found else ""
+    return _line_of(file, "Ended")
+
+
+def _line_of(file: Path, name: str) -> str:
+    """What a handoff says of itself on a line of its head; empty where it says nothing."""
+    found = re.search(rf"^{name}: (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    return found[1].strip() if found else ""
+
+
+def project_name_of(project: str) -> str:
+    """The name of a project, case-folded, of its name or identity; empty where there is none."""
+    return project_name(project).casefold() if project else ""
 
 
 def _stamp(moment: dt.datetime) -> str:

@@ -1,20 +1,24 @@
-"""`MEMORY.md`: the page that says what topics there are.
+"""`MEMORY.md`: a table of contents of the topics, for a person and for Claude.
 
-The pointers between the two markers are generated from the topics; every line outside them is the person's own and is
-kept byte for byte. The same topics give the same bytes. The page stays within its limits, since Claude Code cuts what
-is beyond them: summaries are shortened first, then the last line says how many topics are not shown.
+What stands between the two markers is generated from the approved topics: the person's own first, then those of each
+project below its name. Every line outside the markers is the person's own and is kept byte for byte. The same topics
+give the same bytes. The page stays within its limits, since Claude Code cuts what is beyond them: summaries are
+shortened first, then the topics that were used least are left out, and the last line says how many there are.
 """
 
 import hashlib
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 
 from memory_server.chunking import POINTERS_BEGIN, POINTERS_END, code_lines, split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
-from memory_server.layers.topics import SUMMARY_CHARS, TopicHead, read_text, shortened, topic_heads
+from memory_server.layers.topics import SUMMARY_CHARS, TopicHead, is_topic, read_text, shortened, topic_heads
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings
@@ -30,7 +34,9 @@ TITLE_CHARS = 80
 SUMMARY_WIDTHS = (SUMMARY_CHARS, 90, 60, 30, 0)  # tried in turn until the page fits
 UNSAFE_IN_TARGET = re.compile(r"[\x00-\x20\x7f\\()<>%?#\[\]`]")
 INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")  # could hide or turn text
-MARKS = re.compile(r"([\\\[\]`<])")
+TAG = re.compile(r"<(?=[A-Za-z/!?])")  # what begins a tag or a comment would hide what is behind it
+PLAIN = str.maketrans({"[": "(", "]": ")", "\\": "/"})  # so that no text ends or opens a link, and none needs escapes
+NO_USE: Mapping[SourcePath, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,12 @@ class Markers:
     end: int
 
 
-def write_index_page(root: MemoryRoot, settings: MemorySettings) -> bool:
+def write_index_page(
+    root: MemoryRoot,
+    settings: MemorySettings,
+    unapproved: Callable[[Collection[SourcePath]], Collection[SourcePath]] = lambda _: (),
+    uses: Mapping[SourcePath, int] = NO_USE,
+) -> bool:
     """Brings the pointers of `MEMORY.md` level with the topics; whether anything changed. Makes a missing page.
 
     Raises ContentError where the page cannot be read or its markers are not one pair.
@@ -51,7 +62,8 @@ def write_index_page(root: MemoryRoot, settings: MemorySettings) -> bool:
         raise ContentError("the index page is a symlink", where=page.name, line=1, remedy="Put a file in its place")
     try:
         old = read_text(page) if page.exists() else None
-        new = with_pointers(NEW_PAGE if old is None else old, topic_heads(root), settings)
+        heads = approved_heads(topic_heads(root), unapproved)
+        new = with_pointers(NEW_PAGE if old is None else old, heads, settings, uses)
     except ContentError as error:
         raise ContentError(error.what, where=page.name, line=error.line, remedy=error.remedy) from error
     if new == old or not _is_still(page, old):
@@ -59,6 +71,15 @@ def write_index_page(root: MemoryRoot, settings: MemorySettings) -> bool:
     replace_file(root.written_page, page_hash(new))
     replace_file(page, new)
     return True
+
+
+def approved_heads(
+    heads: Sequence[TopicHead], unapproved: Callable[[Collection[SourcePath]], Collection[SourcePath]]
+) -> list[TopicHead]:
+    """The heads of topics that somebody has answered for as they stand."""
+    topics = [head for head in heads if is_topic(head.path)]
+    left_out = unapproved([head.path for head in topics])
+    return [head for head in topics if head.path not in left_out]
 
 
 def is_as_written(root: MemoryRoot, text: str) -> bool:
@@ -78,10 +99,13 @@ def _is_still(page: Path, old: str | None) -> bool:
     return (read_text(page) if page.exists() else None) == old
 
 
-def with_pointers(text: str, heads: Sequence[TopicHead], settings: MemorySettings) -> str:
+def with_pointers(
+    text: str, heads: Sequence[TopicHead], settings: MemorySettings, uses: Mapping[SourcePath, int] = NO_USE
+) -> str:
     """The page with pointers to these topics between its markers, which are added at the end where there are none.
 
-    Heads of other files than topics are passed over. Raises ContentError where the markers are not one pair.
+    `uses`: how often each was opened; where not all fit, those used least are left out. Heads of other files than
+    topics are passed over. Raises ContentError where the markers are not one pair.
     """
     lines = split_lines(text)
     markers = find_markers(text)
@@ -98,9 +122,9 @@ def with_pointers(text: str, heads: Sequence[TopicHead], settings: MemorySetting
     frame = before + begin + end + after
     if find_markers(frame) is None:
         raise ContentError("a code block is never closed", line=1 + min(code_lines(text)), remedy="Close it")
-    pointed = [head for head in heads if head.path.startswith("topics/")]
+    told = [_told(head) for head in heads if is_topic(head.path)]
     shown = _fitting(
-        sorted(pointed, key=lambda head: head.name),
+        sorted(told, key=lambda head: (-uses.get(head.path, 0), *_place(head))),
         max_lines=settings.index_max_lines - len(split_lines(frame)),
         max_chars=settings.index_max_chars - len(frame),
         newline=newline,
@@ -140,9 +164,10 @@ def find_markers(text: str) -> Markers | None:
 
 def pointer(head: TopicHead, summary_chars: int = SUMMARY_CHARS) -> str:
     """One line of the index: `- [title](topics/name.md): summary`."""
-    summary = shortened(_plain(head.summary), summary_chars) if summary_chars else ""
+    title, summary = plain(head.title, TITLE_CHARS), shortened(plain(head.summary), summary_chars)
+    said = f": {summary}" if summary_chars and summary.rstrip(".") not in ("", title) else ""
     until = f" (until {head.interval.last})" if head.interval.last else ""
-    return f"- [{_plain(head.title, TITLE_CHARS)}]({target_of(head.path)}){until}{': ' if summary else ''}{summary}"
+    return f"- [{title}]({target_of(head.path)}){until}{said}"
 
 
 def target_of(path: SourcePath) -> str:
@@ -150,32 +175,69 @@ def target_of(path: SourcePath) -> str:
     return UNSAFE_IN_TARGET.sub(lambda match: f"%{ord(match[0]):02X}", path)
 
 
-def _plain(text: str, max_chars: int = SUMMARY_CHARS) -> str:
-    """A text on one line, in which nothing is hidden and nothing ends or opens a link."""
-    visible = INVISIBLE.sub(" ", text)
-    return MARKS.sub(r"\\\1", shortened(" ".join(visible.split()), max_chars))
+def plain(text: str, max_chars: int = SUMMARY_CHARS) -> str:
+    """A text on one line, in which nothing is hidden and nothing opens or ends a link, a tag or, alone, code."""
+    visible = TAG.sub("‹", INVISIBLE.sub(" ", text).translate(PLAIN))
+    short = shortened(" ".join(visible.split()), max_chars)
+    return short if short.count("`") % 2 == 0 else short.replace("`", "'")
+
+
+def _told(head: TopicHead) -> TopicHead:
+    """A head whose project is spelled as a page may show it."""
+    return replace(head, project=plain(head.project, TITLE_CHARS))
+
+
+def _place(head: TopicHead) -> tuple[str, str, str]:
+    """What a topic is sorted by: the person's own first, then by project and title."""
+    return head.project.casefold(), head.title.casefold(), head.path
 
 
 def _fitting(heads: Sequence[TopicHead], *, max_lines: int, max_chars: int, newline: str) -> str:
-    """As many pointers as fit, and as much of their summaries; the last line tells of topics that are left out.
+    """As many of the topics as fit, the first before others, and as much of their summaries; the last line tells how
+    many are left out.
 
     Nothing where the person's own lines leave no room: what pushes the last of them out would be cut by the client.
     """
-    if max_lines < 1:
-        return ""
-    shown = len(heads) if len(heads) <= max_lines else max(max_lines - 1, 0)
+    shown = _most(len(heads), lambda count: len(_block(heads, count, 0)) <= max_lines)
     for width in SUMMARY_WIDTHS:
-        block = _block(heads, shown, width, newline)
+        block = _joined(_block(heads, shown, width), newline)
         if len(block) <= max_chars:
-            return block
-    while shown and len(_block(heads, shown, 0, newline)) > max_chars:
-        shown -= 1
-    block = _block(heads, shown, 0, newline)
-    return block if len(block) <= max_chars else ""
+            return block if max_lines > 0 else ""
+    shown = _most(shown, lambda count: len(_joined(_block(heads, count, 0), newline)) <= max_chars)
+    lines = _block(heads, shown, 0)
+    block = _joined(lines, newline)
+    return block if len(lines) <= max_lines and len(block) <= max_chars else ""
 
 
-def _block(heads: Sequence[TopicHead], shown: int, width: int, newline: str) -> str:
-    lines = [pointer(head, width) for head in heads[:shown]]
+def _most(count: int, fits: Callable[[int], bool]) -> int:
+    """The highest number up to this one that fits; 0 where none does. What fits for a number fits for a lower one."""
+    low, high = 0, count
+    if fits(high):
+        return high
+    while low < high - 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _joined(lines: Sequence[str], newline: str) -> str:
+    return "".join(line + newline for line in lines)
+
+
+def _block(heads: Sequence[TopicHead], shown: int, width: int) -> list[str]:
+    """The lines for the first of the topics, by project and title, and the one that tells of the others."""
+    lines: list[str] = []
+    for project, group in groupby(sorted(heads[:shown], key=_place), key=lambda head: head.project.casefold()):
+        ours = list(group)
+        titles = Counter(head.title.casefold() for head in ours)
+        told = [pointer(_named(head) if titles[head.title.casefold()] > 1 else head, width) for head in ours]
+        lines += [f"- **{ours[0].project}**", *(f"  {line}" for line in told)] if project else told
     if hidden := len(heads) - shown:
         lines.append(f"- {hidden} more topic{'s' if hidden > 1 else ''}: `oneiros topics` lists all {len(heads)}")
-    return "".join(line + newline for line in lines)
+    return lines
+
+
+def _named(head: TopicHead) -> TopicHead:
+    """A head whose title another topic of its project has too: with its name, no two entries are alike."""
+    title, name = shortened(head.title, TITLE_CHARS // 2), shortened(head.name, TITLE_CHARS // 3)
+    return replace(head, title=f"{title} ({name})")

@@ -8,7 +8,7 @@ import os
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -19,7 +19,7 @@ from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, OneirosError, Problem
 from memory_server.layers.episodes import EXCHANGE
 from memory_server.layers.footnotes import find_footnotes, without_code_spans
-from memory_server.layers.index_page import find_markers, with_pointers
+from memory_server.layers.index_page import NO_USE, approved_heads, find_markers, with_pointers
 from memory_server.layers.mif import FRONTMATTER, Frontmatter, Value, parse_frontmatter
 from memory_server.layers.ontology import MIF_TYPES, ONTOLOGY, Ontology, read_ontology
 from memory_server.layers.schema import FrontmatterSchema
@@ -96,8 +96,16 @@ class _Source:
         return self.file.path
 
 
-def validate_root(root: MemoryRoot, settings: MemorySettings) -> list[Problem]:
-    """What is wrong with the files of a root, sorted by path and line; never raises for what stands in a file."""
+def validate_root(
+    root: MemoryRoot,
+    settings: MemorySettings,
+    unapproved: Callable[[Collection[SourcePath]], Collection[SourcePath]] = lambda _: (),
+    uses: Mapping[SourcePath, int] = NO_USE,
+) -> list[Problem]:
+    """What is wrong with the files of a root, sorted by path and line; never raises for what stands in a file.
+
+    `unapproved` and `uses` tell what the index page should hold, see `write_index_page`.
+    """
     files = [source for source in find_sources(root) if source.layer is not Layer.REFERENCE]  # those are of others
     revisions = {root.relative(file) for file in markdown_files(root.sessions)}  # what a newer one supersedes too
     sources: list[_Source] = []
@@ -112,7 +120,7 @@ def validate_root(root: MemoryRoot, settings: MemorySettings) -> list[Problem]:
     problems += _names(files)
     problems += _ids(sources)
     problems += _superseded(sources, {file.path for file in files} | revisions)
-    problems += _index_page(root, settings, {file.path for file in files})
+    problems += _index_page(root, {file.path for file in files}, settings, unapproved, uses)
     problems += _ontology(root, [source for source in sources if source.file.layer is Layer.TOPIC])
     return sorted(problems, key=lambda problem: (problem.path, problem.line, problem.rule, problem.what))
 
@@ -322,7 +330,13 @@ def _entity(source: _Source, where: str, entity: Mapping[str, Value], ontology: 
 # -- the index page ---------------------------------------------------------------------------------------------
 
 
-def _index_page(root: MemoryRoot, settings: MemorySettings, paths: set[SourcePath]) -> Iterator[Problem]:
+def _index_page(
+    root: MemoryRoot,
+    paths: set[SourcePath],
+    settings: MemorySettings,
+    unapproved: Callable[[Collection[SourcePath]], Collection[SourcePath]],
+    uses: Mapping[SourcePath, int],
+) -> Iterator[Problem]:
     page = SourcePath(root.index_page.name)
     if page not in paths:
         if not root.index_page.is_symlink():
@@ -338,7 +352,7 @@ def _index_page(root: MemoryRoot, settings: MemorySettings, paths: set[SourcePat
     yield from _dead_pointers(page, text, paths)
     try:
         markers = find_markers(text)
-        level = with_pointers(text, topic_heads(root), settings)
+        level = with_pointers(text, approved_heads(topic_heads(root), unapproved), settings, uses)
     except ContentError as error:
         yield Problem(page, error.line or 1, error.what, error.remedy, ValidationRule.MARKERS)
         return

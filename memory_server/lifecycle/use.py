@@ -132,6 +132,11 @@ class UseLog:
             for subject in found.keys() | days.keys()
         }
 
+    def opened_before(self, day: dt.date) -> Mapping[SourcePath, int]:
+        """How often each source was opened before a day; the same whenever it is asked for a day that is over."""
+        query = "select path, sum(times) from access where day < ? group by path"
+        return {SourcePath(path): times for path, times in self._rows(query, day.isoformat())}
+
     def opened_lines(self) -> Mapping[SourcePath, Sequence[LineRange]]:
         """The lines, or turns, of each source that somebody has read, in order and joined."""
         found: dict[SourcePath, list[LineRange]] = {}

@@ -43,7 +43,7 @@ from memory_server.search.question import MAX_LIMIT, Question, Search
 from memory_server.search.ranking.arms import WordScores
 from memory_server.search.ranking.ranking import FLOOR, SHORT_QUESTION, SILENCE, Ranking
 from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, appended, joined
-from memory_server.search.retrieval import SPREAD, RankedPassage, Retriever, displayed
+from memory_server.search.retrieval import SPREAD, RankedPassage, Retriever
 from memory_server.search.spoken import reads_spoken, spoken_hits, with_spoken
 from memory_server.search.typed import LinesOfTypes, Typing
 

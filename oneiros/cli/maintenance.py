@@ -10,7 +10,6 @@ import typer
 from memory_server.errors import NeedsRepair, Problem
 from memory_server.escaping import plural
 from memory_server.index.build import Progress, Report
-from memory_server.layers.validate import validate_root
 from oneiros import doctor as checks
 from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, progress_shown, styled, talk
 from oneiros.client import Client, DaemonLost
@@ -32,7 +31,7 @@ def validate(context: typer.Context, as_json: AsJson = False) -> None:
     """Check the memory's files against the schema and the limits."""
     environment: Environment = context.obj
     with open_memory(environment) as memory:
-        problems = validate_root(memory.root, memory.settings)
+        problems = memory.validate()
     if as_json:
         data_json({"problems": [dataclasses.asdict(problem) for problem in problems]})
     else:

@@ -5,6 +5,7 @@ Statements of topics are left out: at errors they were as often pushed out of a 
 
 import re
 
+from memory_server.layers.lessons import LESSONS_PAGE
 from memory_server.memory import Memory
 from oneiros.hooks.call import HookCall
 from oneiros.hooks.injection import NOTHING, HookAnswer, tagged
@@ -32,7 +33,7 @@ def answer_after_tool(memory: Memory, call: HookCall, shown_before: set[str], ma
     if not template:
         return NOTHING
     project = whereabouts(call.folder, memory.person).project
-    keyed = {f"error:{pointer.key}": pointer for pointer in bearing_on(memory, template, project, ("lessons",))}
+    keyed = {f"error:{pointer.key}": pointer for pointer in bearing_on(memory, template, project, (LESSONS_PAGE,))}
     fresh = {key: pointer for key, pointer in keyed.items() if key not in shown_before}
     chosen = dict(list(fresh.items())[:MAX_POINTERS])
     context = tagged([HEAD, *(pointer.line for pointer in chosen.values())], max_bytes) if chosen else ""

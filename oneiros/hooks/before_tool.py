@@ -16,7 +16,7 @@ from memory_server.memory import Memory
 from oneiros.hooks.call import HookCall
 from oneiros.hooks.injection import NOTHING, HookAnswer, safe, tagged
 from oneiros.hooks.pointers import Pointer, holding
-from oneiros.hooks.whereabouts import branch_and_top, whereabouts
+from oneiros.hooks.whereabouts import top_of, whereabouts
 
 MAX_PATHS = 4  # of one call
 MAX_POINTERS = 2
@@ -61,11 +61,11 @@ def area_pointers(
         return {}
     paths = [_below_top(call.folder, path) for path in list(paths_of(call))[:MAX_PATHS]]
     areas = dict.fromkeys(area for path in paths if path for area in ontology.areas_of(path))
-    left_out = {*seen, *memory.topics_elsewhere(project)} if areas else seen
     found: dict[str, list[Pointer]] = {}
     for head in topic_heads(memory.root) if areas else ():
         area = next((area for area in areas if area.points_to(head)), None)
-        if area is None or head.path in left_out or not is_topic(head.path) or head.interval.outside(memory.today):
+        is_ours = is_topic(head.path) and head.project.casefold() in ("", project.casefold())
+        if area is None or not is_ours or head.path in seen or head.interval.outside(memory.today):
             continue
         if not memory.unapproved([head.path]):
             found.setdefault(area.name, []).append(Pointer(head.path, safe(pointer(head, SUMMARY_CHARS))))
@@ -78,7 +78,7 @@ def _below_top(folder: str, path: str) -> str:
     """A path from the top of the work tree that a folder lies in; empty where it lies elsewhere."""
     if not Path(folder).is_absolute():
         return ""
-    top = branch_and_top(Path(folder))[1] or Path(folder)
+    top = top_of(Path(folder)) or Path(folder)
     whole = Path(os.path.normpath(Path(folder, path)))
     return whole.relative_to(top).as_posix() if whole.is_relative_to(top) else ""
 

@@ -1,33 +1,34 @@
-"""Topics that bear on something, as one line each: where they stand and what they say about it.
+"""Statements of layer 1 that bear on something, as one line each: where they stand and what they say about it.
 
 A topic's passage holds several statements, and that it is near says little of any one of them. So a statement is pushed
-where it shares enough of its telling words with what is asked and is near in meaning on the scale that the memory
-learnt. The figures were chosen on prompts of two projects; what they reach on two others stands in
-benchmarks/RESULTS.md.
+where its tokens and those of what is asked find partners in each other, both ways, and the more so where they share
+their telling words: what only shares a word, or holds much beside it, does not. The figures were chosen on prompts of
+some projects; what they reach on others stands in benchmarks/RESULTS.md.
 """
 
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
 from memory_server.chunking import split_lines
-from memory_server.document import Answer, Filter, Hit, Layer
+from memory_server.document import Filter, Hit, Layer
 from memory_server.escaping import shown_line
 from memory_server.index.expression import AllOf, Term
 from memory_server.language.sentences import sentence_spans
 from memory_server.language.words import content_words
+from memory_server.layers.lessons import LESSONS_PAGE, read_lessons
 from memory_server.layers.topics import shortened
 from memory_server.memory import Memory
 from memory_server.search.query import clean
 from memory_server.search.question import Question, Search
 
-MAX_HITS = 8
-SHARED_WORDS = 2  # telling words that a statement has in common with what is asked
-OVERLAP = 0.3  # of the telling words of both: what they share, by the geometric mean of how many each has
-NEAR = 3.2  # scaled cosine; 0 is a typical unrelated pair
+MAX_HITS, PASSAGES = 8, 3  # passages that are looked at, and of one topic
+SHARED = 0.4  # of the telling words of both: what they share, by the geometric mean of how many each has
+CLOSE = 0.45  # of `mutual_match` and SHARED, together at most 1.4
+CLOSE_EVERYWHERE = 0.56  # for a topic of no project, which meets the prompts of all of them
 LINE_CHARS = 220
 TITLE_CHARS = 80
 FOOTNOTE = re.compile(r"\[\^[^\]]+\]")
@@ -43,31 +44,38 @@ class Pointer:
     line: str
 
 
-def bearing_on(memory: Memory, text: str, project: str, topics: tuple[str, ...] = ()) -> list[Pointer]:
-    """The statements of layer 1 that bear on a text, the nearest first, one a topic; none of another project.
+def bearing_on(memory: Memory, text: str, project: str, topics: Collection[str] = ()) -> list[Pointer]:
+    """The statements of layer 1 that bear on a text, the closest first, one a topic; none of another project.
 
-    `topics`: of these alone, by name.
+    `topics`: of these files alone.
     """
-    asked = frozenset(content_words(text))
-    found = [
-        (hit, line, statement)
-        for hit in looked_up(memory, Search.RECALL, clean(text).split(), MAX_HITS, project, topics).hits
-        for line, statement in statements(hit.passage)
-        if shares_enough(asked, frozenset(content_words(statement)))
-    ]
-    if not found:
-        return []
-    near = memory.nearness(text, [statement for _, _, statement in found])
     best: dict[str, Pointer] = {}
-    for place in sorted(range(len(found)), key=lambda place: -near[place]):
-        if near[place] >= NEAR:
-            best.setdefault(found[place][0].path, Pointer(found[place][0].path, pointer_line(*found[place])))
+    everywhere = {*memory.topics_of(""), LESSONS_PAGE}
+    for closeness, pointer in closest(memory, text, project, topics):
+        if closeness >= (CLOSE_EVERYWHERE if pointer.key in everywhere else CLOSE):
+            best.setdefault(pointer.key, pointer)
     return list(best.values())
 
 
-def shares_enough(asked: frozenset[str], said: frozenset[str]) -> bool:
-    """Whether a statement has so many telling words in common with what is asked that it may be about it."""
-    return len(asked & said) >= max(SHARED_WORDS, OVERLAP * math.sqrt(len(asked) * len(said)))
+def closest(memory: Memory, text: str, project: str, topics: Collection[str] = ()) -> list[tuple[float, Pointer]]:
+    """The statements near a text, each with how close it is, the closest first."""
+    hits = looked_up(memory, Search.RECALL, clean(text).split(), MAX_HITS, project, topics)
+    found = list(dict.fromkeys(one for hit in hits for one in statements_of(memory, hit, project)))
+    near = memory.closeness(text, [statement for _, _, statement in found]) if found else []
+    asked = frozenset(content_words(text))
+    told = [
+        (
+            one + SHARED * overlap(asked, frozenset(content_words(place[2]))),
+            Pointer(place[0].path, pointer_line(*place)),
+        )
+        for one, place in zip(near, found, strict=True)
+    ]
+    return sorted(told, key=lambda one: -one[0])
+
+
+def overlap(asked: frozenset[str], said: frozenset[str]) -> float:
+    """How many of their telling words two texts share, of the geometric mean of how many each has."""
+    return len(asked & said) / math.sqrt(len(asked) * len(said)) if asked and said else 0.0
 
 
 def holding(memory: Memory, phrase: str, limit: int, project: str) -> list[Pointer]:
@@ -76,35 +84,43 @@ def holding(memory: Memory, phrase: str, limit: int, project: str) -> list[Point
     Where it stands in a heading or table, the first statement of the passage.
     """
     found = []
-    for hit in looked_up(memory, Search.EXACT, [phrase], limit, project).hits:
-        said = list(statements(hit.passage)) or [(0, "")]
-        holder = next((one for one in said if phrase.casefold() in one[1].casefold()), said[0])
-        found.append(Pointer(hit.path, pointer_line(hit, *holder)))
+    for hit in looked_up(memory, Search.EXACT, [phrase], limit, project):
+        said = list(statements_of(memory, hit, project)) or ([] if hit.path == LESSONS_PAGE else [(hit, 0, "")])
+        holders = [one for one in said if phrase.casefold() in one[2].casefold()]
+        for holder in [*holders, *said][:1]:
+            found.append(Pointer(hit.path, pointer_line(*holder)))
     return found
 
 
 def looked_up(
-    memory: Memory,
-    search: Search,
-    words: Sequence[str],
-    limit: int,
-    project: str = "",
-    topics: tuple[str, ...] = (),
-) -> Answer:
-    """What layer 1 answers to the words of somebody who does not know the query syntax.
+    memory: Memory, search: Search, words: Sequence[str], limit: int, project: str = "", topics: Collection[str] = ()
+) -> list[Hit]:
+    """What topics and lessons answer to the words of somebody who does not know the query syntax.
 
-    Without what does not hold today, what nobody approved, and what belongs to another project than this one.
+    Without what does not hold today, what nobody approved, and topics of another project than this one. MEMORY.md
+    points to the topics and says nothing itself.
     """
     is_phrase = search is Search.EXACT
     terms = tuple(Term(word, is_phrase=is_phrase) for word in words if any(map(str.isalnum, word)))
+    here = {*memory.topics_of(project), LESSONS_PAGE}
+    here = here.intersection(topics) if topics else here
     if not terms:
-        return Answer(())
-    text, wanted = " ".join(term.text for term in terms), Filter(layers=(Layer.TOPIC,), topics=topics)
-    answer = memory.look_up(Question(text, AllOf(terms), wanted, search, limit=limit))
-    # the lines of MEMORY.md point to the topics and say nothing themselves
-    left_out = {"MEMORY.md", *memory.topics_elsewhere(project)}
-    kept = (hit for hit in answer.hits if hit.path not in left_out and not hit.outside and not hit.unapproved)
-    return replace(answer, hits=tuple(kept))
+        return []
+    text, wanted = " ".join(term.text for term in terms), Filter(layers=(Layer.TOPIC,), topics=tuple(sorted(here)))
+    answer = memory.look_up(Question(text, AllOf(terms), wanted, search, limit=limit, per_source=PASSAGES))
+    return [hit for hit in answer.hits if not hit.outside and not hit.unapproved]
+
+
+def statements_of(memory: Memory, hit: Hit, project: str) -> Iterator[tuple[Hit, int, str]]:
+    """The statements of a passage, each with its line in it, from 0; of the lessons those that hold in the project."""
+    if hit.path != LESSONS_PAGE:
+        yield from ((hit, line, statement) for line, statement in statements(hit.passage))
+        return
+    ours = ("", project.casefold())
+    held = [one.text for one in read_lessons(memory.root) if one.project.casefold() in ours]
+    for line, statement in statements(hit.passage):
+        if any(statement in text for text in held):
+            yield hit, line, statement
 
 
 def pointer_line(hit: Hit, line: int, statement: str) -> str:

@@ -1,22 +1,22 @@
-"""SessionStart: how the memory stands, for the person; what it says at rank 1, for the model.
+"""SessionStart: a line on how the memory stands, for the person; what it says at rank 1, for the model.
 
-What the model is given depends on the memory, on the project, folder and branch, and on the pages that the client
-loads, so that a resumed session is given the same bytes; of time it depends only where a topic begins or ends to hold
-on a day. What the person sees is of the moment.
+The model is given what somebody approved, of this project and of the person's own. That depends on the memory, the
+project, the pages that the client loads and on whether a note waits, so that a resumed session is given the same bytes;
+of time it depends only where a topic begins or ends to hold on a day. What the person sees is of the moment.
 """
 
 import concurrent.futures
 import hashlib
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from memory_server.document import SourcePath
 from memory_server.errors import OneirosError
-from memory_server.escaping import shown_line
-from memory_server.language.words import content_words
+from memory_server.escaping import plural, shown_line
 from memory_server.layers.index_page import own_lines, pointer, target_of
-from memory_server.layers.topics import TopicHead, read_text, topic_heads
+from memory_server.layers.lessons import LESSONS_PAGE, read_lessons
+from memory_server.layers.topics import TopicHead, is_topic, read_text, topic_heads
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot, choose_root
 from oneiros.claude.files import ClaudeFiles
@@ -25,12 +25,12 @@ from oneiros.hooks.injection import HookAnswer, fitting, room_of, safe, size_of,
 from oneiros.hooks.whereabouts import Whereabouts, whereabouts
 
 HEALTH_SECONDS = 2.0  # a model that is still being loaded is not waited for
-MAX_LINES = 10
 READING = (
     "oneiros is this person's approved memory (rank 1 decides over what sessions said once). recall answers questions "
     'about it and about earlier work, search_exact finds names and numbers, read_memory("handoff") tells where the '
     "last sessions stopped."
 )
+NOTE_WAITS = 'A note of another session waits: read_memory("handoff") shows it.'
 LESSONS = "Lessons, to be checked before a task:"
 TOPICS = "Topics:"
 SUMMARY_CHARS = 90
@@ -38,52 +38,64 @@ COUNT_BYTES = 4  # of the digits of a count, beyond the two of its place
 MORE_TOPICS = "- %d more topics stand behind recall."
 MORE_LINES = '(%d more lines: read_memory("MEMORY"))'
 UNTRUSTED = "%s is not trusted and stays out of every answer; look at it, then `oneiros trust %s`."
-FRONTMATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+INDEX_PAGE = SourcePath("MEMORY.md")
 
 
 class ReviewLines(Protocol):
-    """What is to be said of proposals and approvals; a line each."""
+    """What is to be said of proposals and approvals."""
 
-    def for_person(self) -> Sequence[str]: ...
+    def waiting(self) -> Sequence[str]:
+        """For the person what waits, a clause each."""
+
+    def doubts(self) -> Sequence[str]:
+        """For the person what nobody answers for, a line each, until they were told."""
 
     def for_model(self) -> Sequence[str]:
-        """The same while the memory is the same."""
+        """For the model that something is left out; the same while the memory is the same."""
 
 
 def answer_session_start(memory: Memory, call: HookCall, home: Path, max_bytes: int, review: ReviewLines) -> HookAnswer:
     """Both answers."""
     files = ClaudeFiles(home, Path(call.folder or home))
-    lines = [READING, *review.for_model()]
     where = whereabouts(call.folder, memory.person)
+    lines = [READING, *review.for_model()]
     if not where.is_quiet(memory.person):
+        lines += [NOTE_WAITS] if memory.note_waits(call.session_id, where.project) else []
         lines += context_lines(memory, files, where, room_of(max_bytes) - size_of(map(safe, lines)))
     context = tagged(lines, max_bytes)
-    told = [*untrusted_lines(memory, call, home), *person_lines(memory, review.for_person)]
+    told = [person_line(memory, where, review.waiting()), *review.doubts(), *untrusted_lines(memory, call, home)]
     return HookAnswer(
         context=context,
-        to_person="\n".join(told[:MAX_LINES]),
+        to_person="\n".join(told),
         keys=(f"start:{hashlib.sha256(context.encode()).hexdigest()[:16]}",),
     )
 
 
 def context_lines(memory: Memory, files: ClaudeFiles, where: Whereabouts, room: int) -> list[str]:
-    """The person's own lines of MEMORY.md, the lessons, and the topics that matter here first, in `room` bytes.
+    """The person's own lines of MEMORY.md, the lessons, and the topics that hold here, in `room` bytes.
 
     Where the client loads MEMORY.md by an import, what stands on it is not repeated.
     """
-    page = page_text(memory.root)
+    left_out = {*memory.unapproved([INDEX_PAGE, LESSONS_PAGE]), *where.muted(memory.person)}
+    page = "" if INDEX_PAGE in left_out else page_text(memory.root)
     is_loaded = bool(files.imports_of(memory.root.index_page))
-    muted = where.muted(memory.person)
+    uses = memory.settled_uses()
     told = [
         pointer(head, SUMMARY_CHARS)
-        for head in sorted(topic_heads(memory.root), key=lambda head: order_here(head, where))
-        if head.path.startswith("topics/") and head.path not in muted and not head.interval.outside(memory.today)
-        if not (is_loaded and f"({target_of(head.path)})" in page)
+        for head in sorted(heads_here(memory, where), key=lambda head: order(head, uses))
+        if head.path not in left_out and not (is_loaded and f"({target_of(head.path)})" in page)
     ]
     lines = [] if is_loaded else within([], own_lines_of(page), room // 2, MORE_LINES)
-    if lessons := lesson_lines(memory):
+    if LESSONS_PAGE not in left_out and (lessons := lesson_lines(memory.root, where)):
         lines += fitting([LESSONS, *map(safe, lessons)], room - size_of([*lines, MORE_TOPICS, TOPICS]) - COUNT_BYTES)
     return [*lines, *within([TOPICS], told, room - size_of(lines), MORE_TOPICS)]
+
+
+def heads_here(memory: Memory, where: Whereabouts) -> list[TopicHead]:
+    """The approved topics of this project and the person's own that hold today."""
+    heads = [head for head in topic_heads(memory.root) if is_topic(head.path) and where.holds(head.project)]
+    left_out = memory.unapproved([head.path for head in heads])
+    return [head for head in heads if head.path not in left_out and not head.interval.outside(memory.today)]
 
 
 def within(head: Sequence[str], lines: Sequence[str], room: int, more: str) -> list[str]:
@@ -96,11 +108,9 @@ def within(head: Sequence[str], lines: Sequence[str], room: int, more: str) -> l
     return [*head, *kept] if kept else []
 
 
-def order_here(head: TopicHead, where: Whereabouts) -> tuple[bool, bool, bool, bool, str]:
-    """What a topic is sorted by: marked to be kept, of this project, about this folder or branch, of none."""
-    said = frozenset(content_words(f"{head.name} {head.title}".replace("/", " ").replace("-", " ")))
-    is_ours = bool(where.project) and head.project.casefold() == where.project.casefold()
-    return not head.keep, not is_ours, not (said & where.words), bool(head.project), head.name
+def order(head: TopicHead, uses: Mapping[SourcePath, int]) -> tuple[bool, bool, int, str]:
+    """What a topic is sorted by: marked to be kept, of the project rather than the person's own, used most."""
+    return not head.keep, not head.project, -uses.get(head.path, 0), head.name
 
 
 def page_text(root: MemoryRoot) -> str:
@@ -117,24 +127,9 @@ def own_lines_of(page: str) -> list[str]:
         return []  # its markers are broken; `validate` says so
 
 
-def lesson_lines(memory: Memory) -> list[str]:
-    """The list items of lessons.md as one line each."""
-    if not memory.root.lessons.is_file():
-        return []
-    try:
-        body = FRONTMATTER.sub("", read_text(memory.root.lessons).replace("\r\n", "\n"))
-    except OneirosError:
-        return []
-    lines: list[str] = []
-    for line in body.splitlines():
-        if re.match(r"[-*+]\s", line):
-            lines.append("- " + line[2:].strip())
-        elif lines and line.startswith("  ") and line.strip():
-            lines[-1] += " " + line.strip()
-        elif line.startswith("##"):
-            lines.append(line.lstrip("#").strip() + ":")
-    lessons = [re.sub(r"\[\^[^\]]+\]", "", line) for line in lines]
-    return lessons if any(line.startswith("- ") for line in lessons) else []
+def lesson_lines(root: MemoryRoot, where: Whereabouts) -> list[str]:
+    """The lessons that hold here, a line each."""
+    return [f"- {lesson.text}" for lesson in read_lessons(root) if where.holds(lesson.project)]
 
 
 def untrusted_lines(memory: Memory, call: HookCall, home: Path) -> list[str]:
@@ -147,31 +142,26 @@ def untrusted_lines(memory: Memory, call: HookCall, home: Path) -> list[str]:
     return [UNTRUSTED % ((shown_line(str(ignored)),) * 2)] if is_out else []
 
 
-def person_lines(memory: Memory, review: Callable[[], Sequence[str]]) -> list[str]:
-    """How the memory stands, in a few lines, the most important first."""
+def person_line(memory: Memory, where: Whereabouts, waiting: Sequence[str]) -> str:
+    """How the memory stands, in one line: the topics that hold here, what waits, and what is wrong, if anything."""
     status = memory.status()
-    counts = {layer.value: number for layer, number in status.sources.items()}
-    topics, sessions = status.topics, counts["session"]
-    held = f"{topics} topic{'s' * (topics != 1)}, {sessions} session{'s' * (sessions != 1)}, {counts['raw']} archived"
-    lines = [f"oneiros: {held}, in {status.root}", f"Search: {health(memory)}"]
-    if status.changed or status.removed or status.unfinished:
-        lines.append(f"Indices: {status.level}.")
-    lines += [f"Lost: {loss}; `oneiros report` says what to do." for loss in status.losses]
-    lines += review()
-    if status.problems:
-        lines.append(f"Files: {len(status.problems)} cannot be read; `oneiros validate` names them.")
-    return lines
+    wrong = [
+        *(["earlier memories are found no more: oneiros report"] if status.losses else []),
+        *([f"{plural(len(status.problems), 'file')} cannot be read: oneiros validate"] if status.problems else []),
+        *([f"{problem.rstrip('.')}: oneiros doctor"] if (problem := search_problem(memory)) else []),
+    ]
+    held = ", ".join([plural(len(heads_here(memory, where)), "topic"), *waiting])
+    return "; ".join([f"oneiros: {held}", *wrong])
 
 
-def health(memory: Memory) -> str:
-    """Whether a search for something that the memory holds finds it."""
+def search_problem(memory: Memory) -> str:
+    """Why a search for something that the memory holds does not find it; empty where it does, or has no time."""
     pool = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="health")
     try:
-        problem = pool.submit(memory.inspect().search_itself).result(HEALTH_SECONDS)
+        return pool.submit(memory.inspect().search_itself).result(HEALTH_SECONDS)
     except TimeoutError:
-        return "the model is still being loaded."
+        return ""
     except OneirosError as error:
         return str(error)
     finally:
         pool.shutdown(wait=False)
-    return problem or "works."

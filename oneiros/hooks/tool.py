@@ -13,6 +13,7 @@ from mcp.server.mcpserver.tools import Tool
 from memory_server.faces.mcp_server import strict_tool
 
 NAME = "hook"
+SILENCE = "{}"  # of an empty text the client would note that the hook succeeded
 SECONDS = 2.5  # in all; the client gives up after 3
 
 
@@ -43,8 +44,9 @@ def hook_tool(answer: Callable[[str, object], str]) -> Tool:
             "error": error,
             "source": source,
         }
+        said = ""
         with anyio.move_on_after(SECONDS):
-            return await run_sync(answer, hook_event_name, told, abandon_on_cancel=True)
-        return ""
+            said = await run_sync(answer, hook_event_name, told, abandon_on_cancel=True)
+        return said or SILENCE
 
     return strict_tool(hook)

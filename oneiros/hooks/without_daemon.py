@@ -26,10 +26,10 @@ def start_without_daemon(root: MemoryRoot, person: PersonSettings, now: dt.datet
     """The warnings, and that there is no more to be had."""
     approvals = approvals_on(root, person.signing_key)
     found = approvals.unexplained()
-    unsigned = UnsignedDecisions(root, approvals, person.signing_key).since_session(now)
+    doubts = UnsignedDecisions(root, approvals, person.signing_key, found).since_session(now)
     context = tagged(doubts_for_model(found), person.hook_bytes)
     unknown = [NOTHING_KNOWN] if approvals.is_new else []
-    to_person = [SILENT, *unknown, *doubts_for_person(found), *map(in_a_line, unsigned)]
+    to_person = [SILENT, *unknown, *doubts_for_person(found), *map(in_a_line, doubts)]
     return HookAnswer(context=context, to_person="\n".join(to_person))
 
 

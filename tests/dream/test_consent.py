@@ -14,7 +14,7 @@ from dream.decisions.approvals import UnapprovedFiles
 from dream.decisions.chain import Chain, Head, entry_for
 from dream.decisions.journal import Plan, PlannedFile
 from dream.decisions.key import fingerprint, sign
-from dream.decisions.presence import Consent, How
+from dream.decisions.presence import Consent, How, Process
 from dream.proposals.store import Approval, Event, FileChange
 from dream.records import State, hash_of
 from memory_server.document import SourcePath
@@ -78,7 +78,7 @@ def signed(decisions: Decisions, key: Path) -> Decisions:
 
 def start(root: MemoryRoot, key: Path | None = None, days: int = 0) -> str:
     """What the person is told at a session's start, so many days later."""
-    return "\n".join(ReviewNotice(lambda: on(root, key, NOW + dt.timedelta(days=days))).for_person()[2:])
+    return "\n".join(ReviewNotice(lambda: on(root, key, NOW + dt.timedelta(days=days))).doubts())
 
 
 def told_without_daemon(root: MemoryRoot, key: Path | None = None) -> str:
@@ -95,10 +95,25 @@ def test_six_lines_of_python_that_accept_are_named_with_their_process(root: Memo
 
     on(root, now=NOW + dt.timedelta(days=3)).accept(hunk.id, Consent(How.WORD))
 
-    assert "Unsigned: 1 accepted in topics/backups.md (by word" in told_without_daemon(root)
+    named = "Decided by nobody at a terminal: 1 accepted in topics/backups.md (by word"
+    assert named in told_without_daemon(root)
     told = start(root, days=5)
-    assert ("Unsigned: 1 accepted in topics/backups.md (by word" in told and "pytest" in told) or "python" in told
-    assert "Unsigned: 1 accepted" not in start(root, days=6)
+    assert (named in told and "pytest" in told) or "python" in told
+    assert "1 accepted" not in start(root, days=6)
+
+
+@pytest.mark.parametrize(("above", "is_named"), [(["oneiros", "bash"], False), (["oneiros", "claude"], True)])
+def test_what_a_person_accepted_at_a_terminal_is_never_listed(
+    root: MemoryRoot, monkeypatch: pytest.MonkeyPatch, above: list[str], *, is_named: bool
+) -> None:
+    stood = [Process(number, number + 1, name, (), frozenset(), "pts/7") for number, name in enumerate(above)]
+    monkeypatch.setattr("dream.decisions.log.ancestors", lambda _: iter(stood))
+
+    for number in range(1, 8):
+        [hunk] = proposed(on(root), new_topic("Backups run.", f"b{number}", number))
+        on(root).accept(hunk.id, Consent(How.WORD))
+
+    assert ("7 accepted" in told_without_daemon(root), "7 accepted" in start(root)) == (is_named, is_named)
 
 
 def test_a_forged_approval_explains_nothing(root: MemoryRoot) -> None:
@@ -107,7 +122,7 @@ def test_a_forged_approval_explains_nothing(root: MemoryRoot) -> None:
     forged = Approval(Event.ACCEPTED, NOW, (FileChange(CATS, "", text, text),), nonce="f" * 16)
     append_line(root.approvals, msgspec.json.encode(forged))
 
-    assert f"New, and not approved yet: {CATS}" in start(root)
+    assert f"Not approved as they stand: {CATS} (new)" in start(root)
     assert UnapprovedFiles(root, "")([SourcePath(CATS)])
 
 
@@ -121,7 +136,9 @@ def test_a_forged_entry_is_named_and_explains_nothing(root: MemoryRoot) -> None:
 
     told = start(root)
 
-    assert "1 decisions were added to the chain by nobody known" in told and f"not approved yet: {CATS}" in told
+    assert (
+        "1 decisions were added to the chain by nobody known" in told and f"Not approved as they stand: {CATS}" in told
+    )
 
 
 @pytest.mark.parametrize("removed", ["approvals", "decisions", "decisions_head", "told"])
@@ -149,7 +166,7 @@ def test_records_forged_as_a_whole_are_named_as_unsigned(root: MemoryRoot) -> No
     append_line(root.approvals, msgspec.json.encode(forged))
     Chain(root, "").add([entry_for(forged, "key", "pts/7", ["oneiros", "bash"])])
 
-    assert f"Unsigned: 1 adopted in {CATS} (by key, on pts/7, oneiros < bash)" in start(root, days=4)
+    assert f"1 adopted in {CATS} (by key, on pts/7, oneiros < bash)" in start(root, days=4)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +188,7 @@ def test_a_commit_of_the_person_explains_and_is_named_once(root: MemoryRoot) -> 
     write_topic(root, "mail", "# Mail\n\nThe relay was sold.\n")
     git(root.path, "commit", "--quiet", "-a", "-m", "Sold", "--author=Jean-Claude <jc@example.org>")
 
-    assert "Unsigned: taken over from git commits: topics/mail.md" in start(root)
+    assert "Taken over from git commits: topics/mail.md" in start(root)
     assert "git commits" not in start(root, days=1)
 
 
@@ -179,7 +196,7 @@ def test_a_memory_that_was_just_founded_names_nothing(tmp_path: Path) -> None:
     root = MemoryRoot(tmp_path / "founded", tmp_path / "state")
     assert [*found_memory(root, "packaged", with_example=False)]
 
-    assert start(root) == "" and "Unsigned" not in told_without_daemon(root)
+    assert start(root) == "" and "Decided" not in told_without_daemon(root)
 
 
 def test_a_plan_that_somebody_planted_is_carried_out_in_sight(root: MemoryRoot) -> None:
@@ -187,7 +204,7 @@ def test_a_plan_that_somebody_planted_is_carried_out_in_sight(root: MemoryRoot) 
     plan = Plan((PlannedFile(CATS, "", "The cat."),), Approval(Event.ACCEPTED, NOW, (change,), nonce="1"), (), "")
     root.journal.write_bytes(msgspec.json.encode(plan))
 
-    assert f"Unsigned: 1 accepted in {CATS} (nobody was asked" in start(root)
+    assert f"Decided by nobody at a terminal: 1 accepted in {CATS} (nobody was asked" in start(root)
 
 
 def test_a_forged_rejection_silences_nothing(root: MemoryRoot) -> None:

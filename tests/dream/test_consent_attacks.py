@@ -233,7 +233,7 @@ def test_a_line_that_calls_another_key_by_the_name_of_the_persons_is_named(
     signed(decisions, other)
     as_posing = Decisions(keyed_memory, posing, lambda: NOW, is_true=lambda _: True)
 
-    told = "\n".join(ReviewNotice(lambda: as_posing).for_person())
+    told = "\n".join(ReviewNotice(lambda: as_posing).doubts())
 
     before, after = (fingerprint(public_line(one)) for one in (her_key, other))
     assert f"The signing key changed from {before} to {after}" in told

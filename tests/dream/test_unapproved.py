@@ -93,12 +93,11 @@ def test_an_unapproved_topic_is_marked_and_decides_nothing(memory: Memory) -> No
     assert answer.note == ""
 
 
-def test_new_files_are_named_apart_from_those_that_changed() -> None:
+def test_what_nobody_approved_is_one_line_with_what_to_do() -> None:
     found = [Unexplained("topics/a b.md", NEW), Unexplained("lessons.md", "changed")]
 
     assert doubts_for_person(found) == [
-        f"Changed without your acceptance: lessons.md (changed). {REVIEWED}.",
-        "New, and not approved yet: topics/a b.md. If you wrote it: `oneiros dream adopt 'topics/a b.md'`.",
+        f"Not approved as they stand: topics/a b.md (new), lessons.md (changed). {REVIEWED}.",
     ]
 
 

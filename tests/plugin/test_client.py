@@ -64,7 +64,7 @@ def test_a_session_is_told_of_the_memory_its_prompt_of_a_topic_and_a_write_past_
     )
 
     start = told.hooks("SessionStart")[0]["output"]
-    assert "2 topics" in start and "works" in start
+    assert "oneiros: 2 topics" in start
     at_start, at_prompt = told.injected()[:2]
     assert "- [Mail](topics/mail.md): The relay listens on port 2525." in at_start
     assert "- Mail (topics/mail.md:" in at_prompt
@@ -73,6 +73,18 @@ def test_a_session_is_told_of_the_memory_its_prompt_of_a_topic_and_a_write_past_
     assert "approved memory" in write and "approved memory" in shell
     assert topic.read_text(encoding="utf-8") == before
     assert told.stderr == ""
+
+
+def test_a_prompt_on_which_the_memory_knows_nothing_leaves_no_trace(client: GenuineClient) -> None:
+    client.house.warm_up()
+    client.api.on("painting", "Yes.")
+
+    told = client.ask("Shall we go on with the painting?")
+
+    noted = [entry.get("attachment", {}) for entry in client.transcript(told.session_id)]
+    assert any(one.get("hookEvent") == "SessionStart" for one in noted)
+    assert [one for one in noted if one.get("hookEvent") == "UserPromptSubmit"] == []
+    assert "UserPromptSubmit hook success" not in client.api.said()
 
 
 def test_what_a_session_said_is_found_by_the_next_one(client: GenuineClient) -> None:

@@ -21,7 +21,7 @@ def test_a_person_at_a_terminal_sees_the_status_gets_a_pointer_is_offered_dream_
     client.api.on("Which port", "It is 2525 for sure.")
 
     seen = client.at_terminal(
-        (r"SessionStart:startup says: oneiros: 2 topics(.|\n)*Nothing waits for your review", ""),
+        (r"SessionStart:startup says: oneiros: 2 topics", ""),
         (EMPTY_LINE, PROMPT),
         (rf"^❯ {PROMPT[:-1]}", ENTER),
         (r"It is 2525 for sure\.(.|\n)* done ", "/oneiros:dr"),

@@ -163,3 +163,17 @@ def late_scores(matches: Vectors, weights: Scores, runs: Places, background: flo
     near[:, 1:] = np.where(same, np.maximum(near[:, 1:], damped[:, :-1]), near[:, 1:])
     near[:, :-1] = np.where(same, np.maximum(near[:, :-1], damped[:, 1:]), near[:, :-1])
     return weights @ matches, weights @ near
+
+
+def mutual_match(one: Vectors, other: Vectors, background: float) -> float:
+    """How well the tokens of two short texts find partners in each other, 0 to 1.
+
+    one (t, d) and other (u, d) have unit rows; `background` is the match of an unrelated token, which counts 0. MaxSim
+    of ColBERT (Khattab and Zaharia 2020, eq. 3) as a mean, both ways, and the geometric mean of the two: a text that
+    holds all of a shorter one and much beside it matches less.
+    """
+    if not len(one) or not len(other):
+        return 0.0
+    matches = (one @ other.T - background) / (1 - background)
+    there, back = matches.max(axis=1).mean(), matches.max(axis=0).mean()
+    return float(np.sqrt(max(0.0, there) * max(0.0, back)))

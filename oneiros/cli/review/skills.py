@@ -22,7 +22,7 @@ from oneiros.cli.consent.asking import agreed, signed
 from oneiros.cli.terminal.output import data, talk
 from oneiros.dreaming import decisions_of
 from oneiros.environment import Environment
-from oneiros.hooks.whereabouts import branch_and_top
+from oneiros.hooks.whereabouts import top_of
 from oneiros.ingest.settings import archive_of
 
 MOST = 12  # of each kind, in a list
@@ -123,7 +123,7 @@ def _skills_folder(environment: Environment, habit: Habit, *, mine: bool) -> Pat
     """Where a client looks for skills: the person's, or those of the project in which they stand."""
     if mine:
         return environment.home / ".claude" / "skills"
-    top = branch_and_top(environment.working_folder)[1]
+    top = top_of(environment.working_folder)
     common = git_common_directory(environment.working_folder)
     if top is None or common is None or habit.project not in ("", project_name(str(common))):
         where = f"the repository of {shown_line(habit.project)}" if habit.project else "a repository"

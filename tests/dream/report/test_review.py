@@ -84,7 +84,7 @@ def test_a_change_that_nobody_answered_for_is_named(memory: Memory) -> None:
 
     changed, unsigned = found(memory, Part.OUTSIDE)
     assert changed.path == "topics/mail.md"
-    assert unsigned.what.startswith("Unsigned: 1 found in topics/mail.md (nobody was asked")
+    assert unsigned.what.startswith("Decided by nobody at a terminal: 1 found in topics/mail.md (nobody was asked")
 
 
 def test_dead_links_and_pointers_are_named_with_their_lines(memory: Memory) -> None:

@@ -104,3 +104,19 @@ def test_a_session_that_another_process_begins_stays_where_it_is(tmp_path: Path)
 def test_an_id_that_is_a_path_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError):
         board_in(tmp_path).begin(name, "", NOON)
+
+
+@pytest.mark.parametrize(
+    ("session", "project", "waits"),
+    [("c", "Shop", True), ("a", "shop", False), ("c", "garden", True), ("b", "garden", False), ("c", "mail", False)],
+)
+def test_a_note_waits_for_the_other_sessions_of_its_project(
+    tmp_path: Path, session: str, project: str, waits: bool
+) -> None:
+    board = board_in(tmp_path)
+    board.begin("a", "/src/shop/.git", NOON)
+    board.tell("a", "status", "I rename the relay.", NOON)
+    board.end(Handoff("b", NOON, "garden", next_steps=["Water the beds."]))
+
+    assert board.waits_for(session, project, NOON) is waits
+    assert not board.waits_for(session, "garden", NOON + dt.timedelta(days=20))

@@ -19,12 +19,13 @@ from tests.memories import names, new_root, recall, root_at, write_topic
 SETTINGS = MemorySettings()
 
 
-def head(name: str, summary: str = "What it is.", title: str = "") -> TopicHead:
-    return TopicHead(name, title or name, None, summary, SourcePath(f"topics/{name}.md"))
+def head(name: str, summary: str = "What it is.", title: str = "", project: str = "") -> TopicHead:
+    return TopicHead(name, title or name, None, summary, SourcePath(f"topics/{name}.md"), project=project)
 
 
+PROJECTS = st.sampled_from(["", "shop", "Shop", "garden"]) | st.text(max_size=10)
 HEADS = st.lists(
-    st.builds(head, st.text(min_size=1, max_size=30), st.text(max_size=200), st.text(max_size=150)),
+    st.builds(head, st.text(min_size=1, max_size=30), st.text(max_size=200), st.text(max_size=150), PROJECTS),
     max_size=30,
     unique_by=lambda head: head.name,
 )
@@ -108,10 +109,71 @@ def test_topics_that_do_not_fit_are_counted_with_how_to_list_them() -> None:
     assert lines[-2] == "- 105 more topics: `oneiros topics` lists all 300"
 
 
+def test_topics_stand_by_project_the_persons_own_first() -> None:
+    heads = [
+        head("shop/till", "It rounds up.", "Till", "shop"),
+        head("mail", "Mail.", "Mail"),
+        head("shop/beds", "Raised ones.", "Beds", "Shop"),
+        head("garden/beds", "They are watered.", "Beds", "garden"),
+        head("shop/beds-2", "Made of oak.", "Beds", "shop"),
+    ]
+
+    page = with_pointers(f"{POINTERS_BEGIN}\n{POINTERS_END}\nMine.\n", heads, SETTINGS)
+
+    assert page.splitlines()[1:-2] == [
+        "- [Mail](topics/mail.md)",
+        "- **garden**",
+        "  - [Beds](topics/garden/beds.md): They are watered.",
+        "- **shop**",
+        "  - [Beds (shop/beds-2)](topics/shop/beds-2.md): Made of oak.",
+        "  - [Beds (shop/beds)](topics/shop/beds.md): Raised ones.",
+        "  - [Till](topics/shop/till.md): It rounds up.",
+    ]
+
+
+def test_a_page_of_36_topics_of_eight_projects_has_60_lines_at_most() -> None:
+    projects = ["", *(f"project-{number}" for number in range(8))]
+    heads = [head(f"t{number}", project=projects[number % 9]) for number in range(36)]
+
+    page = with_pointers("# Memory\n\nWhat is known.\n", heads, SETTINGS)
+
+    assert page.count("](topics/") == 36 and len(page.splitlines()) == 36 + 8 + 6
+
+
+def test_the_topics_that_are_used_least_are_left_to_recall() -> None:
+    heads = [head(f"topic-{number:03}", project="shop" if number % 2 else "") for number in range(300)]
+    uses = {one.path: int(one.name[-3:]) for one in heads}
+
+    page = with_pointers("# Memory\n", heads, SETTINGS, uses)
+
+    assert "(topics/topic-299.md)" in page and "(topics/topic-000.md)" not in page
+    assert len(page.splitlines()) == 200 and "- 106 more topics: `oneiros topics` lists all 300" in page
+
+
+@given(HEADS)
+def test_no_two_entries_are_alike_and_none_is_escaped(heads: list[TopicHead]) -> None:
+    page = with_pointers("", heads, SETTINGS)
+
+    entries = [line for line in page.splitlines() if "](topics/" in line]
+    assert len(set(entries)) == len(entries) == len(heads)
+    assert "\\" not in page
+
+
+def test_a_topic_that_nobody_approved_has_no_pointer(tmp_path: Path) -> None:
+    root = new_root(tmp_path)
+    write_topic(root, "cats", "# Cats\n\nThey sleep.\n")
+    write_topic(root, "dogs", "# Dogs\n\nThey bark.\n")
+
+    write_index_page(root, SETTINGS, lambda paths: {path for path in paths if "dogs" in path})
+
+    page = root.index_page.read_text(encoding="utf-8")
+    assert "topics/cats.md" in page and "dogs" not in page.casefold()
+
+
 def test_a_title_cannot_forge_a_link_or_a_line() -> None:
     line = pointer(head("mail", "See\u202e [this](evil.md)\n<!-- x -->", "Mail](evil.md)\r\n- [x"))
 
-    assert line == "- [Mail\\](evil.md) - \\[x](topics/mail.md): See \\[this\\](evil.md) \\<!-- x -->"
+    assert line == "- [Mail)(evil.md) - (x](topics/mail.md): See (this)(evil.md) ‹!-- x -->"
 
 
 @pytest.mark.parametrize(

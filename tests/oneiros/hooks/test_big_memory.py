@@ -16,6 +16,19 @@ from tests.memories import new_root, open_memory, write_source, write_topic
 from tests.oneiros.hooks.test_answers import Waiting
 
 BUDGET = 2_000
+LESSONS = """# Lessons
+
+- Look before you leap.
+
+## shop
+
+- Count the till
+  twice.
+
+## garden
+
+- Mind the frost.
+"""
 OWN = ("Invoices go out on Mondays.", "- The printer is on floor three.")
 
 
@@ -29,12 +42,12 @@ def big(tmp_path_factory: pytest.TempPathFactory, make_engine: MakeEngine) -> It
         )
         write_topic(root, f"subject-{number:02}", text)
     write_topic(root, "z-kept", "# Kept\n\nAlways wanted.\n", keep=True)
-    write_topic(root, "z-shop", "# Till\n\nThe till rounds up.\n", project="shop")
+    write_topic(root, "shop/z-shop", "# Till\n\nThe till rounds up.\n", project="shop")
     write_topic(root, "z-relay", "# Relay\n\nThe relay listens on 2525.\n")
     write_topic(root, "z-invoices", "# Invoices\n\nThey are numbered.\n")
-    write_topic(root, "a-garden", "# Garden\n\nWater the beds.\n", project="garden")
+    write_topic(root, "garden/a-garden", "# Garden\n\nWater the beds.\n", project="garden")
     write_topic(root, "a-old", "# Old\n\nIt was so.\n", keep=True, validUntil="2025-12-31")
-    write_source(root, "lessons.md", "# Lessons\n\n- Look before you leap.\n")
+    write_source(root, "lessons.md", LESSONS)
     (root.path / "MEMORY.md").write_text("# Memory\n\n" + "\n".join(OWN) + "\n", encoding="utf-8")
     with open_memory(root, make_engine) as memory:
         memory.reindex()
@@ -69,45 +82,46 @@ def test_it_says_how_many_topics_stand_behind_recall(big: Memory, tmp_path: Path
     lines = started(big, tmp_path)
 
     shown = len(pointed(lines))
-    assert 0 < shown < 35
-    assert lines[-2] == f"- {35 - shown} more topics stand behind recall."
+    assert 0 < shown < 33
+    assert lines[-2] == f"- {33 - shown} more topics stand behind recall."
     assert len("\n".join(lines).encode()) <= BUDGET
 
 
 def test_what_matters_here_comes_first_and_what_has_ended_does_not_come(big: Memory, tmp_path: Path) -> None:
-    folder = repository(tmp_path / "shop", "fix/relay-port") / "invoices"
-    folder.mkdir()
+    found = pointed(started(big, tmp_path, tmp_path / "shop", budget=9_000))
 
-    found = pointed(started(big, tmp_path, folder))
-
-    assert found[:5] == ["z-kept", "z-shop", "z-invoices", "z-relay", "subject-00"]
-    assert "a-old" not in found
+    assert found[:4] == ["z-kept", "shop/z-shop", "subject-00", "subject-01"]
+    assert "a-old" not in found and len(found) == 34
 
 
 def test_lessons_that_fill_all_leave_the_line_that_says_how_many_topics_there_are(big: Memory, tmp_path: Path) -> None:
     before = big.root.lessons.read_text(encoding="utf-8")
-    big.root.lessons.write_text(before + "- Look, and look again.\n" * 200, encoding="utf-8")
+    big.root.lessons.write_text("# Lessons\n\n" + "- Look, and look again.\n" * 200, encoding="utf-8")
     try:
         lines = started(big, tmp_path)
     finally:
         big.root.lessons.write_text(before, encoding="utf-8")
 
-    assert lines[-3:-1] == ["Topics:", "- 35 more topics stand behind recall."]
+    assert lines[-3:-1] == ["Topics:", "- 33 more topics stand behind recall."]
     assert len("\n".join(lines).encode()) <= BUDGET
 
 
-def test_another_projects_topics_come_last(big: Memory, tmp_path: Path) -> None:
-    found = pointed(started(big, tmp_path, budget=9_000))
+def test_nothing_of_another_project_is_given(big: Memory, tmp_path: Path) -> None:
+    given = {place: "\n".join(started(big, tmp_path, tmp_path / place, budget=9_000)) for place in ("shop", "Garden")}
+    nowhere = "\n".join(started(big, tmp_path, budget=9_000))
 
-    assert (found[0], found[-2:]) == ("z-kept", ["a-garden", "z-shop"])
-    assert len(found) == 35
+    assert "- Count the till twice." in given["shop"] and "till" not in given["Garden"].casefold()
+    assert "- Mind the frost." in given["Garden"] and "garden" not in given["shop"].casefold()
+    assert "till" not in nowhere.casefold() and "frost" not in nowhere and "- Look before you leap." in nowhere
 
 
-def test_the_same_memory_folder_and_branch_give_the_same_bytes(big: Memory, tmp_path: Path) -> None:
+def test_the_same_memory_and_project_give_the_same_bytes(big: Memory, tmp_path: Path) -> None:
     one, other = repository(tmp_path / "a" / "shop", "main"), repository(tmp_path / "b" / "shop", "relay")
 
-    assert started(big, tmp_path, one) == started(big, tmp_path, one)
-    assert started(big, tmp_path, one) != started(big, tmp_path, other)
+    before = started(big, tmp_path, one)
+    big.read("z-relay")  # used, and no approval since
+
+    assert started(big, tmp_path, one) == started(big, tmp_path, other) == before
 
 
 def test_a_page_that_the_client_loads_is_not_repeated(big: Memory, tmp_path: Path) -> None:

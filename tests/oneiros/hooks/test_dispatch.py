@@ -18,8 +18,11 @@ from tests.memories import recall, write_topic
 class Waiting:
     """One thing that waits."""
 
-    def for_person(self) -> list[str]:
-        return ["Waiting for you: 1 proposed change"]
+    def waiting(self) -> list[str]:
+        return ["1 proposal waits: oneiros review"]
+
+    def doubts(self) -> list[str]:
+        return []
 
     def for_model(self) -> list[str]:
         return []
@@ -115,7 +118,7 @@ def test_nothing_is_put_before_the_model_in_a_muted_project(
     started = hooks.answer("SessionStart", {"session_id": "s", **there})
 
     assert hooks.answer("UserPromptSubmit", {**PROMPT, **there}) == ""
-    assert "Topics:" not in started and "Waiting for you" in started  # the person is still told
+    assert "Topics:" not in started and "1 proposal waits" in started  # the person is still told
     assert hooks.answer("UserPromptSubmit", {**PROMPT, "cwd": str(tmp_path)}) != ""
 
 

@@ -1,39 +1,35 @@
-"""What a session start tells a person of proposed changes."""
+"""What a session start tells a person of what waits."""
 
-import datetime as dt
+from pathlib import Path
 
 import pytest
 
-from dream.records import Hunk, Relation, State, Update
-from oneiros.hooks.review import waiting_lines
-from tests.dream.builders import TODAY, candidate, new_topic
+from memory_server.root.paths import MemoryRoot
+from oneiros.hooks.review import ReviewNotice
+from tests.dream.builders import decisions_on, new_topic, proposed
+from tests.memories import new_root, write_topic
 
 
-def waiting(text: str, number: int, confidence: float) -> Hunk:
-    made = new_topic(text, number=number)
-    update = Update(candidate(text, number, confidence=confidence), Relation.NEW, made.place, made.why)
-    return Hunk(f"{number:012x}", update, text, TODAY, state=State.PENDING, proposed=TODAY)
+@pytest.fixture
+def root(tmp_path: Path) -> MemoryRoot:
+    made = new_root(tmp_path / "memory")
+    decisions_on(made).unexplained()
+    return made
 
 
-HUNKS = [
-    waiting("Use pnpm.", 1, 0.7),
-    waiting("The relay \x1b[31mlistens on port 2525.", 2, 0.9),
-    waiting("Backups run at 03:00.", 3, 0.8),
-    waiting("It needs TLS.", 4, 0.6),
-]
+def waiting(root: MemoryRoot) -> list[str]:
+    return ReviewNotice(lambda: decisions_on(root)).waiting()
 
 
-def test_the_best_three_are_named_in_one_line_with_nothing_that_steers_a_terminal() -> None:
-    [line] = waiting_lines(HUNKS, TODAY)
+def test_what_waits_is_one_clause_with_what_to_do(root: MemoryRoot) -> None:
+    told = [waiting(root)]
+    proposed(decisions_on(root), new_topic("Backups run.", "backups"))
+    told.append(waiting(root))
+    write_topic(root, "cats", "# Cats\n\nThe cat is grey.\n")
+    told.append(waiting(root))
 
-    assert line.startswith("Waiting for you: 4 proposed changes; `oneiros review` in a terminal of your own. ")
-    assert line.endswith("The best: “The relay \\u001b[31mlistens on port 2525.”; “Backups run at 03:00.”; “Use pnpm.”")
-
-
-@pytest.mark.parametrize(("days", "lines"), [(0, 1), (6, 1), (7, 1), (8, 0), (13, 0), (14, 1), (15, 0), (700, 1)])
-def test_what_waits_for_long_is_told_once_a_week(days: int, lines: int) -> None:
-    assert len(waiting_lines(HUNKS, TODAY + dt.timedelta(days=days))) == lines
-
-
-def test_that_nothing_waits_is_told() -> None:
-    assert waiting_lines([], TODAY) == ["Nothing waits for your review."]
+    assert told == [
+        [],
+        ["1 proposal waits: oneiros review"],
+        ["1 proposal and 1 file that nobody approved wait: oneiros review"],
+    ]

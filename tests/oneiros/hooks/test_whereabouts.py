@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memory_server.settings import PersonSettings
-from oneiros.hooks.whereabouts import Whereabouts, whereabouts
+from oneiros.hooks.whereabouts import Whereabouts, top_of, whereabouts
 
 PERSON = PersonSettings()
 
@@ -17,17 +17,17 @@ def repository(folder: Path, head: str = "ref: refs/heads/fix/relay-port\n") -> 
     return folder
 
 
-def test_a_folder_below_a_repository_is_of_its_project_and_branch(tmp_path: Path) -> None:
+def test_a_folder_below_a_repository_is_of_its_project(tmp_path: Path) -> None:
     folder = repository(tmp_path / "shop") / "packages" / "invoices"
     folder.mkdir(parents=True)
 
     where = whereabouts(str(folder), PERSON)
 
     assert (where.project, where.identity) == ("shop", str(tmp_path / "shop" / ".git"))
-    assert where.words == {"fix", "rela", "port", "packag", "invoic"}
+    assert top_of(folder) == tmp_path / "shop"
 
 
-def test_a_worktree_is_of_the_project_and_has_its_own_branch(tmp_path: Path) -> None:
+def test_a_worktree_is_of_the_project(tmp_path: Path) -> None:
     main = repository(tmp_path / "shop", "ref: refs/heads/main\n")
     own = main / ".git" / "worktrees" / "w"
     own.mkdir(parents=True)
@@ -39,12 +39,7 @@ def test_a_worktree_is_of_the_project_and_has_its_own_branch(tmp_path: Path) -> 
     where = whereabouts(str(tmp_path / "w"), PERSON)
 
     assert where.project == "shop"
-    assert where.words == {"till"}
-
-
-@pytest.mark.parametrize("head", ["4f2c9a\n", "", "ref: refs/tags/v1\n"])
-def test_without_a_branch_there_are_no_words_of_one(tmp_path: Path, head: str) -> None:
-    assert whereabouts(str(repository(tmp_path / "shop", head)), PERSON).words == frozenset()
+    assert top_of(tmp_path / "w") == tmp_path / "w"
 
 
 def test_a_pipe_in_the_place_of_a_file_of_git_is_not_waited_for(tmp_path: Path) -> None:
@@ -56,7 +51,7 @@ def test_a_pipe_in_the_place_of_a_file_of_git_is_not_waited_for(tmp_path: Path) 
 
 @pytest.mark.parametrize("folder", ["", "/nonexistent/garden", "/x\0y", "relative"])
 def test_any_folder_is_answered(folder: str) -> None:
-    assert whereabouts(folder, PERSON).words == frozenset()
+    assert whereabouts(folder, PERSON).identity in ("", "/nonexistent/garden", "/x\\u0000y")
 
 
 def test_without_a_folder_nothing_is_known() -> None:
