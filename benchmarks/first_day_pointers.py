@@ -1,16 +1,22 @@
-"""Whether what hooks push is right: pointers at prompts, hints at files, lessons at errors.
+"""Whether what hooks push is right: statements at prompts, hints at files, lessons at errors.
 
-    python -m benchmarks.first_day_pointers --json
+    python -m benchmarks.first_day_pointers --json FILE
 
-A memory a project, of what a reader would keep of its sessions (`pointer_topics.tsv` groups these statements in
-topics). Own: for a hundred prompts of the same projects a reader said, before anything was run, which statements they
-would want pushed, if any (`pointer_labels.tsv`; prompts that a statement rests on were left out). Foreign: every prompt
-of the other projects, on which nothing should be pushed. The rule was chosen on the first two projects, the others were
-held back; a project that nobody grouped has one topic and is asked foreign prompts alone. `before` is the rule that
-pushed the first statement of each passage near the prompt, asked in the same run.
+A memory a project, of what a reader would keep of its sessions (`pointer_topics.tsv` groups these statements in topics;
+a project that nobody grouped has one). Written: prompts as a person of the project would type them, each with the
+statements that bear on it (`pointer_prompts.tsv`, written before anything was run). Labelled: a hundred prompts of the
+same persons, of which a reader said before anything was run which statements they would want pushed, if any
+(`pointer_labels.tsv`). Foreign: prompts of the other projects, on which nothing should be pushed: what topics of no
+project would say, since of those of another one nothing is ever looked at. The rule was chosen on the written prompts
+of four projects; those of HELD_BACK were left out.
 
-Hints and lessons: calls of tools and their errors out of the same sessions, on the own and on the other memories. What
-was pushed at them has no labels.
+The same is asked of plain rules: the best statement by FTS5, by cosine of the packaged model, and by reciprocal rank
+fusion of both, each pushed from the score on that is exceeded by .02 of the foreign prompts of the projects chosen on.
+
+Border: one memory of all projects, whose topics name them; sessions of all of them start and ask there.
+
+Hints and lessons (`--calls`): calls of tools and their errors out of the same sessions, on the own and on the other
+memories. What was pushed at them has no labels.
 """
 
 import argparse
@@ -18,68 +24,89 @@ import csv
 import json
 import random
 import re
+import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from benchmarks.intake import on_disk, unpacked
 from benchmarks.layouts import Case, projects_in, read_lines
 from benchmarks.machine import machine_text
 from benchmarks.metrics import confidence, percentile
-from benchmarks.systems import built_memory, model_text
+from benchmarks.systems import built_memory, model_text, words_query
 from memory_server.memory import Memory
-from memory_server.search.query import clean
-from memory_server.search.question import Search
-from memory_server.search.ranking.ranking import FLOOR
 from oneiros.hooks.after_tool import answer_after_tool
 from oneiros.hooks.before_tool import answer_before_tool
 from oneiros.hooks.call import HookCall, both_ends, parse_call
-from oneiros.hooks.pointers import looked_up, pointer_line, statements
-from oneiros.hooks.prompt import MAX_PROMPT_CHARS, answer_prompt
+from oneiros.hooks.pointers import CLOSE, CLOSE_EVERYWHERE, closest
+from oneiros.hooks.prompt import LEAST_WORDS, MAX_PROMPT_CHARS, answer_prompt
+from oneiros.hooks.session_start import answer_session_start
 
-TOPICS, LABELS = (Path(__file__).with_name(name) for name in ("pointer_topics.tsv", "pointer_labels.tsv"))
-CHOSEN_ON = ("cipher-box", "claude-code-log")  # projects; the rule did not see the prompts of the others
+TOPICS, LABELS, PROMPTS = (Path(__file__).with_name(f"pointer_{name}.tsv") for name in ("topics", "labels", "prompts"))
+HELD_BACK = ("entire-cli", "oh-my-posh", "context-evaluator")  # the rule did not see their prompts
 POINTER = re.compile(r"^- .*? \((?:topics/\S+|lessons\.md):\d+\): (.*)$", re.MULTILINE)
 CALLS_EACH = 150  # tool calls of a project, and as many errors
-LEAST_SHARE, MOST_BEFORE = 0.75, 3  # of the rule before: of the best passage's score, and how many at most
+FOREIGN_EACH = 50  # prompts of a project that other memories are asked
+PROMPTS_EACH = 1  # of a session, in the memory of all projects
+SESSIONS = 200  # at most, that start in the memory of all projects
+FOREIGN = 0.02
+RRF = 60  # of reciprocal rank fusion, as usual
 BUDGET = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A person's words, and what a reader would want pushed for them; None where nobody was asked."""
+    """A person's words, and what should be pushed for them; None where nobody was asked."""
 
     project: str
     text: str
+    session: str = ""
     wanted: frozenset[str] | None = None
+
+    @property
+    def is_written(self) -> bool:
+        return not self.session
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The statement that a rule would push for a prompt in a memory, with its score."""
+
+    prompt: Prompt
+    memory: str
+    score: float
+    statement: str
+
+
+class Silent:
+    """A review that has nothing to say."""
+
+    def waiting(self) -> Sequence[str]:
+        return ()
+
+    def doubts(self) -> Sequence[str]:
+        return ()
+
+    def for_model(self) -> Sequence[str]:
+        return ()
 
 
 @dataclass(slots=True)
-class Pushed:
-    """What one rule pushed, on some prompts."""
+class Calls:
+    """Calls of tools on the own and on other memories, and how many brought something."""
 
-    right: list[float] = field(default_factory=list)  # a pointer each: 1 where it was wanted
-    met: list[float] = field(default_factory=list)  # a prompt each that wants something: 1 where it got it
-    foreign: list[float] = field(default_factory=list)  # a prompt each to another memory: 1 where anything was pushed
+    asked: int = 0
+    pushed: int = 0
     seconds: list[float] = field(default_factory=list)
 
-    def figures(self) -> dict[str, Any]:
-        return {
-            "precision": mean_of(self.right),
-            "precision_95": confidence(self.right),
-            "pushed": len(self.right),
-            "wanted_met": mean_of(self.met),
-            "wanted": len(self.met),
-            "foreign": mean_of(self.foreign),
-            "foreign_95": confidence(self.foreign),
-            "foreign_prompts": len(self.foreign),
-            "ms_p50": 1_000 * percentile(self.seconds, 0.5),
-            "ms_p95": 1_000 * percentile(self.seconds, 0.95),
-        }
+
+Rule = Callable[[Memory, Mapping[str, str], str], tuple[float, str]]  # memory, statements, prompt: score and statement
 
 
 def main() -> None:
@@ -87,10 +114,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shared", type=Path, default=Path("../shared/data"), help="the folder of shared data")
     parser.add_argument("--json", nargs="?", const="-", help="figures to FILE, or to the output")
+    parser.add_argument("--calls", action="store_true", help="hints and lessons too, which takes as long again")
     parser.add_argument("--vectors", type=Path, default=Path("benchmarks/out/vectors"))
     options = parser.parse_args()
     options.vectors.mkdir(parents=True, exist_ok=True)
-    figures = measured(options.shared, options.vectors.resolve())
+    figures = measured(options.shared, options.vectors.resolve(), with_calls=options.calls)
     text = json.dumps(figures, indent=2)
     if options.json and options.json != "-":
         Path(options.json).write_text(text + "\n", encoding="utf-8")
@@ -99,129 +127,236 @@ def main() -> None:
     print(text)
 
 
-def measured(shared: Path, vectors: Path) -> dict[str, Any]:
-    """Every figure; `pointer_precision` and `foreign_pointers` are of the projects that were held back.
+def measured(shared: Path, vectors: Path, *, with_calls: bool = False) -> dict[str, Any]:
+    """Every figure, of the set in `shared` and the second one beside it.
 
-    A figure of which the data holds nothing is None.
+    `pointer_precision`, `pointers_met` and `foreign_pointers` are of the projects that were held back.
     """
-    said, lessons = statements_of(shared), lessons_of(shared)
-    prompts = {project: list(prompts_of(shared, project)) for project in said}
-    calls = {project: list(calls_of(shared, project)) for project in said}
-    found = {(rule, half): Pushed() for rule in RULES for half in ("chosen_on", "held_back")}
-    tools = {(kind, of): [0, 0] for kind in ("hints", "lessons") for of in ("own", "foreign")}
+    folders = [folder for folder in (shared, shared.with_name("data2")) if folder.is_dir()]
+    said = statements_of(folders)
+    prompts = {project: list(prompts_of(folders, project)) for project in said}
+    best: dict[str, list[Best]] = defaultdict(list)
+    seconds: dict[str, list[float]] = defaultdict(list)
+    calls = {(kind, of): Calls() for kind in ("hints", "lessons") for of in ("own", "foreign")}
+    told = {project: list(calls_of(folders, project)) if with_calls else [] for project in said}
     for project, topics in said.items():
-        ids = {text: name for topic in topics.values() for name, text in topic.items()}
-        with built_memory(Case(project, files_of(topics, lessons[project])), vectors) as memory:
+        texts = {name: text for topic in topics.values() for name, text in topic.items()}
+        with built_memory(Case(project, files_of(topics, lessons_of(folders, project))), vectors) as memory:
+            rules: dict[str, Rule] = {"mutual": by_match, **plain_rules(memory, texts)}
+            own = [one for one in prompts[project] if one.wanted is not None]
+            foreign = [one for other in said if other != project for one in sampled(prompts[other])]
+            for prompt in (*own, *foreign):
+                for name, rule in rules.items():
+                    begun = time.perf_counter()
+                    score, statement = rule(memory, texts, prompt.text)
+                    seconds[name].append(time.perf_counter() - begun)
+                    best[name].append(Best(prompt, project, score, statement))
             for other in said:
-                half = "chosen_on" if {project, other} <= set(CHOSEN_ON) else "held_back"
-                for number, prompt in enumerate(prompts[other]):
-                    for rule in sorted(RULES, reverse=bool(number % 2)):  # the second finds the words' tables read
-                        ask(memory, prompt, rule, found[rule, half], ids if other == project else None)
-                count_tools(memory, calls[other], tools, "own" if other == project else "foreign")
-    held = found["now", "held_back"].figures()
+                count_tools(memory, told[other], calls, "own" if other == project else "foreign")
+    shipped = best.pop("mutual")
+    rows = {"mutual": figures_of(shipped, CLOSE), "mutual_everywhere": figures_of(shipped, CLOSE_EVERYWHERE)}
+    rows |= {name: figures_of(found, None) for name, found in best.items()}
     return {
-        "pointer_precision": held["precision"],
-        "foreign_pointers": held["foreign"],
-        **{f"{rule}_{half}": pushed.figures() for (rule, half), pushed in found.items()},
-        **{f"{kind}_{of}": {"calls": asked, "pushed": pushed} for (kind, of), (asked, pushed) in tools.items()},
+        "pointer_precision": rows["mutual"]["held_back"]["right"],
+        "pointers_met": rows["mutual"]["held_back"]["met"],
+        "foreign_pointers": rows["mutual_everywhere"]["held_back"]["foreign"],
+        **rows,
+        "border": border(said, prompts, vectors),
+        **{f"{kind}_{of}": {"calls": one.asked, "pushed": one.pushed} for (kind, of), one in calls.items()},
+        "ms": {name: [1_000 * percentile(taken, share) for share in (0.5, 0.95)] for name, taken in seconds.items()},
     }
 
 
-def ask(memory: Memory, prompt: Prompt, rule: str, found: Pushed, ids: Mapping[str, str] | None) -> None:
-    """One prompt to one memory by one rule; `ids`: the statements of the prompt's own memory."""
-    if ids is not None and prompt.wanted is None:
-        return
-    begun = time.perf_counter()
-    lines = RULES[rule](memory, prompt.text)
-    found.seconds.append(time.perf_counter() - begun)
-    if ids is None or prompt.wanted is None:
-        found.foreign.append(float(bool(lines)))
-        return
-    names = [next((name for text, name in ids.items() if text.startswith(line.rstrip("…"))), "") for line in lines]
-    right = [float(name in prompt.wanted) for name in names]
-    found.right += right
-    if prompt.wanted:
-        found.met.append(max(right, default=0.0))
+def sampled(prompts: Sequence[Prompt]) -> list[Prompt]:
+    """Some of the prompts that a person typed in a project's sessions, the same each time."""
+    typed = [one for one in prompts if not one.is_written]
+    return random.Random(31).sample(typed, min(FOREIGN_EACH, len(typed)))  # noqa: S311  a sample, not secrecy
 
 
-def pushed_now(memory: Memory, text: str) -> list[str]:
-    """The statements that the hook points to."""
-    return POINTER.findall(answer_prompt(memory, HookCall("UserPromptSubmit", prompt=text), set(), BUDGET).context)
+def figures_of(found: Sequence[Best], least: float | None) -> dict[str, Any]:
+    """The figures of one rule by halves; `least`: from which score on it pushes, chosen here where none is given."""
+    halves: dict[str, list[Best]] = {"chosen_on": [], "held_back": []}
+    for one in found:
+        is_held = one.memory in HELD_BACK
+        if is_held == (one.prompt.project in HELD_BACK) or not one.prompt.is_written:
+            halves["held_back" if is_held else "chosen_on"].append(one)
+    if least is None:
+        foreign = [one.score for one in halves["chosen_on"] if is_foreign(one) and one.prompt.project not in HELD_BACK]
+        least = float(np.quantile(foreign, 1 - FOREIGN))
+    return {"from": least, **{half: of_half(rows, least) for half, rows in halves.items()}}
 
 
-def pushed_before(memory: Memory, text: str) -> list[str]:
-    """Those that it pointed to before: the first of each passage that recall found, where it is sure enough."""
-    asks = text.strip()
-    if not asks or asks.startswith(("/", "!", "#", "<")) or len(asks.split()) < 2:
-        return []
-    answer = looked_up(memory, Search.RECALL, clean(both_ends(asks, MAX_PROMPT_CHARS, " ")).split(), 8)
-    best = max((hit.score for hit in answer.hits), default=0.0)
-    hits = [hit for hit in answer.hits if answer.confidence >= FLOOR and hit.score >= LEAST_SHARE * best]
-    first = [(hit, next(statements(hit.passage), (0, ""))) for hit in hits[:MOST_BEFORE]]
-    return POINTER.findall("\n".join(pointer_line(hit, *found) for hit, found in first))
+def is_foreign(one: Best) -> bool:
+    return one.prompt.project != one.memory and not one.prompt.is_written
 
 
-RULES = {"now": pushed_now, "before": pushed_before}
+def of_half(rows: Sequence[Best], least: float) -> dict[str, Any]:
+    own = [one for one in rows if one.prompt.project == one.memory]
+    pushed = [one for one in own if one.score >= least]
+    foreign = [float(one.score >= least) for one in rows if is_foreign(one)]
+    told: dict[str, Any] = {
+        "foreign": mean_of(foreign),
+        "foreign_95": confidence(foreign),
+        "foreign_prompts": len(foreign),
+    }
+    for name, is_written in (("", True), ("labelled_", False)):
+        right = [is_right(one) for one in pushed if one.prompt.is_written is is_written]
+        wanting = [one for one in own if one.prompt.is_written is is_written and one.prompt.wanted]
+        met = [is_right(one) if one.score >= least else 0.0 for one in wanting]
+        told |= {f"{name}right": mean_of(right), f"{name}right_95": confidence(right), f"{name}pushed": len(right)}
+        told |= {f"{name}met": mean_of(met), f"{name}met_95": confidence(met), f"{name}wanting": len(met)}
+    return told
 
 
-def count_tools(memory: Memory, calls: Sequence[HookCall], counts: dict[tuple[str, str], list[int]], of: str) -> None:
+def is_right(one: Best) -> float:
+    return float(one.statement in (one.prompt.wanted or ()))
+
+
+def by_match(memory: Memory, texts: Mapping[str, str], prompt: str) -> tuple[float, str]:
+    """The statement that the hook would push, and how close it is."""
+    found = closest(memory, both_ends(prompt, MAX_PROMPT_CHARS, " "), "")
+    if not found:
+        return 0.0, ""
+    line = "".join(POINTER.findall(found[0][1].line)).rstrip("…")
+    return found[0][0], next((name for name, text in texts.items() if text.startswith(line)), "")
+
+
+def plain_rules(memory: Memory, texts: Mapping[str, str]) -> dict[str, Rule]:
+    """FTS5, cosines, and both fused, over the statements of one memory."""
+    names = list(texts)
+    vectors = np.stack([one.vector for one in memory.engine().embed(list(texts.values()))])
+    connection = sqlite3.connect(":memory:")
+    connection.execute("create virtual table said using fts5(text, tokenize='porter unicode61')")
+    connection.executemany("insert into said(rowid, text) values(?, ?)", list(enumerate(texts.values())))
+
+    def by_words(prompt: str) -> dict[int, float]:
+        query = words_query(prompt)
+        rows = connection.execute("select rowid, -bm25(said) from said where said match ?", (query,)) if query else ()
+        return dict(rows)
+
+    def best_words(_: Memory, __: Mapping[str, str], prompt: str) -> tuple[float, str]:
+        scores = by_words(prompt)
+        place = max(scores, key=lambda one: scores[one], default=-1)
+        return (scores[place], names[place]) if place >= 0 else (0.0, "")
+
+    def best_cosine(_: Memory, __: Mapping[str, str], prompt: str) -> tuple[float, str]:
+        cosines = vectors @ memory.embed_query(prompt).vector
+        return float(cosines.max()), names[int(cosines.argmax())]
+
+    def best_fused(_: Memory, __: Mapping[str, str], prompt: str) -> tuple[float, str]:
+        """Ranks choose the statement; they say nothing of whether to speak, so its cosine does."""
+        cosines, words = vectors @ memory.embed_query(prompt).vector, by_words(prompt)
+        ranks = np.zeros(len(names))
+        for order in (list(np.argsort(-cosines)), sorted(words, key=lambda one: -words[one])):
+            ranks[order] += 1 / (RRF + 1 + np.arange(len(order)))
+        return float(cosines[int(ranks.argmax())]), names[int(ranks.argmax())]
+
+    return {"fts5": best_words, "cosine": best_cosine, "rrf": best_fused}
+
+
+def border(
+    said: Mapping[str, Mapping[str, Mapping[str, str]]], prompts: Mapping[str, Sequence[Prompt]], vectors: Path
+) -> dict[str, int]:
+    """Sessions that start and ask in one memory of all projects: how many were given something of another one."""
+    files = {name: text for project, topics in said.items() for name, text in files_of(topics, (), project).items()}
+    texts = {project: [text for one in topics.values() for text in one.values()] for project, topics in said.items()}
+    dealt = [(project, one.session) for project in said for one in prompts[project] if one.session]
+    sessions = list(dict.fromkeys(dealt))
+    random.Random(29).shuffle(sessions)  # noqa: S311  a sample, not secrecy
+    counts = {"sessions": 0, "prompts": 0, "given": 0, "foreign_pushed": 0, "foreign_at_start": 0}
+    with built_memory(Case("all", files), vectors) as memory:
+        for project, session in sessions[:SESSIONS]:
+            folder = f"/nonexistent/{project}"
+            call = HookCall("SessionStart", session_id=session, folder=folder)
+            start = answer_session_start(memory, call, Path("/nonexistent/home"), BUDGET, Silent()).context
+            counts["sessions"] += 1
+            counts["foreign_at_start"] += any(f"(topics/{other}/" in start for other in said if other != project)
+            for prompt in [one for one in prompts[project] if one.session == session][:PROMPTS_EACH]:
+                call = HookCall("UserPromptSubmit", prompt=prompt.text, folder=folder)
+                lines = POINTER.findall(answer_prompt(memory, call, set(), BUDGET).context)
+                counts["prompts"] += 1
+                counts["given"] += bool(lines)
+                ours = texts[project]
+                counts["foreign_pushed"] += any(
+                    not any(text.startswith(line.rstrip("…")) for text in ours) for line in lines
+                )
+    return counts
+
+
+def count_tools(memory: Memory, calls: Sequence[HookCall], counts: dict[tuple[str, str], Calls], of: str) -> None:
     """Counts calls, and those at which a hint or lesson was pushed."""
     for call in calls:
         is_error = call.event != "PreToolUse"
         answer = (answer_after_tool if is_error else answer_before_tool)(memory, call, set(), BUDGET)
         count = counts["lessons" if is_error else "hints", of]
-        count[0] += 1
-        count[1] += bool(answer.context)
+        count.asked += 1
+        count.pushed += bool(answer.context)
 
 
 # -- what is asked ---------------------------------------------------------------------------------------------------
 
 
-def lessons_of(shared: Path) -> dict[str, list[str]]:
-    """By project, the statements that a reader called lessons: they stand in lessons.md too."""
-    kinds = {row["id"]: row["type"] for row in read_lines(shared / "dream_real" / "labels.jsonl")}
-    return {
-        project: [text for topic in topics.values() for name, text in topic.items() if kinds[name] == "lesson"]
-        for project, topics in statements_of(shared).items()
-    }
+def labels_of(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
+    for folder in folders:
+        yield from read_lines(folder / "dream_real" / "labels.jsonl")
 
 
-def statements_of(shared: Path) -> dict[str, dict[str, dict[str, str]]]:
+def lessons_of(folders: Sequence[Path], project: str) -> list[str]:
+    """The statements of a project that a reader called lessons: they stand in lessons.md too."""
+    rows = (row for row in labels_of(folders) if Path(row["corpus"]).name == project)
+    return [row["statement"] for row in rows if row["type"] == "lesson" and row["durability"] > 1]
+
+
+def statements_of(folders: Sequence[Path]) -> dict[str, dict[str, dict[str, str]]]:
     """By project and topic, the statements by id."""
-    said: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
-    for row in read_lines(shared / "dream_real" / "labels.jsonl"):
-        said[Path(row["corpus"]).name][row["id"]] = row
-    found: dict[str, dict[str, dict[str, str]]] = defaultdict(dict)
+    said: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in labels_of(folders):
+        if row["durability"] > 1:
+            said[Path(row["corpus"]).name][row["id"]] = row["statement"]
+    found: dict[str, dict[str, dict[str, str]]] = {project: {} for project in said}
     for topic in table(TOPICS):
-        rows = said[topic["project"]]
-        if names := [name for name in topic["statements"].split() if name in rows]:
-            found[topic["project"]][topic["topic"]] = {name: rows[name]["statement"] for name in names}
-    for project in sorted(said.keys() - found.keys()):
-        kept = {name: row["statement"] for name, row in said[project].items() if row["durability"] > 1}
-        found |= {project: {project: kept}} if kept else {}
+        texts = said.get(topic["project"], {})
+        if names := [name for name in topic["statements"].split() if name in texts]:
+            found[topic["project"]][topic["topic"]] = {name: texts[name] for name in names}
+    for project, texts in said.items():
+        grouped = {name for topic in found[project].values() for name in topic}
+        if left := {name: text for name, text in texts.items() if name not in grouped}:
+            found[project][project] = left
     return found
 
 
-def files_of(topics: Mapping[str, Mapping[str, str]], lessons: Sequence[str]) -> dict[str, str]:
-    """A file a topic, a line a statement."""
+def files_of(topics: Mapping[str, Mapping[str, str]], lessons: Sequence[str], project: str = "") -> dict[str, str]:
+    """A file a topic, a line a statement; of a project where one is named."""
     files = {"lessons.md": "# Lessons\n\n" + "".join(f"- {text}\n" for text in lessons)} if lessons else {}
     for title, said in topics.items():
         lines = "".join(f"- {text}\n" for text in said.values())
-        head = f"---\ntype: semantic\ntitle: {title}\ncreated: 2026-01-01\n---\n\n# {title}\n\n"
-        files[f"topics/{title.lower().replace(' ', '-')}.md"] = head + lines
+        head = f"---\nproject: {project}\n---\n\n" if project else ""
+        place = f"{project}/" if project else ""
+        files[f"topics/{place}{title.lower().replace(' ', '-')}.md"] = f"{head}# {title}\n\n{lines}"
     return files
 
 
-def prompts_of(shared: Path, project: str) -> Iterator[Prompt]:
-    """Every prompt that a person typed in a project's sessions, with a reader's labels where there are some."""
+def prompts_of(folders: Sequence[Path], project: str) -> Iterator[Prompt]:
+    """The prompts written for a project, and those that a person typed in its sessions, with labels where there are."""
+    for row in table(PROMPTS):
+        if row["project"] == project:
+            yield Prompt(project, row["prompt"], wanted=frozenset(row["wanted"].split()))
     labelled = {row["entry"]: frozenset(row["wanted"].split()) for row in table(LABELS)}
-    base = projects_in(shared)[project].parent
+    for folder in folders:
+        if project in (projects := projects_in(folder)):
+            for text, session, entry in typed_in(projects[project].parent, project):
+                if len(text.split()) >= LEAST_WORDS and not text.startswith(("/", "!", "#", "<")):
+                    yield Prompt(project, text, session, labelled.get(entry))
+
+
+def typed_in(base: Path, project: str) -> Iterator[tuple[str, str, str]]:
+    """What a person typed in a project's sessions, with the file and the entry."""
     rows = [row for row in read_lines(base / "human_prompts.jsonl") if row["file"].startswith(f"{project}/")]
     for file in sorted({row["file"] for row in rows}):
         records = unpacked(on_disk(base / file)).decode("utf-8").splitlines()
         for row in rows:
-            if row["file"] == file and (text := text_of(json.loads(records[row["line"] - 1]))):
-                yield Prompt(project, text, labelled.get(row["uuid"]))
+            if row["file"] == file and (text := text_of(json.loads(records[row["line"] - 1])).strip()):
+                yield text, file, row["uuid"]
 
 
 def text_of(record: Mapping[str, Any]) -> str:
@@ -232,12 +367,12 @@ def text_of(record: Mapping[str, Any]) -> str:
     return "\n".join(str(part.get("text", "")) for part in content if part.get("type") == "text")
 
 
-def calls_of(shared: Path, project: str) -> Iterator[HookCall]:
+def calls_of(folders: Sequence[Path], project: str) -> Iterator[HookCall]:
     """Tool calls of a project and results that failed, some of each, as the client tells its hooks of them."""
-    folder = projects_in(shared)[project]
     before: list[HookCall] = []
     after: list[HookCall] = []
-    for file in sorted(folder.rglob("*.jsonl*")):
+    places = [projects_in(folder).get(project) for folder in folders]
+    for file in sorted(file for place in places if place for file in place.rglob("*.jsonl*")):
         for line in unpacked(file).decode("utf-8", "replace").splitlines():
             for part in parts_of(line):
                 if part.get("type") == "tool_use":

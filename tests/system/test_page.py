@@ -182,7 +182,7 @@ def test_the_start_of_a_session_names_a_change_that_nobody_answered_for(house: H
     first, second = (house.hook("SessionStart", {"session_id": "1"}) for _ in range(2))
 
     context = json.loads(first)["hookSpecificOutput"]["additionalContext"]
-    assert "(changed)" not in before and "proposals wait: oneiros review" in json.loads(before)["systemMessage"]
+    assert "(changed)" not in before and "1 proposal waits: oneiros review" in json.loads(before)["systemMessage"]
     assert "proposal" not in context and "topics/mail.md" not in context
     assert "stand as nobody approved them" in context
     assert json.loads(second)["hookSpecificOutput"]["additionalContext"] == context
