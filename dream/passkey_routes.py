@@ -94,7 +94,7 @@ def add_passkey_routes(
         """Decides what was frozen, where a passkey has signed it."""
         done = desk.sign(decisions(), given.answer, page_of(request, secret))
         for one in done:
-            pages.take_back(one.hunk.id)
+            pages.forget(one.hunk.id)
         return {"decided": [{"hunk": one.hunk.id, "state": one.hunk.state, "commit": one.commit} for one in done]}
 
 

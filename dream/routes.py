@@ -82,8 +82,9 @@ def _add_choosing(api: FastAPI, decisions: Callable[[], Decisions], pages: PageS
         """Prepares what the person decides at their terminal. Needs a page session."""
         if not pages.holds(secret):
             raise HTTPException(403, NO_PAGE)
-        hunk = decisions().store.hunk(name)
-        pages.choose(Chosen(hunk.id, wanted.verdict, wanted.text, wanted.reason))
+        hunk, text = decisions().store.hunk(name), wanted.text
+        text = decisions().checked_wording(text) if text is not None else None
+        pages.choose(Chosen(hunk.id, wanted.verdict, text, wanted.reason))
         return {"hunk": hunk.id, "chosen": wanted.verdict}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dream.proposals.rendering import telling, unified
+from dream.proposals.rendering import changed_lines, telling, unified
 from page.rendering import clip
 
 MAX_LINE_CHARS = 4_000
@@ -21,6 +21,12 @@ class DiffRow:
 
     sign: str  # "+", "-" or a blank
     parts: Parts  # pieces of the line, and whether they differ from its other half
+
+
+def changed_rows(before: str | None, after: str) -> list[DiffRow]:
+    """What goes and comes in a topic, and nothing around it, as a reader of it sees it."""
+    lines = changed_lines(before, after)[:MAX_ROWS]
+    return list(_paired([(sign, clip(line, MAX_LINE_CHARS)) for sign, line in lines]))
 
 
 def diff_rows(target: str, before: str | None, after: str) -> list[DiffRow]:

@@ -1,4 +1,4 @@
-"""The review in a browser: one hunk at a time, beside everything that it rests on.
+"""The review in a browser: one hunk at a time, with the keys of the review at a terminal.
 
 A choice is only prepared here; `dream/decisions/page.py` keeps it until the person decides, at their terminal or with
 a passkey.
@@ -6,46 +6,61 @@ a passkey.
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
+from pydantic import Field
 
 from crawler.archive.store import Archive
 from crawler.quotes import Quote
-from crawler.transcripts.turns import Turn
+from dream.around import Heard, said_around
+from dream.decisions.accept import MAX_NAME_CHARS
 from dream.decisions.page import Chosen
 from dream.decisions.signing import shown_digest
+from dream.judge.filing import names_offered
+from dream.proposals.order import rest_of_topic, waiting_for_person
 from dream.proposals.placing import Manner
-from dream.proposals.rendering import diff_steps, metadata_lines, warnings_about
-from dream.records import Hunk, State
-from dream.routes import ChosenBody, HunkId
+from dream.proposals.rendering import HEADS, STANDS, diff_steps, metadata_lines, warnings_about
+from dream.records import Hunk
+from dream.routes import ChosenBody, HunkId, PageBody
+from dream.topics import read_topics
 from memory_server.document import Hit, Layer
 from memory_server.errors import ContentError, UsageError
 from memory_server.search.query import filter_of, parse_query
-from page.diffs import DiffRow, diff_rows
+from page.diffs import DiffRow, changed_rows
 from page.passkey import signing_of
 from page.rendering import Renderer
 from page.served import ServedMemory
 
-AROUND = 2  # turns shown before and after the quoted one
-NEAR_CHARS = 600  # of the quoted turn, on both sides of the quote
 SIMILAR = 4
 QUERY_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True)
-class QuotedTurn:
-    """A quote where it was said."""
+class QuotedWords:
+    """A quote, and what was said around it."""
 
     quote: Quote
-    before: Sequence[Turn]
-    lead: str  # of the same turn, in front of the quote
-    rest: str  # and behind it
-    after: Sequence[Turn]
-    trouble: str = ""  # why it cannot be shown among its turns
+    around: Sequence[Heard]
+    trouble: str = ""  # why that cannot be shown
+
+
+@dataclass(frozen=True, slots=True)
+class FaultyWording:
+    """A wording that cannot be taken, for the editor that opens again."""
+
+    text: str
+    wrong: str
+
+
+class PlaceBody(PageBody):
+    """Where a hunk is to go; the names are checked as a wording is."""
+
+    topic: str = Field(min_length=1, max_length=MAX_NAME_CHARS)
+    section: str = Field("", max_length=MAX_NAME_CHARS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +68,12 @@ class ShownHunk:
     """One hunk with what a reviewer needs to judge it."""
 
     hunk: Hunk
-    rows: Sequence[DiffRow]  # none where it fits its topic no longer
-    quotes: Sequence[QuotedTurn]
+    rows: Sequence[DiffRow]
+    fits: bool  # its topic still
+    question: str  # where it is one
+    stands: str  # the reason of a no to that
+    quotes: Sequence[QuotedWords]
+    topics: Mapping[str, Sequence[str]]  # that it may go to, with their sections
     warnings: Sequence[str]
     faults: Sequence[str]
     metadata: Sequence[str]
@@ -80,24 +99,32 @@ def review_routes(served: ServedMemory, render: Renderer) -> APIRouter:
 
     @routes.post("/review/undo")
     def undo() -> HTMLResponse:
-        last = next(reversed(served.pages.choices()), "")
-        served.pages.take_back(last)
-        return review.view(last)
+        return review.view(served.pages.take_back())
 
     @routes.post("/review/{name}")
     def choose(name: HunkId, wanted: ChosenBody) -> HTMLResponse:
         hunk = review.hunk(name)
-        text = None if wanted.text == hunk.text else wanted.text
+        text = None if wanted.text is None or wanted.text.strip() == hunk.text.strip() else wanted.text
+        try:
+            text = served.decisions().checked_wording(text) if text is not None else None
+        except ContentError as error:
+            return review.view(name, FaultyWording(text or "", str(error)))
         served.pages.choose(Chosen(hunk.id, wanted.verdict, text, wanted.reason, wanted.shown))
         return review.view(review.after(name))
 
+    @routes.post("/review/{name}/place")
+    def place(name: HunkId, wanted: PlaceBody) -> HTMLResponse:
+        """Proposes the hunk for another topic or section; what was chosen for it is chosen for the old place alone."""
+        hunk = review.hunk(name)
+        served.pages.forget(name)
+        return review.view(served.decisions().refile(hunk.id, wanted.topic, wanted.section).id)
+
     @routes.post("/review/{name}/rest")
     def rest(name: HunkId) -> HTMLResponse:
-        """Accepts the hunk and all others of its topic that nothing was chosen for."""
-        hunk, chosen = review.hunk(name), served.pages.choices()
-        for other in review.waiting():
-            if other.target == hunk.target and (other.id == hunk.id or other.id not in chosen):
-                served.pages.choose(Chosen(other.id, "accept", shown=shown_digest(served.decisions(), other)))
+        """Accepts the hunk and what else waits for its topic; a replacement is shown by itself."""
+        hunk, chosen, decisions = review.hunk(name), served.pages.choices(), served.decisions()
+        others = rest_of_topic(hunk, (one for one in review.waiting() if one.id not in chosen))
+        served.pages.choose(*(Chosen(one.id, "accept", shown=shown_digest(decisions, one)) for one in (hunk, *others)))
         return review.view(review.after(name))
 
     return routes
@@ -111,10 +138,7 @@ class _Review:
         self._render = render
 
     def waiting(self) -> list[Hunk]:
-        """By topic, the topic of the best hunk first."""
-        found = [hunk for hunk in self._served.decisions().store.hunks() if hunk.state is State.PENDING]
-        places = {target: place for place, target in reversed(list(enumerate(hunk.target for hunk in found)))}
-        return sorted(found, key=lambda hunk: places[hunk.target])
+        return waiting_for_person(self._served.decisions().store.hunks())
 
     def hunk(self, name: str) -> Hunk:
         """Raises ContentError where no such hunk waits."""
@@ -129,8 +153,11 @@ class _Review:
         place = waiting.index(name) if name in waiting else 0
         return next((one for one in (*waiting[place:], *waiting[:place]) if one not in chosen), "")
 
-    def view(self, name: str) -> HTMLResponse:
-        """The review at a hunk; without a name at the first that nothing was chosen for, or at its end."""
+    def view(self, name: str, faulty: FaultyWording | None = None) -> HTMLResponse:
+        """The review at a hunk; without a name at the first that nothing was chosen for, or at its end.
+
+        `faulty`: what the person has just written and is to mend.
+        """
         waiting, chosen = self.waiting(), self._served.pages.choices()
         known = {hunk.id: hunk for hunk in waiting}
         hunk = known.get(name) or known.get(self.after(""))
@@ -147,42 +174,36 @@ class _Review:
             following=waiting[place + 1].id if hunk and place + 1 < len(waiting) else "",
             shown=shown_hunk(self._served, hunk) if hunk else None,
             choice=chosen.get(hunk.id) if hunk else None,
+            faulty=faulty,
             signing=signing_of(self._served, waiting) if chosen else None,
         )
 
 
 def shown_hunk(served: ServedMemory, hunk: Hunk) -> ShownHunk:
-    """A hunk with its diff on the file as it is now, and its quotes where they were said."""
-    decisions = served.decisions()
+    """A hunk with what it changes in the file as it is now, and what was said around its quotes."""
+    decisions, candidate = served.decisions(), hunk.update.candidate
     steps = diff_steps(decisions.root, [hunk], Manner(decisions.now().date()))
-    rows = diff_rows(hunk.target, steps[0].before, steps[0].after) if steps else []
-    quotes = [quoted_turn(served.archive, quote) for quote in hunk.quotes]
-    digest = shown_digest(decisions, hunk)
-    warnings, metadata = list(warnings_about(hunk)), list(metadata_lines(hunk.update.candidate))
-    return ShownHunk(hunk, rows, quotes, warnings, decisions.faults_of(hunk), metadata, digest)
-
-
-def quoted_turn(archive: Archive, quote: Quote) -> QuotedTurn:
-    """A quote among the turns around it."""
-    try:
-        turns = list(archive.turns(quote.session_id))
-    except ContentError as error:
-        return QuotedTurn(quote, (), "", "", (), trouble=str(error))
-    place = next((place for place, turn in enumerate(turns) if quote.entry in turn.entries), None)
-    if place is None:
-        return QuotedTurn(quote, (), "", "", (), trouble="The archive holds this entry no longer.")
-    text = turns[place].text
-    if text[quote.first : quote.end] != quote.text:
-        return QuotedTurn(quote, (), "", "", (), trouble="The archive holds other words there.")
-    lead = text[max(0, quote.first - NEAR_CHARS) : quote.first]
-    rest = text[quote.end : quote.end + NEAR_CHARS]
-    return QuotedTurn(
-        quote,
-        turns[max(0, place - AROUND) : place],
-        f"…{lead}" if quote.first > NEAR_CHARS else lead,
-        f"{rest}…" if quote.end + NEAR_CHARS < len(text) else rest,
-        turns[place + 1 : place + 1 + AROUND],
+    return ShownHunk(
+        hunk,
+        changed_rows(steps[0].before, steps[0].after) if steps else [],
+        bool(steps),
+        HEADS.get(hunk.update.relation, ""),
+        STANDS.get(hunk.update.relation, ""),
+        [quoted_words(served.archive, quote) for quote in hunk.quotes],
+        names_offered(candidate.project, read_topics(decisions.root)),
+        list(warnings_about(hunk)),
+        decisions.faults_of(hunk),
+        list(metadata_lines(candidate)),
+        shown_digest(decisions, hunk),
     )
+
+
+def quoted_words(archive: Archive, quote: Quote) -> QuotedWords:
+    """A quote with what was said around it."""
+    try:
+        return QuotedWords(quote, said_around(archive, quote))
+    except ContentError as error:
+        return QuotedWords(quote, (), trouble=str(error))
 
 
 def similar_statements(served: ServedMemory, hunk: Hunk) -> list[Hit]:

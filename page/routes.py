@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Depends, FastAPI, HTTPException
 from fastapi.responses import HTMLResponse
 
-from dream.records import State
+from dream.proposals.order import waiting_for_person
 from dream.routes import NO_PAGE, Secret
 from page.chat import chat_routes
 from page.overview import overview_routes
@@ -47,7 +47,6 @@ def _pulse(served: ServedMemory, render: Renderer) -> APIRouter:
     def pulse() -> HTMLResponse:
         """What may change while a page lies open."""
         hunks = served.decisions().store.hunks()
-        waiting = sum(hunk.state is State.PENDING for hunk in hunks)
-        return render("pulse.html", waiting=waiting, chosen=len(served.pages.choices()))
+        return render("pulse.html", waiting=len(waiting_for_person(hunks)), chosen=len(served.pages.choices()))
 
     return routes

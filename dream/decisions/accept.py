@@ -8,13 +8,14 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from dream.decisions.approvals import Approvals, Unexplained, approved_files
 from dream.decisions.chain import Chain, ChainEntry
-from dream.decisions.journal import Journal, Plan
+from dream.decisions.journal import Journal, Noted, Plan
 from dream.decisions.log import DecisionLog, new_nonce
 from dream.decisions.page import Chosen
 from dream.decisions.passkey import Passkey
@@ -30,7 +31,7 @@ from dream.proposals.desk import ProposalDesk
 from dream.proposals.skill import forget_drafts, name_of, skill_text
 from dream.proposals.store import Approval, Event, FileChange, ProposalStore
 from dream.records import Candidate, Habit, Hunk, Rejection, State, Words, hash_of, identity_of
-from memory_server.errors import ContentError, NeedsRepair, UsageError
+from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.machine.files import make_folder
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
@@ -41,6 +42,7 @@ logger = logging.getLogger(__name__)
 
 LOCK_SECONDS = 20.0
 MAX_TEXT_CHARS = 4_000  # of one statement, as a person may reword it
+MAX_NAME_CHARS = 80  # of a topic or a section, as a person names it
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +60,23 @@ class Rejecting:
     hunk: Hunk
     entry: ChainEntry
 
+    @property
+    def hunks(self) -> tuple[Hunk, ...]:
+        return (self.hunk,)
+
 
 @dataclass(frozen=True, slots=True)
 class Foreseen:
     """What several choices will do to the memory as it stands, to the last byte."""
 
     hunks: tuple[Hunk, ...]  # as they stand
-    steps: tuple[Plan | Rejecting, ...]  # one for each of them
+    steps: tuple[Plan | Rejecting, ...]  # in the order in which they are done; one plan a topic
     last: str  # name of the last entry of the chain
 
     @property
     def entries(self) -> list[ChainEntry]:
-        return [step.entry for step in self.steps if step.entry is not None]
+        every = ((step.entry, *(step.behind if isinstance(step, Plan) else ())) for step in self.steps)
+        return [one.entry if isinstance(one, Noted) else one for step in every for one in step if one is not None]
 
     @property
     def files(self) -> dict[str, str]:
@@ -127,22 +134,50 @@ class Decisions:
         """
         with self.locked() as journal:
             hunk = self._open_hunk(name)
-            if shown is not None and hunk != shown:
-                raise ContentError("it is not as it was shown", where=f"hunk {hunk.id}", remedy="Look at it again")
+            if shown is not None:
+                self._require_as_shown(shown)
             plan = self._planner().accept(self._checked(hunk, text), consent)
             journal.carry_out(plan)
             self._show_again(hunk)
         self._bring_level()
         return Decided(plan.hunks[0], self._commit_of(plan))
 
+    def decide(
+        self,
+        choices: Sequence[tuple[Chosen, Hunk]],
+        consent: Consent,
+        tell_refusal: Callable[[Hunk, OneirosError], None],
+    ) -> list[Decided]:
+        """Does what was chosen for hunks as they were shown, with one commit a topic.
+
+        What cannot be done is told, as `accept` and `reject` raise it, and left.
+        """
+        steps: list[Plan | Rejecting] = []
+        done: list[Plan | Rejecting] = []
+        with self.together(), self.locked() as journal:
+            planner = self._planner()
+            for choice, hunk in _by_topic(choices):
+                try:
+                    self._require_as_shown(hunk)
+                    steps.append(self._step(planner, hunk, choice, consent))
+                except OneirosError as error:
+                    tell_refusal(hunk, error)
+            for step in self._joined(planner, steps):
+                try:
+                    self._do(journal, step)
+                    done.append(step)
+                except OneirosError as error:
+                    for hunk in step.hunks:
+                        tell_refusal(hunk, error)
+        return self._decided(done)
+
     def foreseen(self, choices: Sequence[Chosen], consent: Consent) -> Foreseen:
-        """What these choices would do, one after the other. Raises as `accept` and `reject` do; nothing is changed."""
+        """What these choices would do, one plan a topic. Raises as `accept` and `reject` do; nothing is changed."""
         with self.locked():
             planner = self._planner()
-            hunks = tuple(self._open_hunk(choice.hunk) for choice in choices)
-            pairs = zip(choices, hunks, strict=True)
-            steps = tuple(self._step(planner, hunk, choice, consent) for choice, hunk in pairs)
-            return Foreseen(hunks, steps, self._log.chain.last)
+            pairs = _by_topic([(choice, self._open_hunk(choice.hunk)) for choice in choices])
+            steps = self._joined(planner, [self._step(planner, hunk, choice, consent) for choice, hunk in pairs])
+            return Foreseen(tuple(hunk for _, hunk in pairs), tuple(steps), self._log.chain.last)
 
     def carry_out(self, foreseen: Foreseen, signing: ChainEntry) -> list[Decided]:
         """Does what was foreseen, and adds the entry that signs it.
@@ -152,16 +187,9 @@ class Decisions:
         with self.together(), self.locked() as journal:
             self._require_as_foreseen(foreseen)
             for step in foreseen.steps:
-                if isinstance(step, Plan):
-                    journal.carry_out(step)
-                else:
-                    self._turn_down(step)
+                self._do(journal, step)
             self._log.chain.add([signing])
-            for hunk in foreseen.hunks:
-                self._show_again(hunk)
-        plans = [step for step in foreseen.steps if isinstance(step, Plan)]
-        commits = {plan.hunks[0].id: self._commit_of(plan) for plan in plans}
-        return [Decided(self.store.hunk(hunk.id), commits.get(hunk.id, "")) for hunk in foreseen.hunks]
+        return self._decided(foreseen.steps)
 
     def chain(self) -> Chain:
         """The chain of decisions as it lies on the disk now."""
@@ -178,7 +206,7 @@ class Decisions:
         Raises as `accept` does.
         """
         with self.locked() as journal:
-            known = replace(hunk, proposal=self.store.next_name(self.now().date()))
+            known = replace(hunk, proposal=self.store.name_of_told(self.now().date()))
             plan = self._planner().accept(known, consent)
             journal.carry_out(plan)
             self._show_again(known)
@@ -198,6 +226,32 @@ class Decisions:
         if candidate.metadata.fault:
             faults.append(f"its metadata is none: {candidate.metadata.fault}")
         return faults
+
+    def checked_wording(self, text: str) -> str:
+        """A person's own wording of a statement, as `accept` takes it. Raises ContentError for what it does not."""
+        return checked_wording(text, self._redactor)
+
+    def refiled(self, hunk: Hunk, topic: str, section: str) -> Hunk:
+        """A hunk in the topic and the section that a person names; nothing is saved.
+
+        Raises ContentError for a name that is none, and where the same words were asked about there before.
+        """
+        for name in filter(None, (topic, section)):
+            if len(self.checked_wording(name)) > MAX_NAME_CHARS:
+                raise ContentError(f"the name has {len(name)} characters", remedy=f"Write 1 to {MAX_NAME_CHARS}")
+        return self.desk.refiled(hunk, topic.strip(), section.strip(), self.now().date())
+
+    def refile(self, name: str, topic: str, section: str) -> Hunk:
+        """Proposes an open hunk for the topic and the section that a person names. Raises as `refiled` does.
+
+        No consent is asked: it is offered as before, under another id.
+        """
+        with self.locked():
+            hunk = self._open_hunk(name)
+            placed = self.refiled(hunk, topic, section)
+            self.store.save_hunk(placed, hunk.id)
+            self._show_again(placed)
+        return placed
 
     def reject(self, name: str, consent: Consent, reason: str) -> Decided:
         """Turns a hunk down, for good: its like comes back with new evidence only."""
@@ -419,6 +473,31 @@ class Decisions:
             return self._rejecting(hunk, consent, choice.reason)
         return planner.accept(self._checked(hunk, choice.text), consent)
 
+    def _joined(self, planner: Planner, steps: Sequence[Plan | Rejecting]) -> list[Plan | Rejecting]:
+        """The steps with one plan for each run of plans about one topic."""
+        found: list[Plan | Rejecting] = []
+        for _, run in groupby(steps, key=lambda step: step.files[0].path if isinstance(step, Plan) else ""):
+            same = list(run)
+            plans = [step for step in same if isinstance(step, Plan)]
+            found += [planner.joined(plans)] if plans else same
+        return found
+
+    def _do(self, journal: Journal, step: Plan | Rejecting) -> None:
+        if isinstance(step, Plan):
+            journal.carry_out(step)
+        else:
+            self._turn_down(step)
+        for hunk in step.hunks:
+            self._show_again(hunk)
+
+    def _decided(self, steps: Sequence[Plan | Rejecting]) -> list[Decided]:
+        commits = ((step, self._commit_of(step) if isinstance(step, Plan) else "") for step in steps)
+        return [Decided(hunk, commit) for step, commit in commits for hunk in step.hunks]
+
+    def _require_as_shown(self, shown: Hunk) -> None:
+        if self._open_hunk(shown.id) != shown:
+            raise ContentError("it is not as it was shown", where=f"hunk {shown.id}", remedy="Look at it again")
+
     def _require_as_foreseen(self, foreseen: Foreseen) -> None:
         """Raises ContentError where chain, hunks or files are not as they were."""
         planner = self._planner()
@@ -478,6 +557,12 @@ class Decisions:
 
     def _repository(self) -> Repository | None:
         return find_repository(self.root.path) if self._person.dream_commit else None
+
+
+def _by_topic(choices: Sequence[tuple[Chosen, Hunk]]) -> list[tuple[Chosen, Hunk]]:
+    """The choices topic by topic, in the order in which these come; rejections, which change none, behind them."""
+    places = {hunk.target: place for place, (_, hunk) in reversed(list(enumerate(choices)))}
+    return sorted(choices, key=lambda one: (one[0].verdict == "reject", places[one[1].target]))
 
 
 def checked_wording(text: str, redactor: Redactor) -> str:

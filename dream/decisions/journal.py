@@ -34,6 +34,14 @@ class PlannedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Noted:
+    """A decision as it is noted: its approval, and its entry in the chain."""
+
+    approval: Approval
+    entry: ChainEntry
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """One change from its first step to its last."""
 
@@ -43,6 +51,7 @@ class Plan:
     message: str  # of the commit; empty where none is wanted
     entry: ChainEntry | None = None  # in the chain; None in a plan from before there was one
     moved: tuple[tuple[str, Hunk], ...] = ()  # hunks whose file has another name, by the id that they had
+    behind: tuple[Noted, ...] = ()  # further decisions about the same topic, in one change and one commit
 
 
 class Journal:
@@ -79,12 +88,14 @@ class Journal:
             return []
         if plan.message and self._repository is not None:
             self._commit(self._repository, plan, files)
-        approval = _of_files(plan.approval, files)
-        self._store.add_approval(approval)
-        logger.debug("approval noted")
-        entry = plan.entry or entry_for(approval, "")
-        added = self._log.chain.add([replace(entry, files=digests_of(approval))])
-        logger.debug("entry added")
+        added: list[str] = []
+        first = Noted(plan.approval, plan.entry or entry_for(plan.approval, ""))
+        for noted in (first, *plan.behind):
+            approval = _of_files(noted.approval, files)
+            self._store.add_approval(approval)
+            logger.debug("approval noted")
+            added += self._log.chain.add([replace(noted.entry, files=digests_of(approval))])
+            logger.debug("entry added")
         for was, hunk in (*((hunk.id, hunk) for hunk in plan.hunks), *plan.moved):
             self._store.save_hunk(hunk, was)
             logger.debug("hunk saved")
@@ -95,7 +106,11 @@ class Journal:
     def _planned(self) -> Plan | None:
         try:
             plan = msgspec.json.decode(self._file.read_bytes(), type=Plan)
-            for path in (*(planned.path for planned in plan.files), *(change.path for change in plan.approval.files)):
+            approvals = (plan.approval, *(noted.approval for noted in plan.behind))
+            for path in (
+                *(planned.path for planned in plan.files),
+                *(change.path for one in approvals for change in one.files),
+            ):
                 checked_path(self._store.root, path)
         except FileNotFoundError:
             return None

@@ -27,6 +27,42 @@ class Chosen:
     shown: str = ""  # what was shown of the hunk, as `shown_digest` of `signing.py` has it
 
 
+class Choices:
+    """What a person chose in one sitting and has not decided yet. What was chosen at once is taken back at once."""
+
+    def __init__(self) -> None:
+        self._chosen: dict[str, Chosen] = {}  # by hunk, the last one last
+        self._steps: list[tuple[str, ...]] = []  # the hunks chosen at once, the last ones last
+
+    def choose(self, *choices: Chosen) -> None:
+        """Keeps what was chosen, in the place of earlier choices for the same hunks."""
+        self.forget(*(choice.hunk for choice in choices))
+        self._chosen |= {choice.hunk: choice for choice in choices}
+        self._steps.append(tuple(choice.hunk for choice in choices))
+
+    def take_back(self) -> str:
+        """Forgets the last step; its first hunk, empty where nothing was chosen."""
+        step = self._steps.pop() if self._steps else ("",)
+        for name in step:
+            self._chosen.pop(name, None)
+        return step[0]
+
+    def forget(self, *hunks: str) -> None:
+        """Forgets what was chosen for some hunks."""
+        for name in hunks:
+            self._chosen.pop(name, None)
+        left = (tuple(name for name in step if name not in hunks) for step in self._steps)
+        self._steps = [step for step in left if step]
+
+    def __contains__(self, hunk: str) -> bool:
+        return hunk in self._chosen
+
+    @property
+    def by_hunk(self) -> dict[str, Chosen]:
+        """What was chosen so far, by hunk, the last one last."""
+        return dict(self._chosen)
+
+
 class PageSessions:
     """How a browser comes to prepare decisions, which the terminal then makes. Safe between threads.
 
@@ -40,7 +76,7 @@ class PageSessions:
         self._guard = threading.Lock()
         self._codes: dict[str, dt.datetime] = {}  # hash of a code -> its end
         self._open: dict[str, dt.datetime] = {}  # hash of the session's secret -> its end
-        self._chosen: dict[str, Chosen] = {}  # by hunk
+        self._chosen = Choices()
 
     def new_code(self) -> str:
         """A code that opens one page session within two minutes."""
@@ -65,26 +101,30 @@ class PageSessions:
             self._open = self._living(self._open)
             return _hash(secret) in self._open
 
-    def choose(self, choice: Chosen) -> None:
-        """Keeps what was chosen for a hunk, in the place of an earlier choice."""
+    def choose(self, *choices: Chosen) -> None:
+        """Keeps what was chosen at once, in the place of earlier choices."""
         with self._guard:
-            self._chosen.pop(choice.hunk, None)
-            self._chosen[choice.hunk] = choice
+            self._chosen.choose(*choices)
 
     def choices(self) -> dict[str, Chosen]:
         """What was chosen so far, by hunk, the last one last."""
         with self._guard:
-            return dict(self._chosen)
+            return self._chosen.by_hunk
 
-    def take_back(self, hunk: str) -> None:
+    def take_back(self) -> str:
+        """Forgets what was chosen last; the first hunk of it, empty where nothing was."""
+        with self._guard:
+            return self._chosen.take_back()
+
+    def forget(self, hunk: str) -> None:
         """Forgets what was chosen for a hunk."""
         with self._guard:
-            self._chosen.pop(hunk, None)
+            self._chosen.forget(hunk)
 
     def take_chosen(self) -> list[Chosen]:
         """What was chosen, in this order; it is handed out once."""
         with self._guard:
-            chosen, self._chosen = self._chosen, {}
+            chosen, self._chosen = self._chosen.by_hunk, Choices()
             return [choice for choice in chosen.values() if choice.verdict != "later"]
 
     def _living(self, ends: dict[str, dt.datetime]) -> dict[str, dt.datetime]:

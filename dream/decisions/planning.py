@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dream.decisions.approvals import Approvals, approved_files, change_of
-from dream.decisions.journal import Plan, PlannedFile, require_rest
+from dream.decisions.journal import Noted, Plan, PlannedFile, require_rest
 from dream.decisions.log import DecisionLog, new_nonce
 from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository
@@ -103,11 +103,24 @@ class Planner:
             given=hunk.update.candidate.given,
             questions=hunk.update.candidate.questions,
         )
-        is_own = self._repository is None or self._repository.is_own
-        message = self._message(accepting(decided, approval, is_own))
+        message = self._message(accepting([(decided, approval)], is_own=self._is_own))
         plan = Plan(planned(written), approval, (decided,), message, self._log.entry(approval, consent))
         self._ahead |= {one.path: one.text for one in plan.files}
         return plan
+
+    def joined(self, plans: Sequence[Plan]) -> Plan:
+        """Hunks written into one topic, one after the other, as one change with one commit."""
+        first, *others = plans
+        if not others:
+            return first
+        files: dict[str, PlannedFile] = {}
+        for one in (file for plan in plans for file in plan.files):
+            files[one.path] = replace(one, before=files.get(one.path, one).before)
+        hunks = tuple(hunk for plan in plans for hunk in plan.hunks)
+        pairs = list(zip(hunks, (plan.approval for plan in plans), strict=True))
+        message = accepting(pairs, is_own=self._is_own) if first.message else ""
+        behind = tuple(Noted(plan.approval, plan.entry) for plan in others if plan.entry)
+        return replace(first, files=tuple(files.values()), hunks=hunks, message=message, behind=behind)
 
     def revert(self, hunk: Hunk, accepted: Approval, consent: Consent) -> Plan:
         """A hunk taken out again. Raises ContentError where later changes stand in the way."""
@@ -192,6 +205,11 @@ class Planner:
         approval = Approval(event, self._now, changes_of(files), name, text=what, nonce=new_nonce())
         message = self._message(arranging(what, [one.path for one in files], approval))
         return Plan(planned(files), approval, (), message, self._log.entry(approval, consent), tuple(moved))
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether messages may quote what is written: the root is no part of a project's repository."""
+        return self._repository is None or self._repository.is_own
 
     @cached_property
     def _approvals(self) -> Approvals:

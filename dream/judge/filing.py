@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+from dream.judge.contradiction import weigh
 from dream.records import Candidate, Kind, Place
 from dream.topics import LESSONS, Topics, TopicText, last_line_above_sections
 from memory_server.document import SourcePath
-from memory_server.language.words import WORD
+from memory_server.language.words import WORD, content_words
 
 OWN = "Personal"  # the topic of what belongs to no project, where nobody names another
 MAX_NAME = 60
@@ -62,6 +63,38 @@ def topic_named(name: str, project: str, files: Iterable[TopicText]) -> TopicTex
     named += [one for one in ours if one.title.casefold() == wanted]
     named += [one for one in ours if slug and one.path.endswith(f"/{slug}.md")]
     return named[0] if named else None
+
+
+def own_topic(name: str, project: str, topics: Topics) -> str:
+    """The path of the person's own topic that is named by its path beside a project; empty where none is."""
+    if not project.strip() or not name.strip().startswith("topics/") or topic_named(name, project, topics.files):
+        return ""
+    found = topic_named(name, "", topics.files)
+    return found.path if found else ""
+
+
+def names_offered(project: str, topics: Topics) -> dict[str, list[str]]:
+    """The topics that a person may name for a statement of a project, with their sections: those of the project by the
+    last part of their path where that is theirs alone, the person's own, beside a project, by their path.
+    """
+    ours = [one for one in topics.files if one.project == project.casefold() and one.path != LESSONS]
+    lasts = [ABOVE.sub(r"\1", one.path).rpartition("/")[2] for one in ours]
+    names = {one.path: last for one, last in zip(ours, lasts, strict=True) if lasts.count(last) == 1}
+    own = [one for one in topics.files if project and not one.project and one.path != LESSONS]
+    return {
+        names.get(one.path, one.path): list(
+            dict.fromkeys(said.headings[1] for said in one.statements if said.headings[1:])
+        )
+        for one in (*ours, *own)
+    }
+
+
+def nearest_topic(text: str, project: str, topics: Topics) -> TopicText | None:
+    """The topic of a project that shares most with a text: the sum of the rarity of the words of both."""
+    words = frozenset(content_words(text))
+    ours = [one for one in topics.files if one.project == project.casefold() and one.path != LESSONS]
+    best = max(ours, key=lambda one: weigh(words & one.words, topics.rarity), default=None)
+    return best if best and words & best.words else None
 
 
 def topic_path(name: str, project: str = "") -> SourcePath:

@@ -11,11 +11,14 @@ from dataclasses import dataclass, replace
 
 from crawler.quotes import Quote
 from dream.judge.compare import outdated
+from dream.judge.filing import own_topic, place_for
 from dream.judge.learned import Learned, learned_since
+from dream.proposals.order import in_review_order
 from dream.proposals.placing import Manner, anchored, depth_of, words_of
 from dream.proposals.rendering import diff_steps, files_diff, proposal_page
 from dream.proposals.store import Proposal, ProposalStore, target_text
 from dream.records import QUESTIONS, Hunk, Kind, Relation, State, Update, hash_of, identity_of
+from dream.topics import read_topics
 from memory_server.chunking import code_lines, split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
@@ -115,7 +118,7 @@ class ProposalDesk:
         undecided = sum(hunk.state is State.PENDING for hunk in said)
         room = max(0, min(self._day_hunks - asked_today, OPEN_DAYS * self._day_hunks - undecided))
         chosen, waiting = queued[:room], queued[room:]
-        name = self._put_forward(_by_topic(chosen), [*flagged, *waiting], today)
+        name = self._put_forward(in_review_order(chosen), [*flagged, *waiting], today)
         return Offer(name, len(chosen), len(waiting), len(flagged), gone[State.EXPIRED], gone[State.RETIRED])
 
     def propose(self, updates: Sequence[Update], today: dt.date) -> str:
@@ -148,6 +151,28 @@ class ProposalDesk:
     def hunk_of(self, update: Update, today: dt.date) -> Hunk:
         """An update as a hunk, on its file as it is."""
         return _hunk_on(target_text(self._root, update.place.target), update, today)
+
+    def refiled(self, hunk: Hunk, topic: str, section: str, today: dt.date) -> Hunk:
+        """A hunk in the topic and the section that a person names, as a statement that replaces nothing.
+
+        Raises ContentError where the same words were asked about there before, and where it is another project's.
+        """
+        candidate = replace(hunk.update.candidate, topic=topic, section=section)
+        if candidate.kind is Kind.LESSON:
+            raise ContentError("a lesson stands in lessons.md", remedy="Accept it there, or reject it")
+        topics = read_topics(self._root)
+        if own := own_topic(topic, candidate.project, topics):
+            candidate = replace(candidate, project="", topic=own)
+        place = place_for(candidate, topics.within(candidate.project))
+        there = topics.file(place.target)
+        if there and there.project != candidate.project.casefold():
+            raise ContentError("it is a topic of another project", where=place.target, remedy="Name one of its own")
+        relation = Relation.EXTENDS if there else Relation.NEW
+        update = Update(candidate, relation, place, "You put it there.")
+        placed = _hunk_on(target_text(self._root, place.target), update, today)
+        if placed.id != hunk.id and placed.id in {known.id for known in self.store.hunks()}:
+            raise ContentError("the same words were asked about there before", where=place.target)
+        return _as_it_stood(placed, replace(hunk, id=placed.id))
 
     def followed(self, hunk: Hunk, target: SourcePath, text: str) -> Hunk:
         """An open hunk whose file has become another one, or a part of it, with this text: placed there, or retired."""
@@ -264,12 +289,6 @@ def rests_on_same(hunk: Hunk, known: Hunk) -> bool:
 def _worth(hunk: Hunk, learned: Learned) -> float:
     candidate = hunk.update.candidate
     return hunk.worth + learned.gain(candidate.kind, candidate.source, candidate.confidence)
-
-
-def _by_topic(hunks: Sequence[Hunk]) -> list[Hunk]:
-    """The hunks topic by topic: the topic with the best one first, and in it the best first."""
-    best = {hunk.target: max(other.worth for other in hunks if other.target == hunk.target) for hunk in hunks}
-    return sorted(hunks, key=lambda hunk: (-best[hunk.target], hunk.target, -hunk.worth, hunk.id))
 
 
 def _heading_above(text: str, line: int) -> str:

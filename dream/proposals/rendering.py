@@ -11,19 +11,29 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from crawler.quotes import Quote
-from dream.proposals.placing import Manner, anchored, placed
+from crawler.transcripts.turns import Role
+from dream.proposals.order import SURE
+from dream.proposals.placing import RULES, Manner, anchored, placed
 from dream.proposals.store import Approval, Proposal, target_text
-from dream.records import Candidate, Hunk, Words
-from dream.statements.provenance import write_note
+from dream.records import Candidate, Hunk, Relation, Words
+from dream.statements.provenance import CLAUDE, YOU, write_note
+from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.errors import ContentError
 from memory_server.escaping import HIDDEN, shown, shown_line
 from memory_server.language.cues import ORDERS_ASSISTANT
+from memory_server.layers.footnotes import REFERENCE
+from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.sessions import id8_of
 from memory_server.layers.topics import shortened
 from memory_server.root.paths import MemoryRoot
 
 QUOTE_CHARS = 700
 STATEMENT_CHARS = 256  # of a commit's message
+HEADS = {
+    Relation.DRIFT: "An old decision was gone against. Accept where the new word holds.",
+    Relation.EARLIER: "Older words say otherwise. Accept where they hold.",
+}  # what a question asks
+STANDS = {Relation.DRIFT: "the old decision stands", Relation.EARLIER: "what came later stands"}  # a no to it
 OURS = ("diff --git", "new file mode", "@@")
 
 
@@ -87,34 +97,76 @@ def _quoted(name: str) -> str:
 
 
 def hunk_lines(hunk: Hunk, before: str | None, after: str | None) -> Iterator[str]:
-    """What a reviewer needs: what and where, whose words, how sure, and what changes in its file."""
-    place = hunk.update.place
-    yield _headline(hunk)
-    yield from (f"  {line}" for line in said_lines(hunk))
-    if place.replaces is not None:
-        yield f"  replaces lines {place.replaces} of {shown_line(hunk.target)}"
+    """What a reviewer needs: where and what, whose words, and what changes; of a replacement both lines."""
+    yield headline(hunk)
+    yield from (f"  {line}" for line in shown(hunk.text).split("\n"))
+    yield from (f"    {line}" for line in quote_lines(hunk))
     if after is None:
         yield "  It fits its topic no longer; `oneiros dream` retires it."
-        return
-    yield from (f"  {line}" for line in telling(shown(unified(hunk.target, before, after)).split("\n")))
+    else:
+        yield "  in place of a line:" if hunk.update.place.old_text else "  what changes:"
+        yield from (f"    {sign} {shown_line(line)}" for sign, line in changed_lines(before, after))
+    yield from (f"  {line}" for line in about_lines(hunk))
 
 
-def _headline(hunk: Hunk) -> str:
-    candidate = hunk.update.candidate
-    return f"{shown_line(hunk.target)}  {candidate.kind}, {hunk.update.relation}, confidence {candidate.confidence:.2f}"
+def headline(hunk: Hunk) -> str:
+    """Where a statement goes, what it is, and how it stands to what is there."""
+    place, candidate = hunk.update.place, hunk.update.candidate
+    section = f", {shown_line(place.section)}" if place.section else ""
+    new = " (new)" if place.title else ""
+    sure = "sure" if candidate.confidence >= SURE else "not sure"
+    return f"{shown_line(hunk.target)}{new}{section}: {candidate.kind}, {hunk.update.relation}, {sure}"
+
+
+def changed_lines(before: str | None, after: str) -> list[tuple[str, str]]:
+    """The lines that go and come, each with its sign, as a reader of a topic sees them: without frontmatter, rules and
+    footnotes.
+    """
+    old, new = (_readable(text or "") for text in (before, after))
+    diff = difflib.unified_diff(old, new, n=0, lineterm="")
+    return [(line[0], line[1:]) for line in list(diff)[2:] if not line.startswith("@@")]
+
+
+def _readable(text: str) -> list[str]:
+    body = parse_frontmatter(text).body
+    lines, code = split_lines(body), code_lines(body)
+    said = (
+        line.rstrip() if number in code else REFERENCE.sub("", line).rstrip()
+        for number, line in enumerate(lines)
+        if number in code or not (FOOTNOTE_DEFINITION.match(line) or RULES.match(line))
+    )
+    return [line for line in said if line]
 
 
 def said_lines(hunk: Hunk) -> Iterator[str]:
-    """Whose words a hunk rests on, why it was taken and compared so, and what to look at twice."""
-    candidate = hunk.update.candidate
+    """Whose words a hunk rests on, and what is said about it."""
+    yield from quote_lines(hunk)
+    yield from about_lines(hunk)
+
+
+def quote_lines(hunk: Hunk) -> Iterator[str]:
+    """The words that a hunk rests on, and whose they are."""
     for words in hunk.evidence:
-        yield f"{_said_where(words, candidate.project)}:"
+        yield f"{said_by(words, hunk.update.candidate.project)}:"
         more = len(words.text) - QUOTE_CHARS
         text = words.text if more <= 0 else f"{words.text[:QUOTE_CHARS]}… ({more} characters more)"
-        yield from (f"  > {line}" for line in shown(text).split("\n"))
+        yield from (f"> {line}" for line in shown(text).split("\n"))
+
+
+def about_lines(hunk: Hunk) -> Iterator[str]:
+    """What a hunk is filed under, why it was taken and compared so, and what to look at twice."""
+    candidate = hunk.update.candidate
     yield from metadata_lines(candidate)
-    yield f"why: {shown_line(candidate.why)}; {shown_line(hunk.update.why)} ({shown_line(candidate.extractor)})"
+    yield f"why: {shown_line(candidate.why)}; {shown_line(hunk.update.why)}"
     yield from (f"CAREFUL: {warning}" for warning in warnings_about(hunk))
+
+
+def said_by(words: Words, project: str) -> str:
+    """Who said some words and when, or where they are written."""
+    if isinstance(words, Quote):
+        who = {Role.PERSON: YOU, Role.ASSISTANT: CLAUDE}.get(words.role, words.role)
+        return f"{who}, {words.time.strftime('%Y-%m-%d %H:%M') if words.time else 'undated'}"
+    return f"{shown_line(words.place_in(project))}, {words.time.date().isoformat() if words.time else 'undated'}"
 
 
 def metadata_lines(candidate: Candidate) -> Iterator[str]:
@@ -122,13 +174,6 @@ def metadata_lines(candidate: Candidate) -> Iterator[str]:
     for name, values in candidate.metadata.told().items():
         marked = (f"{shown_line(one)}{' (agent_inferred)' if one in candidate.inferred else ''}" for one in values)
         yield f"{name}: {', '.join(marked)}"
-
-
-def _said_where(words: Words, project: str) -> str:
-    if isinstance(words, Quote):
-        when = words.time.strftime("%Y-%m-%d %H:%M") if words.time else "undated"
-        return f"{words.role} said, {when}, session {id8_of(words.session_id)}, entry {shown_line(words.entry)[:8]}"
-    return f"{shown_line(words.place_in(project))}, {words.time.date().isoformat() if words.time else 'undated'}"
 
 
 def warnings_about(hunk: Hunk) -> Iterator[str]:
@@ -161,9 +206,8 @@ def proposal_page(proposal: Proposal, steps: Sequence[Step]) -> str:
     ]
     for hunk in proposal.hunks:
         step = by_hunk.get(hunk.id)
-        told = hunk_lines(hunk, step.before, step.after) if step else (_headline(hunk), *said_lines(hunk))
-        lines += ["", f"## {hunk.id} ({hunk.state})", "", *(f"    {line}" for line in shown(hunk.text).split("\n"))]
-        lines += ["", *(f"    {line}" for line in told), ""]
+        told = hunk_lines(hunk, step.before, step.after) if step else (headline(hunk), *said_lines(hunk))
+        lines += ["", f"## {hunk.id} ({hunk.state})", "", *(f"    {line}" for line in told), ""]
         lines += [f"- {hunk.state}: {shown_line(hunk.reason)}"] if hunk.reason else []
         drilled = dict.fromkeys((id8_of(quote.session_id), shown_line(quote.entry)[:8]) for quote in hunk.quotes)
         lines += [f"- read on: `oneiros drill {session} --entry {entry}`" for session, entry in drilled]
@@ -218,12 +262,16 @@ def hunk_json(hunk: Hunk) -> dict[str, object]:
 # -- for git --------------------------------------------------------------------------------------------------------
 
 
-def accepting(hunk: Hunk, approval: Approval, is_own: bool) -> str:
-    """The message for an accepted hunk."""
-    candidate = hunk.update.candidate
-    statement = [shortened(shown_line(hunk.text), STATEMENT_CHARS), ""] if is_own else []
-    told = [f"{hunk.update.relation}, suggested by {shown_line(candidate.extractor)}.", _evidence(hunk)]
-    return _message(f"Take up {candidate.kind} {hunk.id} in {hunk.target}", [*statement, *told], approval)
+def accepting(accepted: Sequence[tuple[Hunk, Approval]], *, is_own: bool) -> str:
+    """The message for accepted hunks of one topic."""
+    told: list[str] = []
+    for hunk, _ in accepted:
+        statement = [shortened(shown_line(hunk.text), STATEMENT_CHARS), ""] if is_own else []
+        suggested = f"{hunk.update.relation}, suggested by {shown_line(hunk.update.candidate.extractor)}."
+        told += [*([""] if told else []), *statement, suggested, _evidence(hunk)]
+    first = accepted[0][0]
+    what = f"{first.update.candidate.kind} {first.id}" if len(accepted) == 1 else f"{len(accepted)} statements"
+    return _message(f"Take up {what} in {first.target}", told, *(approval for _, approval in accepted))
 
 
 def reverting(hunk: Hunk, approval: Approval) -> str:
@@ -248,5 +296,5 @@ def _evidence(hunk: Hunk) -> str:
     return f"Evidence: {write_note(hunk.update.candidate)}{marks}."
 
 
-def _message(subject: str, told: Sequence[str], approval: Approval) -> str:
-    return "\n".join([subject, "", *told, "", f"Oneiros-approval: {approval.nonce}", ""])
+def _message(subject: str, told: Sequence[str], *approvals: Approval) -> str:
+    return "\n".join([subject, "", *told, "", *(f"Oneiros-approval: {one.nonce}" for one in approvals), ""])

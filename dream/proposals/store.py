@@ -28,7 +28,7 @@ import msgspec
 
 from crawler.quotes import Quote
 from dream.proposals.placing import words_of
-from dream.records import Given, Hunk, Rejection, hash_of
+from dream.records import Given, Hunk, Rejection, Told, hash_of
 from dream.topics import noted_statements
 from memory_server.chunking import split_lines
 from memory_server.errors import ContentError
@@ -164,6 +164,12 @@ class ProposalStore:
         """The name of the next proposal of a day."""
         numbers = [_order_of(path.name)[1] for path in self.folder.glob(f"{day.isoformat()}-*")]
         return f"{day.isoformat()}-{max(numbers, default=0) + 1}"
+
+    def name_of_told(self, day: dt.date) -> str:
+        """The name of the proposal that takes in what a person tells directly on a day."""
+        today = [one for one in self.proposals() if one.name.startswith(day.isoformat())]
+        told = [one.name for one in today if all(isinstance(hunk.evidence[:1][0], Told) for hunk in one.hunks)]
+        return told[-1] if told else self.next_name(day)
 
     def save_queue(self, hunks: Sequence[Hunk]) -> None:
         replace_file(self._queue, _json(tuple(hunks)))

@@ -16,11 +16,12 @@ from dream.decisions.page import Chosen
 from dream.exchange import write_bundle
 from dream.export import export_approved
 from dream.judge.learned import Learned, forget_learned, learned_since
+from dream.proposals.order import waiting_for_person
 from dream.proposals.rendering import hunk_json
-from dream.records import Hunk, Relation, State
+from dream.records import Hunk, State
 from dream.report import first_screen, report_page
 from dream.run import DreamReport
-from memory_server.errors import UsageError
+from memory_server.errors import OneirosError, UsageError
 from memory_server.escaping import plural, shown, shown_line
 from memory_server.index.build import Progress
 from memory_server.redaction import Redactor
@@ -35,7 +36,7 @@ from oneiros.environment import Environment
 from oneiros.ingest.settings import archive_of
 from oneiros.opening import open_memory
 
-ASKED_ONCE = "Before the first decision a word is shown, which you type back; nothing is decided without it."
+ASKED_ONCE = "At the end a word is shown, which you type back; nothing is decided without it."
 ASKED_ONCE_BY_KEY = "At the end your key signs what you decided; what is not signed is named."
 HunkName = Annotated[str, typer.Argument(metavar="HUNK", help="its id, or the beginning of it")]
 
@@ -123,9 +124,15 @@ def apply(
     if not wanted:
         raise UsageError("no open hunk is meant", remedy=f"`oneiros review --list` names those of {proposal}")
     consent = person_asked(environment)
-    with signed(environment, decisions), decisions.together():
-        for one in wanted:
-            _tell(decisions.accept(one.id, consent), "taken up in")
+    refused: list[tuple[Hunk, OneirosError]] = []
+    with signed(environment, decisions):
+        chosen = [(Chosen(one.id, "accept"), one) for one in wanted]
+        for decided in decisions.decide(chosen, consent, lambda *told: refused.append(told)):
+            _tell(decided, "taken up in")
+    for one, error in refused[1:]:
+        talk(f"{one.id} is left open: {error}")
+    if refused:
+        raise refused[0][1]
 
 
 def revert(context: typer.Context, hunk: HunkName) -> None:
@@ -248,12 +255,11 @@ def review(
     page: Annotated[bool, typer.Option("--page", help="decide in a browser instead")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Decide about proposed changes, one at a time, as in `git add -p`."""
+    """Decide about proposed changes, one at a time; the key ? tells what each key does."""
     environment: Environment = context.obj
     decisions = decisions_of(environment)
-    hunks = [one for proposal in decisions.store.proposals() for one in proposal.hunks if one.state is State.PENDING]
-    queue = decisions.store.queue()
-    queued = sum(hunk.state is State.QUEUED for hunk in queue)
+    hunks = waiting_for_person(decisions.store.hunks())
+    queued = sum(hunk.state is State.QUEUED for hunk in decisions.store.queue())
     waiting = f" {_waiting_text(queued, environment.person.dream_hunks_a_day)}." if queued else ""
     if list_only or as_json:
         _list(hunks, waiting, as_json=as_json)
@@ -266,16 +272,12 @@ def review(
     talk(ASKED_ONCE_BY_KEY if environment.person.signing_key else ASKED_ONCE)
     with signed(environment, decisions):
         sitting.ask_about_doubts(decisions.unexplained())
-        flagged = [hunk for hunk in queue if hunk.state is State.FLAGGED]
-        older = [hunk for hunk in flagged if hunk.update.relation is Relation.EARLIER]
-        sitting.ask_about_flags([hunk for hunk in flagged if hunk not in older])
         if page:
             sitting.run_on_page(chosen_on_page(environment))
         elif editor and hunks:
             sitting.run_in_editor(hunks)
         else:
             sitting.run(hunks)
-        sitting.ask_about_flags(older)
     unsigned = "" if environment.person.signing_key or not sitting.accepted else " They are unsigned: oneiros key new"
     talk(f"{sitting.accepted} accepted, {sitting.rejected} rejected, {sitting.skipped} left for later.{unsigned}")
     if not hunks:

@@ -75,7 +75,7 @@ def _show(imported: Imported, *, dry: bool) -> None:
         data(name)
     talk(_sum(imported))
     if taken.proposal:
-        talk(f"proposals/{taken.proposal}/proposal.md. Decide: oneiros review, a whole topic at the key a, a file at f")
+        talk(f"proposals/{taken.proposal}/proposal.md. Decide: oneiros review, a whole topic at the key f")
 
 
 def _sum(imported: Imported) -> str:

@@ -1,57 +1,53 @@
-"""The review on a terminal: one hunk at a time, as in `git add -p`.
+"""The review on a terminal: one hunk at a time, with the keys of the review on the page.
 
-Nothing is decided before a person has typed the word that is shown to them; see `dream/decisions/presence.py`.
+What a person chooses is kept until the end of the sitting, where they decide it with the word that is shown to them;
+see `dream/decisions/presence.py`. Until then a choice can be taken back, and nothing is written.
 """
 
-import os
-import shlex
-import subprocess
-import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 
 from crawler.archive.store import Archive
-from crawler.compress.levels import show_turn
+from dream.around import said_around
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import Unexplained
-from dream.decisions.page import Chosen
+from dream.decisions.page import Choices, Chosen
 from dream.decisions.presence import Consent, How
+from dream.judge.filing import names_offered
+from dream.proposals.order import rest_of_topic
 from dream.proposals.placing import Manner
-from dream.proposals.rendering import diff_steps, hunk_lines
-from dream.records import Hunk, Relation
-from memory_server.errors import ContentError, OneirosError, UsageError
-from memory_server.escaping import shown, shown_line
-from memory_server.machine.files import replace_file
-from oneiros.cli.review.batch import batch_text, read_batch
+from dream.proposals.rendering import HEADS, STANDS, diff_steps, hunk_lines, said_by, warnings_about
+from dream.records import Hunk, State
+from dream.topics import read_topics
+from memory_server.errors import OneirosError
+from memory_server.escaping import plural, shown, shown_line
+from oneiros.cli.review.asking import END, ask_key, ask_place, ask_words
+from oneiros.cli.review.batch import batch_text, read_batch, with_faults
+from oneiros.cli.review.editing import edited, reworded
 from oneiros.cli.terminal.output import data, talk
 from oneiros.environment import now
 
-KEYS = "y,n,e,s,o,a,f,q,?"
-HELP = """\
-y - accept this hunk
-n - reject it, with a reason; its like comes back with new evidence only
-e - edit the statement, then accept it
-s - skip: decide later
-o - open the source: what was said around the quote
-a - accept this hunk and the rest of this topic
-f - accept this hunk and the rest of the file that it was written in
-q - quit
-"""
-OLD_DECISION = (
-    "An old decision was gone against.",
-    "Does the new word hold [y], or the old decision [n]; later [s]? ",
-    "the old decision stands",
-)
-OLDER_WORDS = (
-    "Older words say otherwise.",
-    "Do the older words hold [y], or what came after them [n]; later [s]? ",
-    "what came later stands",
-)
-AROUND = 2  # turns shown before and after the quoted one
+KEYS = {
+    "a": "accept it",
+    "e": "edit the statement, then accept it",
+    "r": "reject it, with a reason; its like comes back with new evidence only",
+    "l": "later: it stays open",
+    "t": "put it in another topic or section",
+    "u": "take back what you chose last",
+    "f": "accept this and the rest of this topic, but for what replaces a line",
+    "o": "show what was said: the prompt before, the prompt, the end of the reply",
+    "q": "quit: what you chose until here is decided, the rest stays open",
+}
+ENDING = {
+    "y": "decide what you chose; Enter does the same",
+    "u": "take back what you chose last, and go on from there",
+    "n": "decide nothing: everything stays open",
+}
+AS_SHOWN = {"y": "decide them as they are shown", "n": "decide nothing: everything stays open"}
+AS_IT_STANDS = {"y": "accept the statement as it stands", "n": "look at it again"}
+ADOPTING = {"y": "you have looked at it, and it is yours", "n": "leave it; it is named again"}
+WHY = "A reason in your own words; Enter takes what stands in brackets, if anything does."
 REASON_CHARS = 500
-END = "\x04"  # what is typed to end the input
 
 
 class TerminalReview:
@@ -65,46 +61,38 @@ class TerminalReview:
         self._person_asked = person_asked
         self._variables = variables
         self._consent: Consent | None = None
-        self._manner: How | None = None  # of consent, where it is not only the word
-        self._whole_topic = self._whole_file = ""  # of which all hunks are accepted without asking
-        self._has_quit = False
+        self._choices = Choices()
+        self._shown: Hunk | None = None  # what stands on the screen
         self.accepted = self.rejected = self.skipped = 0
 
     def run(self, hunks: Sequence[Hunk]) -> None:
-        """Goes through the hunks until the end or until the person quits."""
-        left = list(hunks)
-        with self._decisions.together(level_at_once=True):
-            while left:
-                self._show(left[0], f"[{len(hunks) - len(left) + 1}/{len(hunks)}]")
-                if not self._decide(left[0]):
-                    self.skipped += len(left)
-                    self._has_quit = True
-                    break
-                left = self._without_whole(left[1:])
-
-    def _without_whole(self, hunks: Sequence[Hunk]) -> list[Hunk]:
-        """Accepts those of a topic or file that is taken as a whole; those that are left to be asked about."""
-        whole = [hunk for hunk in hunks if self._whole_topic == hunk.target or self._whole_file == hunk.file != ""]
-        if whole:
-            with self._decisions.together():
-                for hunk in whole:
-                    self._accept(hunk)
-        self._whole_topic = self._whole_file = ""
-        return [hunk for hunk in hunks if hunk not in whole]
+        """Goes through the hunks until the end or until the person quits, then decides what they chose."""
+        asked, key = list(hunks), "u"
+        while key == "u":
+            while self._goes_on(asked):
+                pass
+            key = self._settle(asked)
 
     def run_in_editor(self, hunks: Sequence[Hunk]) -> None:
-        """Lets the person edit all hunks as one file, then does what it says after the word was typed."""
-        choices = read_batch(edited(batch_text(hunks), self._variables), hunks)
-        counts = Counter("reworded" if choice.text else choice.verdict for choice in choices)
-        if not counts or set(counts) == {"later"}:
-            talk("Nothing was decided.")
-            self.skipped += len(hunks)
-            return
-        data(", ".join(f"{count} {what}" for what, count in sorted(counts.items())))
+        """Lets the person edit all hunks as one file, then does what it says after the word was typed.
+
+        A wording that cannot be taken opens the file again; where it is left so, its hunk stays open.
+        """
+        offered, written, wrong = "", batch_text(hunks), dict[str, str]()
+        while not offered or (wrong and written.strip() != offered.strip()):
+            offered = with_faults(written, wrong)
+            written = edited(offered, self._variables)
+            choices = read_batch(written, hunks)
+            wrong = {choice.hunk: fault for choice in choices if (fault := self._fault_of(choice))}
+        for name, fault in wrong.items():
+            talk(f"{name}: {fault}")
+        self._choices.choose(*(choice for choice in choices if choice.hunk not in wrong))
+        counts = Counter("reworded" if one.text else one.verdict for one in self._choices.by_hunk.values())
+        if counts:
+            data(", ".join(f"{count} {what}" for what, count in sorted(counts.items())))
         for text in filter(None, (choice.text for choice in choices)):
             data(f"  in your words: {shown(text)}")
-        chosen = [Chosen(one.hunk.id, one.verdict, one.text, "deleted in the editor") for one in choices]
-        self._carry_out(chosen, hunks)
+        self._decide(hunks)
 
     def run_on_page(self, choices: Sequence[Chosen]) -> None:
         """Shows what was chosen on the page, and does it after the person has agreed here."""
@@ -113,165 +101,162 @@ class TerminalReview:
             self._show(hunk, f"[{number}/{len(choices)}] {choice.verdict}")
             if choice.text is not None:
                 data(f"  in your words: {shown(choice.text)}")
-        if choices and self._ask(f"Decide these {len(choices)} as shown [y,n]? ") == "y":
-            self._manner = How.PAGE
-            self._carry_out(choices, hunks)
+        if choices and ask_key(f"Decide these {len(choices)} as shown", AS_SHOWN) == "y":
+            self._choices.choose(*choices)
+            self._decide(hunks, How.PAGE)
         else:
             talk("Nothing was decided.")
             self.skipped += len(choices)
-
-    def _carry_out(self, choices: Sequence[Chosen], shown: Sequence[Hunk]) -> None:
-        with self._decisions.together():
-            for choice, hunk in zip(choices, shown, strict=True):
-                if choice.verdict == "accept":
-                    self._accept(hunk, choice.text)
-                elif choice.verdict == "reject":
-                    self._reject(hunk, choice.reason)
-                else:
-                    self.skipped += 1
 
     def ask_about_doubts(self, doubts: Sequence[Unexplained]) -> None:
         """Asks about changes of approved files that nobody has answered for."""
         for doubt in doubts:
             data(f"{shown_line(doubt.path)} is in a state that nobody has answered for ({doubt.what}).")
-            answer = self._ask("Have you looked at it, and is it yours? Adopt it [y,n]? ")
-            if answer == "y":
+            if ask_key("Have you looked at it, and is it yours? Adopt it", ADOPTING) == "y":
                 try:
                     self._decisions.adopt([doubt.path], self._present())
                 except OneirosError as error:
                     talk(str(error))
 
-    def ask_about_flags(self, hunks: Sequence[Hunk]) -> None:
-        """Asks about decisions of long ago that somebody went against without a reason, and about older words."""
-        for number, hunk in enumerate(hunks):
-            if self._has_quit:
-                self.skipped += len(hunks) - number
-                return
-            is_earlier = hunk.update.relation is Relation.EARLIER
-            head, question, stands = OLDER_WORDS if is_earlier else OLD_DECISION
-            self._show(hunk, head)
-            answer = self._ask(question)
-            if answer == "y":
-                self._accept(hunk)
-            elif answer == "n":
-                self._reject(hunk, stands)
-            else:
-                self._has_quit = answer in ("q", END)
-                self.skipped += 1
+    # -- one hunk ---------------------------------------------------------------------------------------------------
+
+    def _goes_on(self, hunks: list[Hunk]) -> bool:
+        """Asks about the first hunk that nothing was chosen for; false where there is none, or the person quits."""
+        place = next((at for at, hunk in enumerate(hunks) if hunk.id not in self._choices), None)
+        if place is None:
+            return False
+        hunk = hunks[place]
+        if hunk != self._shown:
+            self._show(hunk, f"[{place + 1}/{len(hunks)}]")
+            self._shown = hunk
+        match ask_key("Take this up", KEYS):
+            case "a":
+                self._choices.choose(Chosen(hunk.id, "accept"))
+            case "e":
+                self._edit(hunk)
+            case "r":
+                self._reject(hunk)
+            case "l":
+                self._choices.choose(Chosen(hunk.id, "later"))
+            case "t":
+                hunks[place] = self._refiled(hunk)
+            case "u":
+                if not self._choices.take_back():
+                    talk("You have chosen nothing yet.")
+            case "f":
+                self._accept_rest(hunk, hunks)
+            case "o":
+                self._show_around(hunk)
+            case _:
+                return False
+        return True
 
     def _show(self, hunk: Hunk, count: str) -> None:
         data("")
         steps = diff_steps(self._decisions.root, [hunk], Manner(now().date()))
         before, after = (steps[0].before, steps[0].after) if steps else (None, None)
         head, *lines = hunk_lines(hunk, before, after)
+        question = HEADS.get(hunk.update.relation)
         faults = [f"  ALTERED: {fault}; it cannot be accepted" for fault in self._decisions.faults_of(hunk)]
-        data("\n".join([f"{count} {hunk.id}  {head}", *lines, *faults]))
+        data("\n".join([f"{count} {head}", *([question] if question else []), *lines, *faults]))
 
-    def _decide(self, hunk: Hunk) -> bool:
-        """Asks until the hunk is decided or passed over; false where the person quits."""
-        while True:
-            answer = self._ask(f"Take this up [{KEYS}]? ")
-            if answer in ("q", END):
-                return False
-            if answer == "s":
-                self.skipped += 1
-                return True
-            if answer == "o":
-                self._open(hunk)
-            elif answer == "n":
-                self._reject(hunk, self._typed("Why not? ")[:REASON_CHARS])
-                return True
-            elif answer == "e":
-                if self._edit(hunk):
-                    return True
-            elif answer == "f" and not hunk.file:
-                talk("It was said in a session; no file holds it.")
-            elif answer in ("y", "a", "f"):
-                self._whole_topic = hunk.target if answer == "a" else ""
-                self._whole_file = hunk.file if answer == "f" else ""
-                self._accept(hunk)
-                return True
-            else:
-                data(HELP.rstrip())
-
-    def _accept(self, hunk: Hunk, text: str | None = None) -> None:
-        with self._refusal_told():
-            decided = self._decisions.accept(hunk.id, self._present(), text=text, shown=hunk)
-            self.accepted += 1
-            commit = f", commit {decided.commit[:8]}" if decided.commit else ""
-            talk(f"Taken up in {hunk.target}{commit}.")
-
-    def _reject(self, hunk: Hunk, reason: str) -> None:
-        with self._refusal_told():
-            self._decisions.reject(hunk.id, self._present(), reason)
-            self.rejected += 1
-            talk("Rejected.")
-
-    @contextmanager
-    def _refusal_told(self) -> Iterator[None]:
-        """A hunk that cannot be decided is left for later, and why is said."""
+    def _edit(self, hunk: Hunk) -> None:
+        """Accepts the hunk in other words, or leaves it to be asked about again."""
         try:
-            yield
-        except UsageError:
-            raise  # nobody is there, or the wrong word: the sitting is over
+            found = reworded(hunk.text, self._decisions.checked_wording, self._variables)
+        except OneirosError as error:  # of the editor
+            talk(str(error))
+            return
+        text = found[1] if found else ""
+        is_same = text == hunk.text.strip()
+        if not text or (is_same and ask_key("Nothing was changed. Accept it as it stands", AS_IT_STANDS) != "y"):
+            talk("Nothing was chosen for it.")
+            return
+        self._choices.choose(Chosen(hunk.id, "accept", None if is_same else text))
+
+    def _reject(self, hunk: Hunk) -> None:
+        stands = STANDS.get(hunk.update.relation, "")
+        reason = ask_words(f"Why not?{f' [{stands}]' * bool(stands)} ", WHY, default=stands)
+        if reason != END:
+            self._choices.choose(Chosen(hunk.id, "reject", reason=reason[:REASON_CHARS]))
+
+    def _refiled(self, hunk: Hunk) -> Hunk:
+        """The hunk where the person wants it, proposed so; the hunk as it is, where it cannot go there."""
+        place, project = hunk.update.place, hunk.update.candidate.project
+        known = names_offered(project, read_topics(self._decisions.root))
+        wanted = ask_place(known, place.target, place.section, is_new_section=True)
+        if wanted is None:
+            return hunk
+        try:
+            return self._decisions.refile(hunk.id, *wanted)
         except OneirosError as error:
             talk(str(error))
-            self.skipped += 1
+            return hunk
 
-    def _edit(self, hunk: Hunk) -> bool:
-        """Accepts the hunk in other words; false where the person is to be asked about it again."""
-        text = edited(hunk.text, self._variables).strip()
-        is_same = text == hunk.text.strip()
-        if not text or (is_same and self._ask("Nothing was changed. Accept it as it stands [y,n]? ") != "y"):
-            talk("Nothing was decided about it." if is_same else "Nothing was written.")
-            return False
-        self._accept(hunk, None if is_same else text)
-        return True
+    def _accept_rest(self, hunk: Hunk, hunks: Sequence[Hunk]) -> None:
+        """Accepts the hunk and what else waits for its topic; a replacement is shown by itself."""
+        others = rest_of_topic(hunk, (one for one in hunks if one.id not in self._choices))
+        for one in others:
+            data("\n    CAREFUL: ".join([f"  + {shown_line(one.text)}", *warnings_about(one)]))
+        self._choices.choose(*(Chosen(one.id, "accept") for one in (hunk, *others)))
 
-    def _open(self, hunk: Hunk) -> None:
+    def _show_around(self, hunk: Hunk) -> None:
+        project = hunk.update.candidate.project
         for given in hunk.update.candidate.given:
-            data(f"{shown_line(given.place_in(''))}: {shown_line(given.text)}")
+            data(f"{said_by(given, project)}: {shown_line(given.text)}")
         for quote in hunk.quotes:
+            data(f"{said_by(quote, project)}, session {quote.session_id[:8]}:")
             try:
-                turns = list(self._archive.turns(quote.session_id))
-            except ContentError as error:
+                for heard in said_around(self._archive, quote):
+                    data("\n".join(f"  {heard.role}: {line}" for line in shown(heard.text).split("\n")))
+            except OneirosError as error:
                 talk(str(error))
-                continue
-            place = next((at for at, turn in enumerate(turns) if quote.entry in turn.entries), None)
-            if place is None:
-                talk(f"Session {quote.session_id} holds entry {quote.entry} no longer.")
-                continue
-            for turn in turns[max(0, place - AROUND) : place + AROUND + 1]:
-                data(shown(show_turn(turn)))
-                data("")
 
-    def _present(self) -> Consent:
-        """That a person is there, asked once a sitting."""
+    # -- the end ----------------------------------------------------------------------------------------------------
+
+    def _settle(self, hunks: Sequence[Hunk]) -> str:
+        """Asks whether what was chosen is to be decided, and decides it; the key that was typed."""
+        counts = Counter(choice.verdict for choice in self._choices.by_hunk.values())
+        key = "n"
+        if counts["accept"] + counts["reject"]:
+            told = ", ".join(f"{verdict} {count}" for verdict, count in counts.items())
+            key = ask_key(f"Decide this: {told}", ENDING, default="y")
+        if key == "u":
+            self._choices.take_back()
+        elif key == "y":
+            self._decide(hunks)
+        else:
+            self.skipped += len(hunks)
+        return key
+
+    def _decide(self, hunks: Sequence[Hunk], how: How | None = None) -> None:
+        """Decides what was chosen, once the person has shown that they are there."""
+        choices = self._choices.by_hunk
+        chosen = [(choices[hunk.id], hunk) for hunk in hunks if hunk.id in choices]
+        wanted = [(choice, hunk) for choice, hunk in chosen if choice.verdict != "later"]
+        decided = self._decisions.decide(wanted, self._present(how), self._tell_refusal) if wanted else []
+        taken = Counter((one.hunk.target, one.commit) for one in decided if one.hunk.state is State.ACCEPTED)
+        for (target, commit), count in taken.items():
+            talk(f"{plural(count, 'statement')} taken up in {target}{f', commit {commit[:8]}' if commit else ''}.")
+        self.accepted += taken.total()
+        self.rejected += len(decided) - taken.total()
+        self.skipped += len(hunks) - len(decided)
+        if not wanted:
+            talk("Nothing was decided.")
+
+    def _tell_refusal(self, hunk: Hunk, error: OneirosError) -> None:
+        talk(f"Left for later: {shown_line(hunk.text)}\n  {error}")
+
+    def _fault_of(self, choice: Chosen) -> str:
+        """What is wrong with the wording of a choice; empty where nothing is."""
+        try:
+            self._decisions.checked_wording(choice.text or "-")
+        except OneirosError as error:
+            return " ".join(str(error).split())
+        return ""
+
+    def _present(self, how: How | None = None) -> Consent:
+        """That a person is there, asked once a sitting. `how`: of consent, where it is not only the word."""
         if self._consent is None:
-            found = self._person_asked()
-            self._consent = Consent(self._manner) if self._manner and found.how is How.WORD else found
-        return self._consent
-
-    def _ask(self, question: str) -> str:
-        """The first letter of an answer."""
-        return self._typed(question).strip().casefold()[:1]
-
-    @staticmethod
-    def _typed(question: str) -> str:
-        try:
-            return input(question)
-        except EOFError:
-            return END
-
-
-def edited(text: str, variables: Mapping[str, str]) -> str:
-    """The text after the person's editor has had it."""
-    editor = shlex.split(variables.get("VISUAL") or variables.get("EDITOR") or "vi")
-    with tempfile.TemporaryDirectory(prefix="oneiros-") as folder:
-        file = Path(folder, "review.md")
-        replace_file(file, text + "\n")
-        try:
-            subprocess.run([*editor, str(file)], check=True, env=dict(os.environ))
-        except (OSError, subprocess.SubprocessError) as error:
-            raise UsageError(f"the editor failed ({error})", remedy="Set EDITOR to one that works") from error
-        return file.read_text(encoding="utf-8")
+            self._consent = self._person_asked()
+        return Consent(how) if how and self._consent.how is How.WORD else self._consent

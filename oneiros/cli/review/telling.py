@@ -1,24 +1,24 @@
 """What a person says directly: `remember` and `wrong`. Shown as a hunk and taken up in the same step."""
 
 import sys
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from crawler.archive.choice import git_common_directory
-from dream.decisions.accept import Decisions
+from dream.judge.filing import names_offered, nearest_topic
 from dream.judge.gate import RefusalReason
 from dream.proposals.placing import Manner
 from dream.proposals.rendering import diff_steps, hunk_lines
 from dream.records import Hunk
 from dream.run import Suggested
-from memory_server.errors import UsageError
+from dream.topics import read_topics
+from memory_server.errors import ContentError, UsageError
 from memory_server.escaping import shown_line
-from memory_server.language.sentences import sentence_spans
 from memory_server.layers.sessions import project_name
 from oneiros.cli.consent.asking import agreed, signed
-from oneiros.cli.review.sitting import edited
+from oneiros.cli.review.asking import ask_place
+from oneiros.cli.review.editing import reworded
 from oneiros.cli.terminal.output import data, talk
 from oneiros.dreaming import decisions_of, dream_on
 from oneiros.environment import Environment, now
@@ -34,7 +34,7 @@ def add_commands(app: typer.Typer) -> None:
 
 def remember(
     context: typer.Context,
-    text: Annotated[str, typer.Argument(help="a sentence or several; without it from stdin")] = "",
+    text: Annotated[str, typer.Argument(help="one statement; without it from stdin")] = "",
     topic: Annotated[str, typer.Option(help="the topic it goes to", show_default=False)] = "",
     editor: Annotated[bool, typer.Option("--editor", help="write it in your editor")] = False,
 ) -> None:
@@ -43,14 +43,14 @@ def remember(
     What it contradicts in a topic gives way to it.
     """
     environment: Environment = context.obj
+    sitting = _Telling(environment, topic=topic)
     if editor:
-        text = edited(text, environment.variables)
-    elif not text and not sys.stdin.isatty():
+        found = reworded(text, sitting.require_hunk, environment.variables)
+        sitting.take_up(found[1] if found else None)
+        return
+    if not text and not sys.stdin.isatty():
         text = sys.stdin.read()
-    said = [line[first:end] for line in text.splitlines() for first, end in sentence_spans(line)]
-    if not said:
-        raise UsageError(NOTHING, remedy="Write it behind the command in quotes, or use --editor")
-    _take_up(environment, said, topic=topic)
+    sitting.take_up(sitting.hear(text))
 
 
 def wrong(
@@ -62,27 +62,68 @@ def wrong(
     if not text.strip():
         remedy = "Write it behind the line. To take a line out, edit the file and run `oneiros dream adopt FILE`"
         raise UsageError(NOTHING, remedy=remedy)
-    _take_up(context.obj, [text], place=place)
+    sitting = _Telling(context.obj, place=place)
+    sitting.take_up(sitting.hear(text))
 
 
-def _take_up(environment: Environment, said: Sequence[str], *, topic: str = "", place: str = "") -> None:
-    decisions = decisions_of(environment)
-    dream = dream_on(environment, decisions)
-    project = _project_here(environment)
-    heard = [dream.hear(text, topic=topic, wrong=place, project=project) for text in said]
-    for text, one in zip(said, heard, strict=True):
-        _tell_refusals(text, one)
-    hunks = [one.hunk for one in heard if one.hunk]
-    if not hunks:
-        raise typer.Exit(1)
-    _show(decisions, hunks)
-    consent = agreed(environment)
-    with signed(environment, decisions):
-        for hunk in hunks:
-            decided = decisions.take_up(hunk, consent)
-            commit = f", commit {decided.commit[:8]}" if decided.commit else ""
-            data(f"{hunk.id}  taken up in {hunk.target}{commit}")
-    talk(f"Undo it: oneiros dream revert {hunks[0].id[:8]}")
+class _Telling:
+    """One statement of a person's, from what they say to its topic."""
+
+    def __init__(self, environment: Environment, *, topic: str = "", place: str = ""):
+        self._environment = environment
+        self._decisions = decisions_of(environment)
+        self._dream = dream_on(environment, self._decisions)
+        self._topic = topic
+        self._place = place
+        self._project = _project_here(environment)
+
+    def hear(self, text: str) -> Hunk | None:
+        """What is said as a hunk; None where it is refused, and why is told."""
+        if not text.strip():
+            raise UsageError(NOTHING, remedy="Write it behind the command in quotes, or use --editor")
+        heard = self._heard(text)
+        for why in _refusals(heard):
+            talk(f"Not taken up: {shown_line(text.strip())}\n  {why}")
+        return heard.hunk
+
+    def require_hunk(self, text: str) -> Hunk:
+        """What is said as a hunk. Raises ContentError where it is refused."""
+        heard = self._heard(text)
+        if heard.hunk is None:
+            raise ContentError(" ".join(_refusals(heard)))
+        return heard.hunk
+
+    def take_up(self, hunk: Hunk | None) -> None:
+        """Asks where it goes, shows it, and takes it up with the person's consent."""
+        if hunk is None:
+            raise typer.Exit(1)
+        if not (self._topic or hunk.update.place.old_text) and sys.stdin.isatty():
+            hunk = self._where_wanted(hunk)
+        self._show(hunk)
+        consent = agreed(self._environment)
+        with signed(self._environment, self._decisions):
+            decided = self._decisions.take_up(hunk, consent)
+        commit = f", commit {decided.commit[:8]}" if decided.commit else ""
+        data(f"{hunk.id}  taken up in {hunk.target}{commit}")
+        talk(f"Undo it: oneiros dream revert {hunk.id[:8]}")
+
+    def _heard(self, text: str) -> Suggested:
+        return self._dream.hear(text, topic=self._topic, wrong=self._place, project=self._project)
+
+    def _where_wanted(self, hunk: Hunk) -> Hunk:
+        """The hunk where the person wants it: Enter takes the topic of their project that shares most words with it."""
+        topics, candidate = read_topics(self._decisions.root), hunk.update.candidate
+        nearest = nearest_topic(candidate.text, candidate.project, topics)
+        target = nearest.path if nearest else hunk.target
+        place = ask_place(names_offered(candidate.project, topics), target, "")
+        if place is None and target != hunk.target:
+            place = target, ""
+        return self._decisions.refiled(hunk, *place) if place else hunk
+
+    def _show(self, hunk: Hunk) -> None:
+        steps = diff_steps(self._decisions.root, [hunk], Manner(now().date()))
+        before, after = (steps[0].before, steps[0].after) if steps else (None, None)
+        data("\n".join(hunk_lines(hunk, before, after)))
 
 
 def _project_here(environment: Environment) -> str:
@@ -91,14 +132,7 @@ def _project_here(environment: Environment) -> str:
     return project_name(str(repository)) if repository else ""
 
 
-def _tell_refusals(text: str, heard: Suggested) -> None:
-    for refusal in heard.refusals:
-        known = heard.update.why if heard.update and refusal.reason is RefusalReason.KNOWN else ""
-        talk(f"Not taken up: {shown_line(text.strip())}\n  {known or refusal.what}")
-
-
-def _show(decisions: Decisions, hunks: Sequence[Hunk]) -> None:
-    steps = {step.hunk.id: step for step in diff_steps(decisions.root, hunks, Manner(now().date()))}
-    for hunk in hunks:
-        step = steps.get(hunk.id)
-        data("\n".join(hunk_lines(hunk, step.before if step else None, step.after if step else None)))
+def _refusals(heard: Suggested) -> list[str]:
+    """Why a statement is not taken up."""
+    known = heard.update.why if heard.update else ""
+    return [known if known and one.reason is RefusalReason.KNOWN else one.what for one in heard.refusals]

@@ -1,0 +1,84 @@
+"""Questions at a terminal: one key of several, or words with completion. `?` tells at each what may be answered."""
+
+import readline
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from memory_server.escaping import shown_line
+from oneiros.cli.terminal.output import data
+
+END = "\x04"  # where the input ends, or is interrupted
+NEW, NONE = "new", "-"
+WHERE = "Enter takes what stands in brackets, Tab completes; any other name, or `new`, makes a new topic. There are:"
+SECTION = "Enter takes what stands in brackets, `-` none; any other name makes a new section. There are:"
+NAME = "The new topic's name: a few plain words, by which you would look for it."
+
+
+def ask_key(question: str, keys: Mapping[str, str], *, default: str = "") -> str:
+    """The key that a person types, or END. `keys`: what each does; `default`: what Enter alone stands for."""
+    while True:
+        answer = _typed(f"{question} [{','.join(keys)},?]? ")
+        key = answer.strip().casefold()[:1] or default
+        if key in keys or key == END:
+            return key
+        data("\n".join(f"{key} - {does}" for key, does in keys.items()))
+
+
+def ask_words(question: str, told: str, *, default: str = "", known: Sequence[str] = ()) -> str:
+    """The words that a person types, or END; `default` for Enter alone. `?` shows `told` and the known answers."""
+    while True:
+        with _completing(known):
+            answer = _typed(question)
+        if answer.strip() != "?":
+            return answer.strip() or default
+        data("\n".join([told, *(f"  {shown_line(name)}" for name in known)]))
+
+
+def ask_place(
+    known: Mapping[str, Sequence[str]], target: str, section: str, *, is_new_section: bool = False
+) -> tuple[str, str] | None:
+    """The topic and the section that a person wants; None where they take what there is, or the input ended.
+
+    `known`: the topics with their sections. `target`: the path of the topic that Enter takes. `is_new_section`: a
+    section is asked for also where the topic has none.
+    """
+    here = target if target in known else target.rpartition("/")[2].removesuffix(".md")
+    wanted = ask_words(f"Where? [{shown_line(here)}] / new ", WHERE, default=here, known=list(known))
+    if wanted.casefold() == NEW:
+        wanted = ask_words("Its name? ", NAME)
+    name = next((one for one in known if one.casefold() == wanted.casefold()), wanted)
+    present = section if name == here or section in known.get(name, ()) else ""
+    if name in known and (known[name] or is_new_section):
+        told = f"Section? [{shown_line(present) or 'none'}] "
+        answer = ask_words(told, SECTION, default=present, known=list(known[name]))
+        present = "" if answer == NONE else answer
+    is_same = (name, present) == (here, section)
+    return None if is_same or not name or END in (name, present) else (name, present)
+
+
+def _typed(question: str) -> str:
+    try:
+        return input(question)
+    except (EOFError, KeyboardInterrupt):
+        data("")
+        return END
+
+
+@contextmanager
+def _completing(known: Sequence[str]) -> Iterator[None]:
+    """Completes what is typed to one of these names."""
+
+    def complete(begun: str, number: int) -> str | None:
+        fitting = [name for name in known if name.casefold().startswith(begun.casefold())]
+        return fitting[number] if number < len(fitting) else None
+
+    before, delimiters = readline.get_completer(), readline.get_completer_delims()
+    readline.set_completer(complete)
+    readline.set_completer_delims("")  # a name may have blanks
+    # macOS has another library under the same name
+    readline.parse_and_bind("bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete")
+    try:
+        yield
+    finally:
+        readline.set_completer(before)
+        readline.set_completer_delims(delimiters)
