@@ -131,22 +131,18 @@ def test_the_older_of_two_waiting_hunks_is_asked_about_and_not_offered(root: Mem
     assert finding.part is Part.DRIFT and "older words say otherwise" in finding.what
 
 
-@pytest.mark.parametrize(("answer", "state"), [("y", State.ACCEPTED), ("n", State.REJECTED), ("s", State.FLAGGED)])
+@pytest.mark.parametrize(("answer", "state"), [("a", State.ACCEPTED), ("r", State.REJECTED), ("l", State.FLAGGED)])
 def test_a_review_asks_whether_older_words_hold(
     root: MemoryRoot, answer: str, state: State, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     decisions = both(root)
-    asked: list[str] = []
-
-    def answered(text: str) -> str:
-        asked.append(text)
-        return answer
-
-    monkeypatch.setattr("builtins.input", answered)
     flagged = [hunk for hunk in decisions.store.hunks() if hunk.state is State.FLAGGED]
+    answers = {"Take": answer, "Why": "", "Decide": "y"}
+    monkeypatch.setattr("builtins.input", lambda question: answers[question.split()[0]])
 
-    sitting.TerminalReview(decisions, None, lambda: PERSON, {}).ask_about_flags(flagged)  # type: ignore[arg-type]  # no turn is opened
+    sitting.TerminalReview(decisions, None, lambda: PERSON, {}).run(flagged)  # type: ignore[arg-type]  # no turn is opened
 
-    assert asked == ["Do the older words hold [y], or what came after them [n]; later [s]? "]
-    assert "Older words say otherwise." in capsys.readouterr().out
-    assert decisions.store.hunk(flagged[0].id).state is state
+    assert "Older words say otherwise. Accept where they hold." in capsys.readouterr().out
+    [hunk] = [one for one in decisions.store.hunks() if one.id == flagged[0].id]
+    assert hunk.state is state
+    assert hunk.reason == ("what came later stands" if state is State.REJECTED else hunk.reason)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.proposals.rendering import hunk_lines, said_lines
+from dream.proposals.rendering import about_lines, changed_lines, hunk_lines, quote_lines, said_lines
 from dream.records import Hunk
 from oneiros.cli.review.batch import batch_text
 from tests.dream.builders import TODAY, decisions_on, new_topic, proposed
@@ -30,14 +30,32 @@ def test_what_speaks_to_an_assistant_is_shown_with_a_warning(text: str, is_warne
     assert (WARNING in said_lines(hunk_saying(text))) is is_warned_of
 
 
-def test_review_editor_and_proposal_show_the_same_lines(tmp_path: Path) -> None:
+def test_review_editor_and_proposal_show_the_same_words(tmp_path: Path) -> None:
     root = new_root(tmp_path / "memory")
     [hunk] = proposed(decisions_on(root), new_topic("Backups run at 03:00."))
 
-    told = list(said_lines(hunk))
+    quoted, about = list(quote_lines(hunk)), list(about_lines(hunk))
 
     page = (root.path / "proposals" / hunk.proposal / "proposal.md").read_text(encoding="utf-8")
-    assert told[:2] == ["person said, 2026-03-01 10:00, session 11111111, entry 00000001:", "  > Backups run at 03:00."]
-    assert [f"  {line}" for line in told] == list(hunk_lines(hunk, None, "x"))[1 : len(told) + 1]
-    assert all(f"> {line}\n" in batch_text([hunk]) for line in told)
-    assert all(f"      {line}\n" in page for line in told)
+    assert quoted == ["you, 2026-03-01 10:00:", "> Backups run at 03:00."]
+    told = list(hunk_lines(hunk, None, "# Mail\n\n- Backups run at 03:00.[^1]\n\n---\n[^1]: you\n"))
+    assert told[1:4] == ["  Backups run at 03:00.", *(f"    {line}" for line in quoted)]
+    assert told[4:7] == ["  what changes:", "    + # Mail", "    + - Backups run at 03:00."]
+    assert told[7:] == [f"  {line}" for line in about]
+    assert all(f"> {line}\n" in batch_text([hunk]) for line in (*quoted, *about))
+    assert all(f"    {line}\n" in page for line in told)
+
+
+def test_a_replacement_shows_both_lines_and_nothing_around_them() -> None:
+    before = (
+        "---\nproject: shop\nmodified: 2026-01-01\n---\n\n# Mail\n\n- It is 2525.[^1]\n- It hums.\n\n---\n[^1]: you\n"
+    )
+    after = (
+        "---\nproject: shop\nmodified: 2026-03-02\n---\n\n# Mail\n\n- It is 2526.[^2]\n- It hums.\n\n---\n[^2]: you\n"
+    )
+
+    assert changed_lines(before, after) == [("-", "- It is 2525."), ("+", "- It is 2526.")]
+
+
+def test_code_is_shown_as_it_stands() -> None:
+    assert changed_lines("", "```\n---\n[^1]: x\n```\n") == [("+", line) for line in ("```", "---", "[^1]: x", "```")]

@@ -157,7 +157,7 @@ def test_the_review_is_prepared_by_keys_and_decided_at_the_terminal(at: OpenView
     page.wait_for_selector("text=You have chosen for all of them")
     assert "2 chosen, 2 accept" in page.inner_text(".decide") and "oneiros review --page" in page.inner_text(".decide")
 
-    seen = at_terminal(filled, [(r"Decide these 2 as shown \[y,n\]\? ", "y\n"), WORD], "review", "--page")
+    seen = at_terminal(filled, [(r"Decide these 2 as shown \[y,n,\?\]\? ", "y\n"), WORD], "review", "--page")
 
     assert "2 accepted, 0 rejected" in seen.screen, seen
     assert "We restart the relay after" in (filled.root / "topics" / "mail.md").read_text(encoding="utf-8")

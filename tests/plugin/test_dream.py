@@ -9,7 +9,7 @@ from crawler.archive.store import Archive
 from tests.dream.builders import git
 from tests.plugin.genuine_client import GenuineClient, results_in
 from tests.plugin.messages_api import Call, Told
-from tests.system.at_terminal import WORD, at_terminal
+from tests.system.at_terminal import ASKED, SETTLE, WORD, at_terminal
 from tests.system.house import wait_until
 
 TOOLS = "mcp__plugin_oneiros_memory__"
@@ -102,7 +102,7 @@ def test_what_a_person_said_becomes_a_commit_once_they_accept_it(client: Genuine
     evidence, proposed = told.results()
     assert SAID in evidence
     assert "oneiros review" in proposed and "Refused" not in proposed
-    seen = at_terminal(house, [(r"\[y,n.*\? ", "y\n"), WORD], "review")
+    seen = at_terminal(house, [(ASKED, "a\n"), SETTLE, WORD], "review")
     assert seen.code == 0 and f"> {SAID}" in seen.screen
     assert "2600" in (house.root / "topics" / "mail.md").read_text(encoding="utf-8")
     assert git(house.root, "log", "-1", "--format=%s").startswith("Take up")
@@ -130,7 +130,7 @@ def test_what_is_captured_is_filed_as_said_marked_where_inferred_and_an_observat
     proposed, noted = client.ask(f"/oneiros:capture {said}").results()
 
     assert "Proposed for topics/invoices.md (new)" in proposed
-    seen = at_terminal(client.house, [(r"\[y,n.*\? ", "y\n"), WORD], "review")
+    seen = at_terminal(client.house, [(ASKED, "a\n"), SETTLE, WORD], "review")
     assert "namespace: decisions/storage (agent_inferred)" in seen.screen and "tags: invoices\n" in seen.screen
     topic = (client.house.root / "topics" / "invoices.md").read_text(encoding="utf-8")
     assert 'agent_inferred: "semantic, decisions/storage"' in topic and "cites docs/retention.md" in topic

@@ -29,6 +29,8 @@ from tests.system.house import House, wait_until
 SECONDS = 180.0  # for a whole conversation
 ROWS, COLUMNS = 50, 160
 ONEIROS = (sys.executable, "-c", "from oneiros.cli.main import run; run()")
+ASKED = r"Take this up \[[^]]*\]\? "  # what a review asks about a hunk, and at its end
+SETTLE = (r"Decide this: [^\[]*\[y,u,n,\?\]\? ", "\n")
 WORD = (r"type the word (\w+): ", "{1}\n")  # by which a person confirms a decision
 
 # a pattern to wait for, and what is then typed; {1} is the pattern's first group. Where there is a third, a file of

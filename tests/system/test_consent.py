@@ -10,7 +10,7 @@ from dream.decisions.presence import Consent, How
 from dream.proposals.store import Event
 from memory_server.settings import read_person_settings
 from tests.dream.builders import archive_said, decisions_on, new_topic, proposed
-from tests.system.at_terminal import ONEIROS, WORD, at_terminal
+from tests.system.at_terminal import ASKED, ONEIROS, SETTLE, WORD, at_terminal
 from tests.system.house import House
 
 PASSPHRASE = "a long passphrase\n"
@@ -47,9 +47,9 @@ def public_key(house: House) -> str:
 
 
 def test_a_review_of_twelve_hunks_asks_once_and_is_signed(keyed: House) -> None:
-    accepted = [(r"Take this up \[[^]]*\]\? ", "y\n")] * 12
+    accepted = [(ASKED, "a\n")] * 12
 
-    seen = at_terminal(keyed, [*accepted, SIGN], "review")
+    seen = at_terminal(keyed, [*accepted, SETTLE, SIGN], "review")
 
     assert seen.code == 0 and "12 accepted" in seen.screen and not seen.left, seen
     assert len(re.findall("passphrase", seen.screen)) == 1 and "type the word" not in seen.screen
@@ -60,8 +60,9 @@ def test_a_review_of_twelve_hunks_asks_once_and_is_signed(keyed: House) -> None:
 
 def test_a_wrong_passphrase_signs_nothing_and_what_was_decided_is_named(keyed: House) -> None:
     steps = [
-        (r"Take this up \[[^]]*\]\? ", "y\n"),
-        (r"Take this up \[[^]]*\]\? ", "q\n"),
+        (ASKED, "a\n"),
+        (ASKED, "q\n"),
+        SETTLE,
         (r"Enter passphrase", "guess\n"),
     ]
 
@@ -80,7 +81,7 @@ def test_an_agent_in_the_environment_unlocks_nothing(keyed: House) -> None:
 
     seen = at_terminal(
         keyed,
-        [(r"Take this up \[[^]]*\]\? ", "y\n"), (r"Take this up \[[^]]*\]\? ", "q\n"), SIGN],
+        [(ASKED, "a\n"), (ASKED, "q\n"), SETTLE, SIGN],
         "review",
         variables={"SSH_AUTH_SOCK": "/nonexistent", "SSH_ASKPASS": "/bin/echo", "SSH_ASKPASS_REQUIRE": "force"},
     )

@@ -86,7 +86,7 @@ def test_what_a_page_prepares_is_decided_at_the_terminal(house: House, hunk: str
     jar, gate = house.folder / "cookies", house.folder / "code"
     enter = (r"/review#code=([0-9a-f]+)[\s\S]*press Enter here\.", "\n", str(gate))
     with ThreadPoolExecutor(1) as pool:
-        steps = [enter, (r"Decide these 1 as shown \[y,n\]\? ", "y\n"), WORD]
+        steps = [enter, (r"Decide these 1 as shown \[y,n,\?\]\? ", "y\n"), WORD]
         review = pool.submit(at_terminal, house, steps, "review", "--page")
         wait_until(lambda: gate.exists() and bool(gate.read_text(encoding="utf-8")), 120)
         code = {"code": gate.read_text(encoding="utf-8")}

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from crawler.archive.append import Ingester
 from dream.records import State
+from tests.crawler.builders import assistant, person, settings_in, write_transcript
 from tests.dream.builders import archive_said, decisions_on, extending, git, new_topic, proposed, replacing
-from tests.system.at_terminal import ONEIROS, WORD, at_terminal
+from tests.system.at_terminal import ASKED, ONEIROS, SETTLE, WORD, at_terminal
 from tests.system.house import House
 
-ASKED = r"\[y,n.*\? "
-YES = (ASKED, "y\n")
+YES = (ASKED, "a\n")
+SECRET = "ghp_" + "a1B2" * 9
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def topic(house: House) -> str:
 
 
 def test_a_person_accepts_and_the_new_text_is_found(house: House, proposal: str) -> None:
-    seen = at_terminal(house, [YES, WORD], "review")
+    seen = at_terminal(house, [YES, SETTLE, WORD], "review")
 
     assert seen.code == 0, seen
     assert "> The relay listens on port 2526." in seen.screen and "1 accepted" in seen.screen
@@ -43,7 +45,7 @@ def test_a_person_accepts_and_the_new_text_is_found(house: House, proposal: str)
 
 
 def test_a_wrong_word_accepts_nothing(house: House, proposal: str) -> None:
-    seen = at_terminal(house, [YES, (WORD[0], "please\n"), (WORD[0], "\n")], "review")
+    seen = at_terminal(house, [YES, SETTLE, (WORD[0], "please\n"), (WORD[0], "\n")], "review")
 
     assert seen.code == 2 and "not the word" in seen.screen
     assert "2526" not in topic(house)
@@ -54,16 +56,17 @@ def test_a_mistyped_word_is_asked_again_and_loses_nothing(house: House, proposal
     edited.write_text("#!/bin/sh\nsed -i 's/2526/2526 from now on/' \"$1\"\n", encoding="utf-8")
     edited.chmod(0o755)
 
-    seen = at_terminal(house, [(ASKED, "e\n"), (WORD[0], "ambre\n"), WORD], "review", variables={"EDITOR": str(edited)})
+    steps = [(ASKED, "e\n"), SETTLE, (WORD[0], "ambre\n"), WORD]
+    seen = at_terminal(house, steps, "review", variables={"EDITOR": str(edited)})
 
-    announced = seen.screen.index("Before the first decision a word is shown")
+    announced = seen.screen.index("At the end a word is shown")
     assert (seen.code, announced < seen.screen.index("Take this up")) == (0, True)
     assert "That was not the word. Once more" in seen.screen and "1 accepted" in seen.screen
     assert "2526 from now on" in topic(house)
 
 
 def test_an_edit_that_changes_nothing_asks_before_it_accepts(house: House, proposal: str) -> None:
-    unchanged = (r"Accept it as it stands \[y,n\]\? ", "n\n")
+    unchanged = (r"Accept it as it stands \[y,n,\?\]\? ", "n\n")
 
     seen = at_terminal(house, [(ASKED, "e\n"), unchanged, (ASKED, "q\n")], "review", variables={"EDITOR": "true"})
 
@@ -76,7 +79,7 @@ def test_a_hunk_whose_quote_nobody_said_is_shown_as_altered_and_not_accepted(hou
     root = house.memory_root
     proposed(decisions_on(root), replacing(root, "The relay listens on port 2526.", "2525"))
 
-    seen = at_terminal(house, [YES, WORD], "review")
+    seen = at_terminal(house, [YES, SETTLE, WORD], "review")
 
     assert "ALTERED: the archive does not have its quote" in seen.screen and "0 accepted" in seen.screen
     assert "2526" not in topic(house)
@@ -92,7 +95,7 @@ def test_without_a_terminal_nothing_is_decided(house: House, proposal: str, comm
 
 
 def test_the_assistant_cannot_accept_although_it_has_a_terminal(house: House, proposal: str) -> None:
-    seen = at_terminal(house, [YES, WORD], "review", variables={"CLAUDECODE": "1"})
+    seen = at_terminal(house, [YES, SETTLE, WORD], "review", variables={"CLAUDECODE": "1"})
 
     assert seen.code == 2 and "the assistant cannot accept" in seen.screen
     assert "2526" not in topic(house)
@@ -121,7 +124,7 @@ def test_a_child_of_a_process_named_claude_cannot_accept(house: House, proposal:
     code_of_client = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
     inner = [str(client), "-c", code_of_client, *ONEIROS]
 
-    seen = at_terminal(house, [YES, WORD], "review", command=inner, variables={"PYTHONHOME": sys.base_prefix})
+    seen = at_terminal(house, [YES, SETTLE, WORD], "review", command=inner, variables={"PYTHONHOME": sys.base_prefix})
 
     assert seen.code == 2 and "started this" in seen.screen, seen
     assert "2526" not in topic(house)
@@ -131,7 +134,7 @@ def test_git_apply_cannot_be_prevented_but_is_named(house: House, proposal: str)
     git(house.root, "apply", "proposals/2026-03-02-1/changes.diff")
     assert "2526" in topic(house)
 
-    seen = at_terminal(house, [(r"Adopt it \[y,n\]\? ", "n\n"), YES, WORD], "review")
+    seen = at_terminal(house, [(r"Adopt it \[y,n,\?\]\? ", "n\n"), YES, SETTLE, WORD], "review")
 
     assert "topics/mail.md is in a state that nobody has answered for (changed)" in seen.screen
     assert git(house.root, "log", "--format=%s") == "Begin\n"
@@ -151,7 +154,13 @@ def test_the_keys_of_a_review_do_what_they_say(house: House) -> None:
 
     seen = at_terminal(
         house,
-        [(ASKED, "o\n"), (ASKED, "n\n"), ("Why not", "seen elsewhere\n"), WORD, (ASKED, "s\n"), (ASKED, "a\n")],
+        [
+            *[(ASKED, f"{key}\n") for key in "or"],
+            ("Why not", "seen elsewhere\n"),
+            *[(ASKED, f"{key}\n") for key in "lf"],
+            SETTLE,
+            WORD,
+        ],
         "review",
     )
 
@@ -161,13 +170,151 @@ def test_the_keys_of_a_review_do_what_they_say(house: House) -> None:
     assert [store.hunk(hunk.id).state for hunk in others] == [State.PENDING, State.ACCEPTED, State.ACCEPTED]
 
 
+@pytest.fixture
+def several(house: House) -> list[str]:
+    """Four hunks on one topic and a new one, as a review asks about them; their ids."""
+    root = house.memory_root
+    archive_said(root, "Backups run at 03:00.", "It needs TLS.", "It needs a key.", "The relay listens on port 2526.")
+    updates = [
+        replacing(root, "The relay listens on port 2526.", "2525", number=4, confidence=0.99),
+        new_topic("Backups run at 03:00.", "backups", number=1, confidence=0.9),
+        extending(root, "It needs TLS.", "2525", number=2, confidence=0.8),
+        extending(root, "It needs a key.", "2525", number=3, confidence=0.7),
+    ]
+    replacement, *others = proposed(decisions_on(root), *updates)
+    return [hunk.id for hunk in (*others, replacement)]
+
+
+def states_of(house: House, hunks: list[str]) -> list[State]:
+    store = decisions_on(house.memory_root).store
+    return [store.hunk(name).state for name in hunks]
+
+
+def test_a_replacement_comes_last_and_shows_both_lines_and_no_id_is_shown(house: House, several: list[str]) -> None:
+    steps = [(ASKED, "l\n")] * 4
+
+    seen = at_terminal(house, steps, "review")
+
+    said = ["Backups run at 03:00.", "It needs TLS.", "It needs a key.", "The relay listens on port 2526."]
+    places = [seen.screen.index(f"\n  {text}\n    you, ") for text in said]
+    assert places == sorted(places) and seen.left == []
+    last = seen.screen[places[-1] :]
+    assert "in place of a line:\n    - The relay listens on port 2525" in last.replace("- - ", "- ")
+    assert "+ " in last and "2526" in last.partition("    + ")[2]
+    assert not any(name in seen.screen for name in several) and "[^" not in seen.screen
+
+
+def test_undo_takes_back_the_last_choice_one_by_one_also_at_the_end(house: House, several: list[str]) -> None:
+    keys = [(ASKED, "u\n"), (ASKED, "r\n"), ("Why not", "no\n"), (ASKED, "u\n"), (ASKED, "a\n"), (ASKED, "f\n")]
+    last = [(ASKED, "u\n"), (ASKED, "l\n"), (ASKED, "a\n"), (ASKED, "a\n"), (SETTLE[0], "u\n"), (ASKED, "q\n")]
+
+    seen = at_terminal(house, [*keys, *last, SETTLE, WORD], "review")
+
+    assert "You have chosen nothing yet." in seen.screen and seen.left == [], seen
+    assert "2 accepted, 0 rejected, 2 left for later." in seen.screen
+    assert states_of(house, several) == [State.ACCEPTED, State.PENDING, State.ACCEPTED, State.PENDING]
+
+
+def test_the_rest_of_a_topic_is_shown_and_taken_but_for_a_replacement(house: House, several: list[str]) -> None:
+    seen = at_terminal(house, [(ASKED, "l\n"), (ASKED, "f\n"), (ASKED, "q\n"), SETTLE, WORD], "review")
+
+    assert "  + It needs a key." in seen.screen and seen.left == [], seen
+    assert states_of(house, several) == [State.PENDING, State.ACCEPTED, State.ACCEPTED, State.PENDING]
+
+
+def test_a_topic_is_completed_or_new_and_its_section_too(house: House, several: list[str]) -> None:
+    where = r"Where\? \[[\w-]+\] / new "
+    steps = [
+        *[(ASKED, "t\n"), (where, "ma\t\n"), (r"Section\? \[none\] ", "Storage\n"), (ASKED, "a\n")],
+        *[(ASKED, "t\n"), (where, "new\n"), (r"Its name\? ", "Front end\n"), (ASKED, "a\n")],
+        *[(ASKED, "q\n"), SETTLE, WORD],
+    ]
+
+    seen = at_terminal(house, steps, "review")
+
+    assert seen.left == [] and "2 accepted" in seen.screen, seen
+    assert "\n## Storage\n- Backups run at 03:00.[^" in topic(house).replace("Storage\n\n", "Storage\n")
+    assert "- It needs TLS.[^1]" in (house.root / "topics" / "front-end.md").read_text(encoding="utf-8")
+
+
+def test_every_question_tells_what_may_be_answered(house: House, proposal: str) -> None:
+    house.write("mail", topic(house) + "\nIt hums.\n")
+    helped = {
+        r"Adopt it \[y,n,\?\]\? ": "y - you have looked at it",
+        ASKED: "t - put it in another topic or section",
+        r"Why not\? ": "A reason in your own words",
+        r"Where\? \[mail\] / new ": "Tab completes",
+        r"Section\? \[none\] ": "makes a new section",
+        r"as it stands \[y,n,\?\]\? ": "n - look at it again",
+        SETTLE[0]: "u - take back what you chose last",
+    }
+    adopt, asked, why, where, section, unchanged, settle = helped
+    steps = [
+        *[(adopt, "?\n"), (adopt, "n\n"), (asked, "?\n"), (asked, "t\n"), (where, "?\n"), (where, "\n")],
+        *[(section, "?\n"), (section, "-\n"), (asked, "e\n"), (unchanged, "?\n"), (unchanged, "n\n")],
+        *[(asked, "r\n"), (why, "?\n"), (why, "no\n"), (settle, "?\n"), (settle, "n\n")],
+    ]
+
+    seen = at_terminal(house, steps, "review", variables={"EDITOR": "true"})
+
+    assert seen.left == [], seen
+    assert [told for told in helped.values() if told not in seen.screen] == []
+    assert states_of(house, [proposal]) == [State.PENDING]
+
+
+def test_what_is_wrong_with_an_edit_stands_above_it_when_the_editor_opens_again(house: House, proposal: str) -> None:
+    editor, kept = house.folder / "editor", house.folder / "kept"
+    first = f"printf '%s\\n' 'The token is {SECRET}; it, too, is used. Twice.' > \"$1\""
+    again = f"cp \"$1\" '{kept}'; sed -i 's/{SECRET}/in the safe/' \"$1\""
+    editor.write_text(f"#!/bin/sh\nif grep -q '^> ' \"$1\"; then {again}; else {first}; fi\n", encoding="utf-8")
+    editor.chmod(0o755)
+
+    seen = at_terminal(house, [(ASKED, "e\n"), SETTLE, WORD], "review", variables={"EDITOR": str(editor)})
+
+    assert "1 accepted" in seen.screen and seen.left == [], seen
+    wrong, text = kept.read_text(encoding="utf-8").split("\n\n")
+    assert wrong.startswith("> ") and "holds a secret" in wrong
+    assert text == f"The token is {SECRET}; it, too, is used. Twice.\n"
+    assert "The token is in the safe; it, too, is used. Twice.[^" in topic(house)
+
+
+def test_an_editor_that_fails_ends_no_sitting_and_an_interrupt_decides_nothing_by_itself(
+    house: House, several: list[str]
+) -> None:
+    steps = [(ASKED, "a\n"), (ASKED, "e\n"), (ASKED, "\x03"), (SETTLE[0], "\x03")]
+
+    seen = at_terminal(house, steps, "review", variables={"EDITOR": "false"})
+
+    assert "the editor failed" in seen.screen and seen.left == [], seen
+    assert "0 accepted" in seen.screen and states_of(house, several) == [State.PENDING] * 4
+
+
+def test_what_was_said_is_the_prompt_before_the_prompt_and_the_end_of_the_reply(house: House) -> None:
+    root, said = house.memory_root, "The relay listens on port 2526."
+    records = [
+        *(person(1, "First of all."), assistant(2, "Yes."), person(3, "Mails leave late."), assistant(4, "I look.")),
+        *(person(5, said), assistant(6, "a" * 3000 + " The last words."), person(7, "Something else.")),
+    ]
+    transcript = write_transcript(house.folder / "said", *records)
+    with Ingester(settings_in(root.path)) as ingester:
+        ingester.ingest([transcript])
+    proposed(decisions_on(root), replacing(root, said, "2525", number=5))
+
+    seen = at_terminal(house, [(ASKED, "o\n"), (ASKED, "q\n")], "review")
+
+    told = seen.screen.partition(", session 11111111:")[2]
+    assert "  person: Mails leave late." in told and f"  person: {said}" in told, seen
+    assert "The last words." in told and "a" * 1000 not in told.replace("\n", "")
+    assert not any(words in told for words in ("First of all", "I look", "Something else"))
+
+
 def test_a_review_in_an_editor_does_what_the_file_says(house: House, proposal: str) -> None:
     seen = at_terminal(
         house, [WORD], "review", "--editor", variables={"EDITOR": "sed -i s/^The.relay.*/It.listens.on.2527./"}
     )
 
     assert seen.code == 0 and "1 reworded" in seen.screen, seen
-    assert "It.listens.on.2527.[^d" in topic(house)
+    assert "It.listens.on.2527.[^1]" in topic(house)
 
 
 def test_an_accepted_hunk_is_reverted_and_its_line_blamed_from_a_terminal(house: House, proposal: str) -> None:

@@ -18,7 +18,7 @@ def topic(house: House) -> str:
 def test_a_person_says_what_is_true_and_it_is_found(house: House) -> None:
     seen = at_terminal(house, [WORD], "remember", SAID)
 
-    assert seen.code == 0 and not seen.left and "replaces lines" in seen.screen, seen
+    assert seen.code == 0 and not seen.left and "in place of a line:" in seen.screen, seen
     assert "2526" in topic(house) and "2525" not in topic(house)
     assert "]: said directly, 20" in topic(house) and "topics/mail.md" in house.command("exact", "2526").stdout
 
@@ -60,3 +60,38 @@ def test_the_assistant_can_say_nothing_for_the_person(house: House) -> None:
 
     assert posing.code == 2 and "the assistant cannot accept" in posing.screen, posing
     assert piped.returncode == 2 and "there is no terminal" in piped.stderr and topic(house) == before, piped
+
+
+WHERE = r"Where\? \[mail\] / new "
+TWO = "the relay needs TLS; the printer, too. Both are old"
+
+
+def test_where_it_goes_is_asked_the_nearest_topic_first_and_it_is_not_cut(house: House) -> None:
+    house.write("printers", "# Printers\n\n## Toner\n\n- The printer prints.\n")
+
+    taken = at_terminal(house, [(WHERE, "\n"), WORD], "remember", TWO)
+    completed = at_terminal(
+        house,
+        [(WHERE, "?\n"), (WHERE, "pr\t\n"), (r"Section\? \[none\] ", "To\t\n"), WORD],
+        "remember",
+        "The relay is grey.",
+    )
+    new = at_terminal(house, [(WHERE, "new\n"), (r"Its name\? ", "Old things\n"), WORD], "remember", "The relay hums.")
+
+    assert not any(seen.code or seen.left for seen in (taken, completed, new)), (taken, completed, new)
+    assert "The relay needs TLS; the printer, too. Both are old.[^" in topic(house)
+    assert "Tab completes" in completed.screen and "  printers" in completed.screen
+    printers = (house.root / "topics" / "printers.md").read_text(encoding="utf-8")
+    assert printers.index("## Toner") < printers.index("The relay is grey.[^1]")
+    assert "The relay hums.[^1]" in (house.root / "topics" / "old-things.md").read_text(encoding="utf-8")
+
+
+def test_what_is_wrong_with_it_stands_above_the_editor_that_opens_again(house: House) -> None:
+    editor = house.folder / "editor"
+    again, first = "sed -i 's/ghp_[A-Za-z0-9]*/in the safe/' \"$1\"", f"echo 'The token is ghp_{'a1B2' * 9}.' > \"$1\""
+    editor.write_text(f"#!/bin/sh\nif grep -q '^> .*secret' \"$1\"; then {again}; else {first}; fi\n", encoding="utf-8")
+    editor.chmod(0o755)
+
+    seen = at_terminal(house, [(r"Where\? ", "\n"), WORD], "remember", "--editor", variables={"EDITOR": str(editor)})
+
+    assert seen.code == 0 and "The token is in the safe." in seen.screen, seen

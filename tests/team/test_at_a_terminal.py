@@ -10,7 +10,7 @@ from oneiros.sharing.team import TOKEN
 from team.access.tokens import create_token
 from team.tenants import create_tenant
 from tests.dream.builders import archive_said, decisions_on, new_topic, proposed
-from tests.system.at_terminal import WORD, at_terminal
+from tests.system.at_terminal import ASKED, SETTLE, WORD, at_terminal
 from tests.system.house import House
 from tests.system.test_consent import ASKED_TWICE, SIGN
 from tests.team.serving import served_team
@@ -36,7 +36,7 @@ def test_what_was_accepted_and_signed_is_published_pulled_and_taken_back(
     archive_said(house.memory_root, SAID)
     [hunk] = proposed(decisions_on(house.memory_root), new_topic(SAID, "relay"))
     assert at_terminal(house, [WORD, *ASKED_TWICE, SIGN], "key", "new").code == 0
-    assert at_terminal(house, [(r"Take this up \[[^]]*\]\? ", "y\n"), SIGN], "review").code == 0
+    assert at_terminal(house, [(ASKED, "a\n"), SETTLE, SIGN], "review").code == 0
     assert at_terminal(house, [SIGN], "config", "team_url", address).code == 0
     key = read_person_settings(house.folder / ".config" / "oneiros" / "config.toml").signing_key
 
