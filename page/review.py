@@ -16,11 +16,11 @@ from pydantic import Field
 
 from crawler.archive.store import Archive
 from crawler.quotes import Quote
-from dream.around import Heard, said_around
 from dream.decisions.accept import MAX_NAME_CHARS
 from dream.decisions.page import Chosen
 from dream.decisions.signing import shown_digest
 from dream.judge.filing import names_offered
+from dream.proposals.around import Heard, said_around
 from dream.proposals.order import rest_of_topic, waiting_for_person
 from dream.proposals.placing import Manner
 from dream.proposals.rendering import HEADS, STANDS, diff_steps, metadata_lines, warnings_about

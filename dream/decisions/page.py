@@ -27,7 +27,7 @@ class Chosen:
     shown: str = ""  # what was shown of the hunk, as `shown_digest` of `signing.py` has it
 
 
-class Choices:
+class ChosenSoFar:
     """What a person chose in one sitting and has not decided yet. What was chosen at once is taken back at once."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class PageSessions:
         self._guard = threading.Lock()
         self._codes: dict[str, dt.datetime] = {}  # hash of a code -> its end
         self._open: dict[str, dt.datetime] = {}  # hash of the session's secret -> its end
-        self._chosen = Choices()
+        self._chosen = ChosenSoFar()
 
     def new_code(self) -> str:
         """A code that opens one page session within two minutes."""
@@ -124,7 +124,7 @@ class PageSessions:
     def take_chosen(self) -> list[Chosen]:
         """What was chosen, in this order; it is handed out once."""
         with self._guard:
-            chosen, self._chosen = self._chosen.by_hunk, Choices()
+            chosen, self._chosen = self._chosen.by_hunk, ChosenSoFar()
             return [choice for choice in chosen.values() if choice.verdict != "later"]
 
     def _living(self, ends: dict[str, dt.datetime]) -> dict[str, dt.datetime]:

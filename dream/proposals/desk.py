@@ -112,7 +112,7 @@ class ProposalDesk:
         queued = [hunk for hunk in kept if hunk.state is State.QUEUED]
         decided = [hunk for proposal in proposals for hunk in proposal.hunks if not hunk.is_open]
         learned = Learned(decided, learned_since(self._root))
-        queued.sort(key=lambda hunk: (-_worth(hunk, learned), hunk.found, hunk.id))
+        queued.sort(key=lambda hunk: (-_worth(hunk, learned), hunk.found, hunk.target, hunk.id))
         said = [hunk for one in proposals for hunk in one.hunks if not hunk.file]  # an import takes no room
         asked_today = sum(hunk.proposed == today for hunk in said)
         undecided = sum(hunk.state is State.PENDING for hunk in said)

@@ -12,8 +12,8 @@ KINDS = (
 )
 
 
-class Turn(IntEnum):
-    """When a hunk comes in a review."""
+class Tier(IntEnum):
+    """Which hunks come before others in a review."""
 
     SURE = 0
     UNSURE = 1
@@ -21,26 +21,26 @@ class Turn(IntEnum):
     QUESTION = 3
 
 
-def turn_of(hunk: Hunk) -> Turn:
-    """When a hunk comes in a review."""
+def tier_of(hunk: Hunk) -> Tier:
+    """Which hunks come before others in a review."""
     if hunk.update.relation in QUESTIONS:
-        return Turn.QUESTION
+        return Tier.QUESTION
     if hunk.update.place.old_text:
-        return Turn.REPLACING
-    return Turn.SURE if hunk.update.candidate.confidence >= SURE else Turn.UNSURE
+        return Tier.REPLACING
+    return Tier.SURE if hunk.update.candidate.confidence >= SURE else Tier.UNSURE
 
 
 def in_review_order(hunks: Iterable[Hunk]) -> list[Hunk]:
-    """The hunks by their turn, in each turn topic by topic, the topic with the best kind first, and by kind.
+    """The hunks by their tier, in each tier topic by topic, the topic with the best kind first, and by kind.
 
     What is alike in all of this stays in the order in which it was given.
     """
     given = list(hunks)
-    ranks = [(turn_of(hunk), hunk.target, KINDS.index(hunk.update.candidate.kind)) for hunk in given]
-    best: dict[tuple[Turn, str], tuple[int, int]] = {}  # the best kind of a topic in a turn, and where it is first met
-    for place, (turn, target, kind) in enumerate(ranks):
-        known = best.get((turn, target), (kind, place))
-        best[turn, target] = min(known[0], kind), known[1]
+    ranks = [(tier_of(hunk), hunk.target, KINDS.index(hunk.update.candidate.kind)) for hunk in given]
+    best: dict[tuple[Tier, str], tuple[int, int]] = {}  # the best kind of a topic in a tier, and where it is first met
+    for place, (tier, target, kind) in enumerate(ranks):
+        known = best.get((tier, target), (kind, place))
+        best[tier, target] = min(known[0], kind), known[1]
     order = sorted(range(len(given)), key=lambda at: (ranks[at][0], best[ranks[at][:2]], ranks[at][2]))
     return [given[at] for at in order]
 
@@ -52,4 +52,4 @@ def waiting_for_person(hunks: Iterable[Hunk]) -> list[Hunk]:
 
 def rest_of_topic(hunk: Hunk, hunks: Iterable[Hunk]) -> list[Hunk]:
     """What else of some hunks is taken with one of its topic; what replaces a line is asked about by itself."""
-    return [one for one in hunks if one.target == hunk.target and one.id != hunk.id and turn_of(one) < Turn.REPLACING]
+    return [one for one in hunks if one.target == hunk.target and one.id != hunk.id and tier_of(one) < Tier.REPLACING]

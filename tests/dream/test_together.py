@@ -7,7 +7,7 @@ import pytest
 
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import approvals_on
-from dream.decisions.page import Choices, Chosen
+from dream.decisions.page import ChosenSoFar, Chosen
 from dream.records import Candidate, Hunk, Kind, Place, Relation, State, Told, Update
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, OneirosError
@@ -124,7 +124,7 @@ def test_what_a_person_tells_on_one_day_stands_in_one_proposal(root: MemoryRoot,
 
 
 def test_what_was_chosen_at_once_is_taken_back_at_once() -> None:
-    choices = Choices()
+    choices = ChosenSoFar()
     choices.choose(Chosen("a", "accept"))
     choices.choose(Chosen("b", "accept"), Chosen("c", "accept"))
     choices.choose(Chosen("a", "reject"))

@@ -152,6 +152,33 @@ def test_the_review_shows_the_words_that_differ_and_the_quote_in_its_turn(page: 
     assert "tags: relay, ops (agent_inferred)" in told
 
 
+def test_a_wording_that_cannot_be_taken_opens_the_editor_again_with_it_and_what_is_wrong(
+    page: TestClient, pages: PageSessions, memory: Memory
+) -> None:
+    hunk, text = hunk_of(memory), f"The token is ghp_{'a1B2' * 9}; it, too. Twice."
+
+    told = page.post(f"/page/review/{hunk}", json={"verdict": "accept", "text": text}).text
+
+    form = told.partition('<form id="edit"')[2].partition("</form>")[0]
+    assert "hidden hx-post" not in form and "the wording holds a secret" in form and text in form
+    assert pages.choices() == {}
+    page.post(f"/page/review/{hunk}", json={"verdict": "accept", "text": "It is in the safe; it, too. Twice."})
+    assert pages.choices()[hunk].text == "It is in the safe; it, too. Twice."
+    page.post("/page/review/undo")
+
+
+def test_a_hunk_goes_to_another_topic_with_the_secret_of_the_page_alone(page: TestClient, memory: Memory) -> None:
+    hunk, place = hunk_of(memory), {"topic": "relay", "section": "Ports"}
+
+    refused = page.post(f"/page/review/{hunk}/place", json=place, headers={PAGE_HEADER: "guessed"})
+    wrong = page.post(f"/page/review/{hunk}/place", json={"topic": "a\n# b"})
+
+    assert (refused.status_code, wrong.status_code, hunk_of(memory)) == (403, 404, hunk)
+    told = page.post(f"/page/review/{hunk}/place", json=place).text
+    assert "topics/relay.md</a>, Ports (new)" in told and "## Ports" in told
+    assert hunk_of(memory) in told and hunk_of(memory) != hunk
+
+
 def test_a_hit_is_marked_and_leads_to_its_line(page: TestClient) -> None:
     told = page.get("/page/search", params={"q": "relay port"}).text
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from page.topics import PAGE
+from tests.dream.builders import archive_said, decisions_on, extending, proposed, replacing
 from tests.memories import root_at, write_topic
 from tests.page.browser import AXE, link
 from tests.page.conftest import OpenView
@@ -141,26 +142,71 @@ def test_a_session_at_its_depths(at: OpenView) -> None:
 
 def test_the_review_is_prepared_by_keys_and_decided_at_the_terminal(at: OpenView, filled: House) -> None:
     page = at("/review")
-    assert page.inner_text("#statement") == "The relay listens on port 2526."
-    assert "port 2526" in page.inner_text(".turn.here mark") and "2525" in page.inner_text(".diff .goes")
+    page.wait_for_selector("#statement:has-text('restart')")  # the replacement comes behind what only adds
     page.keyboard.press("r")
-    page.keyboard.type("it was 2527")
+    page.keyboard.type("it was yesterday")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#statement:has-text('restart')")
+    page.wait_for_selector("#statement:has-text('2526')")
+    assert "2525" in page.inner_text(".diff .goes") and "2526" in page.inner_text(".diff .comes")
+    assert page.locator(".diff > div").count() == 2 and "[^" not in page.inner_text(".diff")
+    page.keyboard.press("o")
+    page.wait_for_selector(".around[open] .turn.here mark")
+    around = page.inner_text(".around")
+    assert "Can you look at the relay" in around and "I correct the client" in around and "It runs and" not in around
     page.keyboard.press("u")
+    page.wait_for_selector("#statement:has-text('restart')")
+    page.keyboard.press("t")
+    page.fill("#topic", "Relay care")
+    page.fill("#section", "Restarts")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".meta:has-text('topics/relay-care.md, Restarts (new)')")
+    page.keyboard.press("?")
+    page.wait_for_selector("#keys[open] >> text=another topic or section")
+    page.keyboard.press("Escape")
+    page.keyboard.press("e")
+    page.fill("#wording", "We restart\u200b the relay after a change; always.")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("#edit .warning:has-text('cannot see')")
+    assert page.input_value("#wording").endswith("the relay after a change; always.")
+    page.fill("#wording", "We restart the relay after a change of its settings; always. Never before ten.")
+    page.keyboard.press("Control+Enter")
     page.wait_for_selector("#statement:has-text('2526')")
     page.keyboard.press("a")
-    page.wait_for_selector("#statement:has-text('restart')")
-    page.keyboard.press("e")
-    page.fill("#wording", "We restart the relay after a change of its settings.")
-    page.keyboard.press("Control+Enter")
     page.wait_for_selector("text=You have chosen for all of them")
     assert "2 chosen, 2 accept" in page.inner_text(".decide") and "oneiros review --page" in page.inner_text(".decide")
 
     seen = at_terminal(filled, [(r"Decide these 2 as shown \[y,n,\?\]\? ", "y\n"), WORD], "review", "--page")
 
     assert "2 accepted, 0 rejected" in seen.screen, seen
-    assert "We restart the relay after" in (filled.root / "topics" / "mail.md").read_text(encoding="utf-8")
+    care = (filled.root / "topics" / "relay-care.md").read_text(encoding="utf-8")
+    assert "## Restarts" in care and "change of its settings; always. Never before ten.[^1]" in care
+
+
+def test_the_rest_of_a_topic_is_one_step_and_leaves_a_replacement(chrome: Any) -> None:
+    with contextlib.closing(House()) as house:
+        root = house.memory_root
+        archive_said(root, "It needs TLS.", "It needs a key.", "The relay listens on port 2526.")
+        proposed(
+            decisions_on(root),
+            *(
+                extending(root, text, "2525", number=number)
+                for number, text in ((1, "It needs TLS."), (2, "It needs a key."))
+            ),
+            replacing(root, "The relay listens on port 2526.", "2525", number=3),
+        )
+        house.serve()
+        page = chrome.new_context().new_page()
+        page.goto(link(house, "review"))
+        page.wait_for_selector("#statement:has-text('It needs')")
+        page.keyboard.press("f")
+        page.wait_for_selector("#statement:has-text('2526')")
+        assert "2 chosen, 2 accept" in page.inner_text(".decide")
+
+        page.keyboard.press("u")
+
+        page.wait_for_selector("#statement:has-text('It needs')")
+        assert page.locator(".decide").count() == 0
+        page.context.close()
 
 
 def test_a_long_list_of_topics_comes_as_one_scrolls(chrome: Any) -> None:

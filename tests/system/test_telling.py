@@ -74,7 +74,7 @@ def test_where_it_goes_is_asked_the_nearest_topic_first_and_it_is_not_cut(house:
         house,
         [(WHERE, "?\n"), (WHERE, "pr\t\n"), (r"Section\? \[none\] ", "To\t\n"), WORD],
         "remember",
-        "The relay is grey.",
+        "The relay is blue.",
     )
     new = at_terminal(house, [(WHERE, "new\n"), (r"Its name\? ", "Old things\n"), WORD], "remember", "The relay hums.")
 
@@ -82,7 +82,7 @@ def test_where_it_goes_is_asked_the_nearest_topic_first_and_it_is_not_cut(house:
     assert "The relay needs TLS; the printer, too. Both are old.[^" in topic(house)
     assert "Tab completes" in completed.screen and "  printers" in completed.screen
     printers = (house.root / "topics" / "printers.md").read_text(encoding="utf-8")
-    assert printers.index("## Toner") < printers.index("The relay is grey.[^1]")
+    assert printers.index("## Toner") < printers.index("The relay is blue.[^1]")
     assert "The relay hums.[^1]" in (house.root / "topics" / "old-things.md").read_text(encoding="utf-8")
 
 

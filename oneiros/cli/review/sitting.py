@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from crawler.archive.store import Archive
-from dream.around import said_around
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import Unexplained
-from dream.decisions.page import Choices, Chosen
+from dream.decisions.page import Chosen, ChosenSoFar
 from dream.decisions.presence import Consent, How
 from dream.judge.filing import names_offered
+from dream.proposals.around import said_around
 from dream.proposals.order import rest_of_topic
 from dream.proposals.placing import Manner
 from dream.proposals.rendering import HEADS, STANDS, diff_steps, hunk_lines, said_by, warnings_about
@@ -61,7 +61,7 @@ class TerminalReview:
         self._person_asked = person_asked
         self._variables = variables
         self._consent: Consent | None = None
-        self._choices = Choices()
+        self._choices = ChosenSoFar()
         self._shown: Hunk | None = None  # what stands on the screen
         self.accepted = self.rejected = self.skipped = 0
 
