@@ -132,15 +132,8 @@ class Decisions:
         Raises ContentError where the hunk is decided already, fits no longer or its file is in doubt; NeedsRepair
         during a merge or rebase. Then nothing has changed.
         """
-        with self.locked() as journal:
-            hunk = self._open_hunk(name)
-            if shown is not None:
-                self._require_as_shown(shown)
-            plan = self._planner().accept(self._checked(hunk, text), consent)
-            journal.carry_out(plan)
-            self._show_again(hunk)
-        self._bring_level()
-        return Decided(plan.hunks[0], self._commit_of(plan))
+        hunk = shown or self.store.hunk(name)
+        return self._decide_one(Chosen(hunk.id, "accept", text), hunk, consent)
 
     def decide(
         self,
@@ -255,11 +248,8 @@ class Decisions:
 
     def reject(self, name: str, consent: Consent, reason: str) -> Decided:
         """Turns a hunk down, for good: its like comes back with new evidence only."""
-        with self.locked():
-            rejecting = self._rejecting(self._open_hunk(name), consent, reason)
-            self._turn_down(rejecting)
-            self._show_again(rejecting.hunk)
-        return Decided(rejecting.hunk)
+        hunk = self.store.hunk(name)
+        return self._decide_one(Chosen(hunk.id, "reject", reason=reason), hunk, consent)
 
     def revert(self, name: str, consent: Consent) -> Decided:
         """Takes an accepted hunk out again: to the last byte where its topic has not changed since.
@@ -481,6 +471,13 @@ class Decisions:
             plans = [step for step in same if isinstance(step, Plan)]
             found += [planner.joined(plans)] if plans else same
         return found
+
+    def _decide_one(self, choice: Chosen, hunk: Hunk, consent: Consent) -> Decided:
+        def refuse(_: Hunk, error: OneirosError) -> None:
+            raise error
+
+        [decided] = self.decide([(choice, hunk)], consent, refuse)
+        return decided
 
     def _do(self, journal: Journal, step: Plan | Rejecting) -> None:
         if isinstance(step, Plan):

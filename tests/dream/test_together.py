@@ -7,7 +7,7 @@ import pytest
 
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import approvals_on
-from dream.decisions.page import ChosenSoFar, Chosen
+from dream.decisions.page import Chosen, ChosenSoFar
 from dream.records import Candidate, Hunk, Kind, Place, Relation, State, Told, Update
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, OneirosError
