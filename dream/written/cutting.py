@@ -1,6 +1,6 @@
 """Cuts a Markdown file into the statements that it makes, each with its line and the headings above it.
 
-A list item or a paragraph is a statement as it stands, a long one is cut into its sentences; what a reader of a topic
+A list item or a paragraph is a statement as it stands, a long one is cut between sentences; what a reader of a topic
 would not miss is left out and counted: code blocks, tables, HTML, quoted text, lines that only lead to the next. A line
 that leads to a list stands above the items of it like a heading; where it denies them or says when they hold
 (`Never:`), it is part of each. Of a record of a decision only the decision is taken.
@@ -23,10 +23,6 @@ MAX_CHARS = 400  # of a statement, as the gate has it
 MIN_WORDS = 2  # telling words, below which nothing is stated
 MARKDOWN = MarkdownIt("commonmark").enable("table").disable("inline")  # a statement keeps its marks
 LEFT_OUT = frozenset({"fence", "code_block", "table_open", "html_block", "blockquote_open"})
-LEANS = re.compile(
-    r"(?:it|its|they|them|their|this|that|these|those|otherwise|instead|then|such|both|so|but|and|or|also|here|there)\b",
-    re.IGNORECASE,
-)  # how a sentence begins that says nothing without the one before it
 POINTS = re.compile(
     r"(?:for (?:more|full|further|details?)\b.{0,60}\b)?(?:see|read|refer to)\b(?: also)? ?[:`\[@].*"
     r"|this file provides guidance to .*|table of contents|\[[^\]]*\]\([^)]*\)|@\S+|[\w -]*\[\[[^\]]*\]\]|`[^`]+`"
@@ -175,8 +171,8 @@ def _statements(block: _Said) -> Iterator[tuple[str, int]]:
         yield whole, block.line
         return
     held: list[tuple[int, int]] = []
-    for first, end in sentence_spans(text):
-        if held and LEANS.match(text, first) and end - held[-1][0] <= MAX_CHARS:
+    for first, end in sentence_spans(text.replace("\n", " ").replace(";", ",")):  # as long, and no half a sentence
+        if held and end - held[-1][0] <= MAX_CHARS:
             held[-1] = (held[-1][0], end)
         else:
             held.append((first, end))
