@@ -268,7 +268,7 @@ def test_a_hostile_topic_and_hunk_run_nothing_and_lead_nowhere(chrome: Any, atta
         page.goto(link(attacked, "review"))
         page.locator("#statement").wait_for()
         page.keyboard.press("a")
-        page.get_by_text("1 chosen").wait_for()
+        page.locator(".decide").get_by_text("1 chosen").wait_for()
         for address in (
             "/topics",
             "/topics/hostile",

@@ -108,7 +108,7 @@ def test_a_person_makes_a_passkey_and_decides_with_it(chrome: Any, waiting: Hous
         page.keyboard.press("r")
         page.locator("#reason").fill("nobody asked")
         page.keyboard.press("Enter")
-        page.get_by_text("2 chosen").wait_for()
+        page.locator(".decide").get_by_text("2 chosen").wait_for()
         page.get_by_role("button", name="Sign with passkey").click()
         page.get_by_text("1 change, 1 undecided").wait_for()
 
@@ -160,7 +160,7 @@ def test_a_link_makes_one_passkey_and_a_removed_one_signs_nothing(chrome: Any, w
         page.get_by_role("link", name="Review", exact=True).click()
         page.locator("#statement").wait_for()
         page.keyboard.press("a")
-        page.get_by_text("1 chosen").wait_for()
+        page.locator(".decide").get_by_text("1 chosen").wait_for()
 
         assert page.get_by_role("button", name="Sign with passkey").count() == 0
     assert waiting.command("key", "show", check=False).returncode == 1

@@ -63,7 +63,7 @@ def test_without_a_path_the_files_of_home_and_projects_are_offered(oneiros: Onei
 
     code, out, error = oneiros("import")
 
-    assert code == 0 and "topics/testing.md  3 statements\n" in out
+    assert code == 0 and "topics/app/testing.md  3 statements\n" in out
     assert "2 files read" in error and "4 offered" in error and "Decide: oneiros review" in error
     code, _, error = oneiros("import")
     assert code == 1 and "0 offered; 4 known or offered before" in error
