@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from dream.judge.contradiction import weigh
 from dream.records import Candidate, Kind, Place
 from dream.topics import LESSONS, Topics, TopicText, last_line_above_sections
 from memory_server.document import SourcePath
@@ -90,10 +89,10 @@ def names_offered(project: str, topics: Topics) -> dict[str, list[str]]:
 
 
 def nearest_topic(text: str, project: str, topics: Topics) -> TopicText | None:
-    """The topic of a project that shares most with a text: the sum of the rarity of the words of both."""
+    """The topic of a project that shares most words with a text; None where none shares any."""
     words = frozenset(content_words(text))
     ours = [one for one in topics.files if one.project == project.casefold() and one.path != LESSONS]
-    best = max(ours, key=lambda one: weigh(words & one.words, topics.rarity), default=None)
+    best = max(ours, key=lambda one: len(words & one.words), default=None)
     return best if best and words & best.words else None
 
 
