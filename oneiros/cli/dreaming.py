@@ -255,7 +255,7 @@ def review(
     page: Annotated[bool, typer.Option("--page", help="decide in a browser instead")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Decide about proposed changes, one at a time; the key ? tells what each key does."""
+    """Decide about proposed changes, one at a time; ? names the keys."""
     environment: Environment = context.obj
     decisions = decisions_of(environment)
     hunks = waiting_for_person(decisions.store.hunks())

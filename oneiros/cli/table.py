@@ -98,7 +98,7 @@ GROUPS = {
         Row("import", "Offer what your CLAUDE.md, rules and notes say as topics.", "importing"),
         Row("readings", "Show who reads your sessions and what waits; have it read.", "readings"),
         Row("dream", "Find what sessions said that topics should know; propose it.", "dreaming"),
-        Row("review", "Decide about proposed changes, one at a time, as in `git add -p`.", "dreaming"),
+        Row("review", "Decide about proposed changes, one at a time; ? names the keys.", "dreaming"),
         Row("report", "Show what to look at this week, and write it to reports/.", "dreaming"),
         Row("skills", "List what you do again and again; make a skill of it.", "skills"),
         Row("export", "Write what is approved, for training or for other programs.", "dreaming"),

@@ -185,7 +185,7 @@ def test_a_rejection_of_written_words_counts(tmp_path: Path, root: MemoryRoot) -
 def test_the_words_are_shown_with_their_place(tmp_path: Path, root: MemoryRoot) -> None:
     [hunk] = proposed(decisions_in(tmp_path, root), founding(resting_on(rules(tmp_path))))
 
-    assert list(said_lines(hunk))[:2] == ["docs/build.md:3 of app, 2026-03-01:", f"  > {RULE}"]
+    assert list(said_lines(hunk))[:2] == ["docs/build.md:3 of app, 2026-03-01:", f"> {RULE}"]
     assert hunk_json(hunk)["given"] == [
         {"where": "docs/build.md:3 of app", "time": "2026-03-01T00:00:00+00:00", "text": RULE}
     ]

@@ -37,10 +37,10 @@ def test_a_proposal_says_what_on_which_words_and_how_to_read_on(root: MemoryRoot
 
     page = (root.path / "proposals" / "2026-03-02-1" / "proposal.md").read_text(encoding="utf-8")
 
-    assert f"## {hunk.id} (pending)" in page and "topics/mail.md  fact, supersedes, confidence 0.80" in page
-    assert "person said, 2026-03-01 10:00, session 11111111, entry 00000001:" in page
-    assert "      > The relay listens on port 2526." in page and "oneiros drill 11111111 --entry 00000001" in page
-    assert "-- The relay listens on port 2525." in page
+    assert f"## {hunk.id} (pending)" in page and "topics/mail.md: fact, supersedes, sure" in page
+    assert "you, 2026-03-01 10:00:" in page
+    assert "        > The relay listens on port 2526." in page and "oneiros drill 11111111 --entry 00000001" in page
+    assert "- - The relay listens on port 2525." in page
 
 
 def test_git_applies_the_diff_of_a_proposal(root: MemoryRoot) -> None:

@@ -141,7 +141,7 @@ def test_the_screen_tells_the_kinds_of_what_was_decided(memory: Memory) -> None:
 
     assert first_screen(review_of(memory))[:2] == [
         "Week 2026-W10 to 2026-03-02: 2 offered, 1 accepted, 1 rejected, 0 questions asked.",
-        "Offered, accepted, rejected: fact 1, 1, 0; preference 1, 0, 1.",
+        "Offered, accepted, rejected: preference 1, 0, 1; fact 1, 1, 0.",
     ]
 
 
