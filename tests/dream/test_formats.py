@@ -24,7 +24,7 @@ PLACE = "target after_line title summary section replaces old_text kept_before k
 UPDATE = f"candidate({CANDIDATE}) relation place({PLACE}) why"
 HUNK = f"id update({UPDATE}) text found base anchor heading state proposal proposed decided reason"
 CHANGE = "path before after approved splices[first new old]"
-APPROVAL = f"event at files[{CHANGE}] hunk proposal label text suggested old_text quotes[{QUOTE}] nonce given"
+APPROVAL = f"event at files[{CHANGE}] hunk proposal label text suggested old_text quotes[{QUOTE}] nonce given questions"
 DIGEST = "path after approved way_back"
 ENTRY = f"event at how nonce previous hunk files[{DIGEST}] terminal ancestors covers key signature"
 
