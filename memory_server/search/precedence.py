@@ -15,9 +15,9 @@ from memory_server.search.question import Question, Search
 SPOKEN = {"tokens": 1.0, "meaning": 0.3, "words_near": 1.0}  # what reranks stretches; see benchmarks/RESULTS.md
 MAX_MORE_LINES = 4
 INDEX_PAGE = "MEMORY.md"
-TOPICS = {"tokens": 0.5, "tokens_near": 0.5, "meaning": 1.0}  # what ranks topics by themselves; likewise
+TOPICS = {"tokens": 0.5, "tokens_near": 0.5, "meaning": 1.0}  # what ranks topics by themselves
 ANSWERS = 0.8  # token match of a topic's passage from which on it answers, beyond
-SHARE_OF_SESSION = 0.3  # of the best session's score; both chosen by benchmarks.topics
+SHARE_OF_SESSION = 0.3  # of the best session's score; both chosen with projects left out, see benchmarks/RESULTS.md
 
 
 def fit(hit: Hit) -> float:
