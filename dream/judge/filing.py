@@ -14,6 +14,7 @@ from memory_server.document import SourcePath
 from memory_server.language.words import WORD, content_words
 
 OWN = "Personal"  # the topic of what belongs to no project, where nobody names another
+REST = "Rules and facts"  # the title of a project's own topic: its name alone told readers nothing
 MAX_NAME = 60
 MOST_PLAIN = 8  # statements of a topic without sections
 SECTIONS = {
@@ -44,7 +45,8 @@ def place_for(candidate: Candidate, topics: Topics) -> Place:
     if found := topic_named(name, project, topics.files):
         return Place(found.path, last_line_above_sections(found), section=plain_name(section))
     target = topic_path(name, project if topics.has_folders else "")
-    return Place(target, 0, title=titled(name), summary=candidate.summary, section=plain_name(section))
+    title = REST if project and not candidate.topic.strip() else titled(name)
+    return Place(target, 0, title=title, summary=candidate.summary, section=plain_name(section))
 
 
 def without_small_sections(candidate: Candidate, topics: Topics) -> Candidate:

@@ -148,7 +148,7 @@ def test_an_old_decision_contradicted_without_a_reason_is_drift(mail: Topics) ->
 def test_what_no_topic_speaks_of_founds_one(mail: Topics) -> None:
     place = compare(stated("Invoices are printed in Leipzig."), mail).place
 
-    assert (place.target, place.title, place.section) == ("topics/garden/garden.md", "Garden", "Facts")
+    assert (place.target, place.title, place.section) == ("topics/garden/garden.md", "Rules and facts", "Facts")
     own = compare(replace(stated("Invoices are printed in Leipzig.", Kind.RULE), project=""), mail).place
     assert (own.target, own.title, own.section) == ("topics/personal.md", "Personal", "Rules")
 
