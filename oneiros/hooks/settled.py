@@ -9,11 +9,12 @@ import re
 
 from memory_server.memory import Memory
 
-SETTLING = ("decision", "preference", "lesson")  # types of lines
+SETTLING = ("decision", "preference")  # types of lines; lessons name whatever failed once
 NAME = re.compile(
-    r"`(?P<quoted>[^`\s]{3,60})`|(?<![\w/.-])(?P<plain>[A-Za-z]\w*_\w+|[a-z]+(?:[A-Z]\w*)+|(?:[A-Z][a-z0-9]+){2,}"
-    r"|[\w-]+\.(?:py|ts|tsx|js|go|rs|rb|java|sql|toml|ya?ml|json|sh|css|md))(?![\w/])"
-)
+    r"`(?P<quoted>(?![A-Z]+\.md)(?=[^`\s]*[_.]|[^`\s]*[a-z][A-Z])[^`\s]{4,60})`"
+    r"|(?<![\w/.-])(?P<plain>[A-Za-z]\w*_\w+|[a-z]+(?:[A-Z]\w*)+"
+    r"|(?![A-Z]+\.md|package\.json)[\w-]+\.(?:py|ts|tsx|js|go|rs|rb|java|sql|toml|ya?ml|json|sh|css|md))(?![\w/])"
+)  # files such as README.md stand in every project
 MOST_NAMES = 8  # of one prompt
 LINES = 5  # that hold the words of a name
 SETTLED = "Earlier sessions settled something about `%s`: recall it."
