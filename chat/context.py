@@ -28,6 +28,7 @@ Recall = Callable[[Question], Answer]
 Look = Callable[[SourcePath, int, int], Sequence[str]]  # lines of a source as they are just now; raises OneirosError
 
 HITS = 8  # more of them dilute what answers
+OF_SOURCE = 3  # passages of one session, each with lines of its own
 TELLING_WORDS = 4  # a question of fewer goes on about what was asked before
 EARLIER_TURNS = 2  # whose questions are then asked with it
 TURN_CHARS = 900  # of one archived turn: as much as recall shows of a stretch
@@ -94,7 +95,7 @@ def question_about(question: str, history: Sequence[Said]) -> Question | None:
     typed = " ".join([question, *reversed(earlier)] if is_short else [question])
     for text in (typed, " ".join(content_words(typed))):  # what is no query of the syntax is still a question
         try:
-            return parse_query(text, limit=HITS)
+            return parse_query(text, limit=HITS, per_source=OF_SOURCE)
         except UsageError:
             continue
     return None

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from memory_server.document import TYPES, Answer, Hit
+from memory_server.document import TYPES, Answer, Hit, Layer
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.faces.answer_text import answer_json, explained, standing_shown
@@ -159,7 +159,8 @@ def print_answer(answer: Answer, style: Callable[..., str], *, explain: bool) ->
     """Hits on stdout, best first; what to do next on stderr."""
     for number, hit in enumerate(answer.hits, start=1):
         data(_headline(number, hit, style))
-        chars = WHOLE_CHARS if number <= WHOLE_PASSAGES else SHORT_CHARS
+        passages = 1 + len(hit.more_lines) if hit.layer is Layer.RAW else 1  # of one session, joined
+        chars = WHOLE_CHARS * passages if number <= WHOLE_PASSAGES else SHORT_CHARS
         for line in [*_passage(hit, answer.terms, chars), *(_reasons(hit) if explain else ())]:
             data(style(f"      {line}", dim=True))
     if not answer.hits:

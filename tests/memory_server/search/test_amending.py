@@ -1,0 +1,63 @@
+"""What takes back an older passage in so many words, and what merely speaks of the same."""
+
+import datetime as dt
+from dataclasses import replace
+
+import pytest
+
+from memory_server.language.cues import is_refusal
+from memory_server.language.words import content_words
+from memory_server.search.amending import SaidPassage, find_amenders
+
+DAY = dt.date(2026, 3, 1)
+OLD = SaidPassage(1, "shop", DAY, 4, "The payment client has a timeout of five seconds and tries three times.")
+NEW = SaidPassage(2, "shop", dt.date(2026, 4, 1), 2, "The timeout of the payment client is no longer five seconds.")
+ASKED = content_words("which timeout has the payment client")
+
+
+def amenders(*said: SaidPassage, alike: bool = True) -> dict[int, int]:
+    return dict(find_amenders(said, ASKED, lambda one, other: alike))
+
+
+def test_a_later_passage_that_says_no_longer_amends_the_older_one() -> None:
+    assert amenders(OLD, NEW) == {0: 1}
+    assert amenders(NEW, OLD) == {1: 0}
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        replace(NEW, date=dt.date(2026, 2, 1)),  # it is older
+        replace(NEW, project="bakery"),  # a project is a border
+        replace(NEW, text="The timeout of the payment client is five seconds."),  # it takes nothing back
+        replace(NEW, text="The red door is no longer open."),  # of something else
+    ],
+)
+def test_what_is_older_foreign_or_of_something_else_amends_nothing(new: SaidPassage) -> None:
+    assert amenders(OLD, new) == {}
+
+
+def test_passages_that_are_not_near_in_meaning_amend_nothing() -> None:
+    assert amenders(OLD, NEW, alike=False) == {}
+
+
+def test_within_a_session_the_later_turn_amends_and_of_several_the_latest() -> None:
+    second, third = (replace(NEW, source=1, date=DAY, turn=turn) for turn in (8, 12))
+
+    assert amenders(OLD, second, third)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "is_no"),
+    [
+        ("No, not that.", True),
+        ("Hmm, please don't.", True),
+        ("I'd prefer the other one", True),
+        ("don’t do it", True),
+        ("Nobody knows", False),
+        ("Yes. No doubt.", False),
+        ("Not a single test fails now, commit it", False),
+    ],
+)
+def test_an_explicit_no_begins_a_refusal(text: str, is_no: bool) -> None:
+    assert is_refusal(text) == is_no
