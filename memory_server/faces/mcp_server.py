@@ -27,6 +27,7 @@ from memory_server.layers.topics import topic_heads
 from memory_server.memory import Memory
 from memory_server.place import parse_place
 from memory_server.reading import without_before
+from memory_server.search.certainty import told_in
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import MAX_LIMIT, Question, Search, several
 
@@ -43,6 +44,7 @@ READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
 PerSource = Annotated[int, Field(description="hits of one file", ge=1)]
 Several = str | list[str]
+ProjectOf = Callable[[Context[Any, Any]], str]  # empty where nobody knows it
 IncludeRaw = Annotated[bool, Field(description="what tools returned too")]
 UNREAD = frozenset({"$defs", "default", "minimum", "maximum", "minItems", "maxItems", "additionalProperties"})
 WIDER = frozenset({"per_source", "include_raw"})  # layer:raw says the latter
@@ -66,10 +68,11 @@ def create_server(
     more_tools: Sequence[Tool] = (),
     unlisted: Sequence[Tool] = (),
     door: Door | None = None,
+    project_of: ProjectOf = lambda _: "",
 ) -> MCPServer[Any]:
     """The server over an open memory. `before_answer` runs ahead of every search, to bring the indices level.
 
-    `door`: what answers for the memory, where another one may stand beside.
+    `door`: what answers for the memory, where another one may stand beside. `project_of`: where a call comes from.
     `more_tools` are those of the parts of the house above this one; `unlisted` ones are for programs alone.
     """
     server = Server(
@@ -77,7 +80,7 @@ def create_server(
         version=version,
         instructions=INSTRUCTIONS,
         log_level="WARNING",
-        tools=[*memory_tools(memory, before_answer, door), *more_tools, *unlisted],
+        tools=[*memory_tools(memory, before_answer, door, project_of), *more_tools, *unlisted],
     )
     server.unlisted = frozenset(tool.name for tool in unlisted)
     _add_resources(server, memory)
@@ -86,33 +89,45 @@ def create_server(
 
 
 def memory_tools(
-    memory: Memory, before_answer: Callable[[], None] = lambda: None, door: Door | None = None
+    memory: Memory,
+    before_answer: Callable[[], None] = lambda: None,
+    door: Door | None = None,
+    project_of: ProjectOf = lambda _: "",
 ) -> list[Tool]:
     """The tools of the memory itself; other parts of the house bring their own."""
     answering = door or memory
 
-    def answered(question: Question) -> CallToolResult:
+    def answered(question: Question, context: Context[Any, Any]) -> CallToolResult:
         before_answer()
-        answer = answering.search(question)
+        answer = told_in(answering.search(question), project_of(context))
         text = TextContent(type="text", text=answer_text(answer, tokens_of(question, memory.person.answer_tokens)))
         structured = answer_json(answer) if memory.person.structured_output else None
         return CallToolResult(content=[text], structured_content=structured)
 
     def search_memory(
-        query: str, limit: Limit = SHOWN_HITS, per_source: PerSource = 1, include_raw: IncludeRaw = False
+        context: Context[Any, Any],
+        query: str,
+        limit: Limit = SHOWN_HITS,
+        per_source: PerSource = 1,
+        include_raw: IncludeRaw = False,
     ) -> CallToolResult:
         """By meaning alone, for a vague idea."""
         asked = parse_query(query, Search.MEANING, limit=limit, per_source=per_source, include_raw=include_raw)
-        return answered(asked)
+        return answered(asked, context)
 
     def search_exact(
-        query: str, limit: Limit = SHOWN_HITS, per_source: PerSource = 1, include_raw: IncludeRaw = False
+        context: Context[Any, Any],
+        query: str,
+        limit: Limit = SHOWN_HITS,
+        per_source: PerSource = 1,
+        include_raw: IncludeRaw = False,
     ) -> CallToolResult:
         """Where every word or "phrase" stands as written: errors, paths, numbers."""
         asked = parse_query(query, Search.EXACT, limit=limit, per_source=per_source, include_raw=include_raw)
-        return answered(asked)
+        return answered(asked, context)
 
     def recall(
+        context: Context[Any, Any],
         query: str,
         limit: Limit = SHOWN_HITS,
         per_source: PerSource = 1,
@@ -129,7 +144,7 @@ def memory_tools(
             per_source=per_source,
             include_raw=include_raw,
         )
-        return answered(asked)
+        return answered(asked, context)
 
     def read_memory(
         name: Annotated[str, Field(description="topic, PLACE, NAME:FIRST-LAST, handoff; empty: list of topics")] = "",

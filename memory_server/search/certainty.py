@@ -8,7 +8,7 @@ perhaps    a passage near the question, and everything in an answer that little 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from memory_server.document import Certainty, Hit
+from memory_server.document import Answer, Certainty, Hit
 from memory_server.search.precedence import fit
 from memory_server.search.question import Search
 from memory_server.search.retrieval import AS_WRITTEN, IN_ANOTHER_CASE, OF_TIME
@@ -28,6 +28,20 @@ def _falling(hits: Sequence[Hit], words: Sequence[Certainty]) -> Iterator[Hit]:
     for hit, word in zip(hits, words, strict=True):
         least = max(least, ORDER.index(word))
         yield replace(hit, certainty=ORDER[least])
+
+
+def told_in(answer: Answer, project: str) -> Answer:
+    """An answer as it is told in a project: what another one holds decides nothing there, and is at most likely."""
+    if not project:
+        return answer
+
+    far = [hit.project.casefold() not in ("", project.casefold()) for hit in answer.hits]
+    hits = [replace(hit, decides=hit.decides and not other) for hit, other in zip(answer.hits, far, strict=True)]
+    words = [
+        max(hit.certainty, Certainty.LIKELY, key=ORDER.index) if other else hit.certainty
+        for hit, other in zip(hits, far, strict=True)
+    ]
+    return replace(answer, hits=tuple(_falling(hits, words)))
 
 
 def how_sure(hit: Hit, search: Search) -> Certainty:

@@ -28,8 +28,10 @@ from memory_server.layers.blackboard import NOTE_KINDS
 from memory_server.layers.sessions import project_name
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
+from memory_server.settings import PersonSettings
 from oneiros.dreaming import decisions_on, reading_of
 from oneiros.environment import Environment, now
+from oneiros.hooks.whereabouts import whereabouts
 from oneiros.ingest.readings import may_be_read, project_of, readings_of, topic_lines, unread_of
 from oneiros.ingest.settings import archive_of, over_when
 
@@ -92,6 +94,12 @@ def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
         check=check,
     )
     return [*dream_tools(door), note_tool(memory)]
+
+
+def project_here(context: Context[Any, Any], person: PersonSettings) -> str:
+    """The project of the folder that a call comes from; empty where the client does not tell it."""
+    told = context.request_context.meta or {}
+    return whereabouts(str(told.get(FOLDER_KEY) or ""), person).project
 
 
 def note_tool(memory: Memory) -> Tool:

@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from memory_server.faces.mcp_server import create_server
-from oneiros.daemon.assistant_tools import assistant_tools
+from oneiros.daemon.assistant_tools import assistant_tools, project_here
 from oneiros.daemon.index_runs import IndexRuns
 from oneiros.daemon.jobs import daemon_jobs
 from oneiros.daemon.parts import Activity, Ending, Parts
@@ -79,6 +79,7 @@ def composed(sockets: Listening, environment: Environment) -> Iterator[Parts]:
             more_tools=assistant_tools(environment, memory),
             unlisted=[hook_tool(hooks.answer)],
             door=door,
+            project_of=partial(project_here, person=memory.person),
         )
         workers = (indexer.worker, watcher.worker, *behind)
         running = running_on(environment, memory, indexer)

@@ -28,7 +28,8 @@ START_WINDOW = 10.0
 ENDING_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8)  # how long a daemon that was killed may take to be gone
 SERVER_ERROR = -32000  # the first of JSON-RPC's range for a server's own errors
 
-OF_SESSION = frozenset({"note_for_sessions", "dream_evidence"})  # which ask from which session a call comes
+# tools that ask from which session a call comes
+OF_SESSION = frozenset({"note_for_sessions", "dream_evidence", "recall", "search_memory", "search_exact"})
 
 GONE = "oneiros: the daemon went away during this request and is being started again. Ask once more."
 

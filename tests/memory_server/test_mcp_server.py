@@ -95,6 +95,25 @@ def test_a_search_answers_with_numbered_text(garden: Memory, era: str, tool: str
     assert lines[1].startswith(" | ")
 
 
+def test_a_topic_of_another_project_does_not_decide_where_a_call_comes_from(
+    tmp_path: Path, make_engine: MakeEngine
+) -> None:
+    with open_memory(new_root(tmp_path / "memory"), make_engine) as memory:
+        write_topic(memory, "shop/mail", "# Mail\n\nThe relay listens on port 2525.\n", project="shop")
+        memory.reindex()
+
+        def told(project: str) -> str:
+            async def run() -> str:
+                server = create_server(memory, "1.0", project_of=lambda _: project)
+                async with Client(server) as client:
+                    return text_of(await client.call_tool("recall", {"query": "relay port"})).splitlines()[0]
+
+            return asyncio.run(run())
+
+        assert "decides" in told("shop") and "decides" in told("")
+        assert "decides" not in told("web") and "sure" not in told("web")
+
+
 def test_the_same_question_twice_gives_the_same_bytes(garden: Memory, era: str) -> None:
     answers = {text_of(call(garden, "recall", era, query="which port does the relay use")) for _ in range(3)}
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from memory_server.document import Certainty, ChunkId, Hit, Layer, LineRange, Reason, SourcePath
+from memory_server.document import Answer, Certainty, ChunkId, Hit, Layer, LineRange, Reason, SourcePath
 from memory_server.memory import Memory
-from memory_server.search.certainty import how_sure, with_certainty
+from memory_server.search.certainty import how_sure, told_in, with_certainty
 from memory_server.search.question import Search
 from tests.memories import recall, search_exact, searches_of
 
@@ -45,6 +45,15 @@ def test_a_word_never_rises_down_an_answer() -> None:
     found = with_certainty(hits, Search.RECALL, is_unsure=False)
 
     assert [one.certainty for one in found] == [LIKELY, LIKELY, PERHAPS, PERHAPS]
+
+
+def test_what_another_project_holds_decides_nothing_and_is_likely_at_most() -> None:
+    other, ours, own = (replace(hit(decides=True), project=name, certainty=SURE) for name in ("shop", "App", ""))
+
+    found = told_in(Answer((ours, own, other)), "app").hits
+
+    assert [(one.decides, one.certainty) for one in found] == [(True, SURE), (True, SURE), (False, LIKELY)]
+    assert told_in(Answer((other,)), "").hits == (other,), "who asks from nowhere is told of all"
 
 
 def test_an_unsure_answer_is_perhaps_throughout() -> None:
