@@ -1,6 +1,7 @@
 """What a filter could have asked for, and which words of a question stand nowhere: a mistyped name is seen at once."""
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,6 +10,7 @@ from memory_server.escaping import shown_line
 from memory_server.search.question import LISTS
 from memory_server.search.ranking.terms import IndexedTerm
 
+WORD = re.compile(r"[^\W_]+")
 MOST_NAMED = 8
 NOWHERE = "Nowhere in this memory: %s."
 MOST_WORDS = 4  # that are named
@@ -78,10 +80,14 @@ class Absent:
         return NOWHERE % ", ".join(told) if told else ""
 
 
-def find_absent(indices: Sequence[Sequence[IndexedTerm]]) -> Absent:
-    """The words of one question that every index says it does not hold, given the question's terms in each of them."""
+def find_absent(indices: Sequence[Sequence[IndexedTerm]], projects: Iterable[str] = ()) -> Absent:
+    """The words of one question that every index says it does not hold, given the question's terms in each of them.
+
+    What a project is called, as a whole or in part, is held.
+    """
+    called = {part.casefold() for name in projects for part in (*WORD.findall(name), "".join(WORD.findall(name)))}
     content = [terms for terms in zip(*indices, strict=True) if not terms[0].is_stop]
-    is_held = [any(term.holders for term in terms) for terms in content]
+    is_held = [any(term.holders or term.word.casefold() in called for term in terms) for terms in content]
     names = [(terms[0].word, held) for terms, held in zip(content, is_held, strict=True) if terms[0].is_name]
     others = [(terms[0].word, held) for terms, held in zip(content, is_held, strict=True) if not terms[0].is_name]
     held_share = sum(held for _, held in others) / len(others) if others else 1.0

@@ -329,7 +329,7 @@ class Pipeline:
         """The words of the question that stand nowhere, where recall asks all layers."""
         if not self._asks_for_words(question):
             return Absent()
-        return find_absent([searched.terms(question.text) for searched in self._searched()])
+        return find_absent([searched.terms(question.text) for searched in self._searched()], self._projects())
 
     def _searched(self) -> Sequence[Retriever | RawSearcher]:
         return [searched for searched in (self.retriever, self._stretches, self._turns) if searched is not None]
@@ -339,12 +339,14 @@ class Pipeline:
         of_all = question.search is Search.RECALL and not (question.types or question.filter.layers)
         return of_all and not any(named_times(question.text)) and self.retriever.of_time(question) is None
 
+    def _projects(self) -> set[str]:
+        return set().union(*(searched.projects() for searched in self._searched()))
+
     def _with_nearest(self, question: Question) -> tuple[Question, str]:
         """The question with the nearest name in the place of a project's that there is not, and a word of it."""
         if not question.filter.projects:
             return question, ""
-        known: set[str] = set().union(*(searched.projects() for searched in self._searched()))
-        wanted, note = with_nearest_projects(known, question.filter)
+        wanted, note = with_nearest_projects(self._projects(), question.filter)
         return replace(question, filter=wanted), note
 
     def _with_rare(self, question: Question, answer: Answer) -> Answer:
