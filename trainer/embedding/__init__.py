@@ -1,0 +1,1 @@
+"""Teaches the small embedding model: questions and the passages that answer them become weights."""
