@@ -38,7 +38,7 @@ from benchmarks.machine import machine_text
 from benchmarks.metrics import confidence, percentile
 from benchmarks.recorded import build_reader, load_unread, newest_first, read_all
 from benchmarks.sessions import copy_transcripts
-from benchmarks.systems import catalogue, kept_vectors, model_text, words_query
+from benchmarks.systems import Measured, kept_vectors, model_text, words_query
 from crawler.archive.append import IngestSettings
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
@@ -107,12 +107,16 @@ def main() -> None:
     parser.add_argument("--copies", type=int, default=1, help="how often the archive holds every session")
     parser.add_argument("--rewordings", type=Path, help="the same questions in other words: id, rewordings")
     parser.add_argument("--choose", action="store_true", help="choose the weights anew, each project left out once")
+    parser.add_argument("--models", type=Path, help="folder of models, one folder each")
+    parser.add_argument("--dense", default="", help="the dense model, by name")
     parser.add_argument("--cache", type=Path, default=Path("benchmarks/out/answers"), help="keeps memories and vectors")
     options = parser.parse_args()
     asked = [as_asked(row) for row in read_lines(options.queries)]
     folders = [folder.resolve() for folder in options.data]
-    with kept_memory(folders, options.cache.resolve(), options.copies, options.recorded) as memory:
+    models = Measured(added=options.models and options.models.resolve(), dense=options.dense)
+    with kept_memory(folders, options.cache.resolve(), options.copies, options.recorded, models) as memory:
         found = measured(memory, asked, options) | {"queries": options.queries.name}
+    found["model"] = model_text(models)
     print_tables(found, stream=sys.stderr if options.json == "-" else sys.stdout)
     text = json.dumps(found, indent=1)
     if options.json == "-":
@@ -156,9 +160,14 @@ def plain(text: str) -> str:
 
 @contextmanager
 def kept_memory(
-    folders: Sequence[Path], cache: Path, copies: int = 1, recorded: Path | None = None
+    folders: Sequence[Path],
+    cache: Path,
+    copies: int = 1,
+    recorded: Path | None = None,
+    models: Measured | None = None,
 ) -> Iterator[Memory]:
     """A memory of all transcripts below some folders, indexed; made where the cache has none of the same content."""
+    models = models or Measured()
     read_by = hashlib.sha256(recorded.read_bytes()).hexdigest()[:12] if recorded else "rules"
     home = cache / f"{content_key(folders)}-{copies}-{read_by}"
     root, now = MemoryRoot(home / "memory", home / "state"), dt.datetime.now(dt.UTC)
@@ -178,11 +187,12 @@ def kept_memory(
         print(f"{files} transcripts taken in", file=sys.stderr)
         if recorded:
             read_anew(archive, root.sessions, recorded, now)
+    root.settings.write_text(f'model = "{models.dense}"\n' if models.dense else "", encoding="utf-8")
     person = PersonSettings(embedding_share=1.0, query_log=False)
     store = CopiedSessions(ArchivedSessions(archive, root.sessions), copies)
     with (
         kept_vectors(root, cache),
-        Memory(root, person=person, catalogue=catalogue(), now=lambda: now, sessions=store) as memory,
+        Memory(root, person=person, catalogue=models.catalogue(), now=lambda: now, sessions=store) as memory,
     ):
         memory.own()
         started = time.perf_counter()
@@ -352,7 +362,6 @@ def figures(asked: Sequence[Asked], rows: Mapping[str, list[dict[str, Any]]], ch
     }
     return {
         "machine": machine_text(),
-        "model": model_text(),
         **table["all"],
         "parts": table,
         "questions": [

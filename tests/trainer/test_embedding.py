@@ -1,23 +1,27 @@
 """Teaching a small embedding model, and the graph that the program runs of it."""
 
 import dataclasses
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from tokenizers.implementations import BertWordPieceTokenizer
+from tokenizers.implementations.bert_wordpiece import BertWordPieceTokenizer
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.onnx_engine import OnnxEngine
+from trainer.cli.embedder import embed
 from trainer.embedding.batches import Teacher, rarity_of
 from trainer.embedding.encoder import Encoded, Encoder
 from trainer.embedding.export import write_model
 from trainer.embedding.figures import Found, ask
 from trainer.embedding.fit import Recipe, teach
 from trainer.embedding.losses import SCALE, Answers, contrast, late_loss
-from trainer.embedding.questions import Passage
+from trainer.embedding.questions import Passage, write_passages
+from trainer.errors import BelowBase
+from trainer.pairs import Pair, write_pairs
 
 pytestmark = pytest.mark.trainer
 
@@ -25,7 +29,7 @@ MARKS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 THINGS = tuple(f"thing{number}" for number in range(40))
 NAMES = tuple(f"name{number}" for number in range(40))  # what a question calls the thing of the same number
 WORDS = ("which", "port", "has", "the", "number", ".", "?", *THINGS, *NAMES)
-QUICK = Recipe(steps=100, batch=16, learning_rate=3e-3, frozen_layers=0)
+QUICK = Recipe(steps=100, batch=16, learning_rate=3e-3)
 
 
 @pytest.fixture
@@ -61,7 +65,7 @@ def passages() -> list[Passage]:
 
 
 def test_a_taught_model_finds_what_it_did_not_find_before(base: Path) -> None:
-    encoder = Encoder(base)
+    encoder = Encoder(base, frozen_layers=0)
     before = ask(encoder, passages())
 
     teach(encoder, Teacher(passages(), encoder), QUICK)
@@ -72,8 +76,8 @@ def test_a_taught_model_finds_what_it_did_not_find_before(base: Path) -> None:
 
 
 def test_the_same_seed_teaches_the_same_and_frozen_layers_stay(base: Path) -> None:
-    recipe = dataclasses.replace(QUICK, steps=4, frozen_layers=1)
-    first, second = (Encoder(base, frozen_layers=1) for _ in range(2))
+    recipe = dataclasses.replace(QUICK, steps=4)
+    first, second = (Encoder(base) for _ in range(2))
 
     learnt, again = teach(first, Teacher(passages(), first), recipe), teach(second, Teacher(passages(), second), recipe)
 
@@ -82,7 +86,7 @@ def test_the_same_seed_teaches_the_same_and_frozen_layers_stay(base: Path) -> No
 
 
 def test_what_is_kept_of_nothing_is_the_base(base: Path) -> None:
-    encoder, untouched = Encoder(base), Encoder(base)
+    encoder, untouched = Encoder(base, frozen_layers=0), Encoder(base, frozen_layers=0)
 
     teach(encoder, Teacher(passages(), encoder), dataclasses.replace(QUICK, steps=4, kept=0.0))
 
@@ -91,7 +95,7 @@ def test_what_is_kept_of_nothing_is_the_base(base: Path) -> None:
 
 
 def test_every_question_of_a_batch_has_its_own_passage_in_it_once(base: Path) -> None:
-    teacher = Teacher(passages(), Encoder(base))
+    teacher = Teacher(passages(), Encoder(base, frozen_layers=0))
 
     batches = list(teacher.batches(20, size=12, seed=1))
 
@@ -106,7 +110,7 @@ def test_one_wording_of_each_question_is_asked(base: Path) -> None:
     reworded = [
         dataclasses.replace(one, questions=(*one.questions, "first ?", "second", "second ?")) for one in passages()
     ]
-    teacher = Teacher(reworded, Encoder(base))
+    teacher = Teacher(reworded, Encoder(base, frozen_layers=0))
 
     (batch,) = teacher.batches(1, size=12, seed=1)
 
@@ -116,7 +120,7 @@ def test_one_wording_of_each_question_is_asked(base: Path) -> None:
 
 def test_a_passage_that_says_the_same_is_not_wrong(base: Path) -> None:
     twins = [*passages(), dataclasses.replace(passages()[0], id="twin", place=99)]
-    teacher = Teacher(twins, Encoder(base))
+    teacher = Teacher(twins, Encoder(base, frozen_layers=0))
 
     (batch,) = teacher.batches(1, size=len(twins), seed=1)
 
@@ -166,7 +170,7 @@ def test_a_piece_in_few_passages_tells_more() -> None:
 
 
 def test_the_program_makes_the_same_vectors_of_the_graph(base: Path, tmp_path: Path) -> None:
-    encoder = Encoder(base)
+    encoder = Encoder(base, frozen_layers=0)
     teach(encoder, Teacher(passages(), encoder), dataclasses.replace(QUICK, steps=4))
 
     write_model(
@@ -183,6 +187,42 @@ def test_the_program_makes_the_same_vectors_of_the_graph(base: Path, tmp_path: P
     assert [len(one.tokens) for one in made] == [
         int(encoder.tokenizer(text, return_length=True)["length"][0]) - 2 for text in texts
     ]
+
+
+def test_the_command_writes_a_model_and_says_what_it_finds_of_what_was_left_out(
+    base: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = [dataclasses.replace(one, set="others") for one in passages()[:10]]
+    write_passages(tmp_path / "all.jsonl.xz", [*passages()[10:], *others], [])
+
+    embed(tmp_path / "all.jsonl.xz", without=["others"], base=base, out=tmp_path / "taught", steps=3)
+
+    told = capsys.readouterr()
+    assert "30 passages, 30 questions, 10 passages left out" in told.err
+    assert re.search(r"among the first 3 on what was left out: 0\.\d+ before, 0\.\d+ taught", told.err)
+    assert sorted(file.name for file in (tmp_path / "taught").iterdir()) == ["model.onnx", "model.toml", "vocab.txt"]
+
+
+def test_own_pairs_that_teach_nothing_make_no_model(base: Path, tmp_path: Path) -> None:
+    write_passages(tmp_path / "all.jsonl.xz", passages(), [])
+    own = [Pair(f"which port has {name} ?", f"{name} has the number .", source=f"{name}.md") for name in NAMES]
+    write_pairs(tmp_path / "pairs.jsonl", own)
+
+    with pytest.raises(BelowBase, match="finds no more of what was left out"):
+        embed(tmp_path / "all.jsonl.xz", pairs=tmp_path / "pairs.jsonl", base=base, out=tmp_path / "taught", steps=1)
+
+    assert not (tmp_path / "taught").exists()
+
+
+def test_a_folder_says_how_it_pools(base: Path) -> None:
+    (base / "1_Pooling").mkdir()
+    (base / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}', encoding="utf-8")
+
+    found = Encoder(base, frozen_layers=0).pooling
+    assert (found, Encoder(base, query_prefix="query: ").query_prefix) == (
+        "cls",
+        "query: ",
+    )
 
 
 def test_places_tell_how_often_the_right_passage_is_among_the_first() -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from trainer.cli.data import Seed, talk
-from trainer.cli.libraries import quiet_libraries
+from trainer.cli.libraries import quiet_transformers
 from trainer.errors import BelowBase, UsageError
 from trainer.pairs import read_pairs
 from trainer.progress import progress
@@ -28,7 +28,7 @@ def embed(
     ] = None,
     query_prefix: Annotated[str, typer.Option(help="What the base wants before a question.")] = "",
     out: Annotated[Path, typer.Option(help="The folder to write; its name is the model's.")] = Path("my-embedder"),
-    steps: Annotated[int, typer.Option(min=1, help="Batches of 32 passages.")] = 240,
+    steps: Annotated[int, typer.Option(min=1, help="Batches of 32 passages.")] = 40,
     threads: Annotated[int, typer.Option(min=1, help="Of the processor.")] = 1,
     seed: Seed = 7,
     cpu: Annotated[bool, typer.Option("--cpu", help="Leave the card alone.")] = False,
@@ -46,7 +46,7 @@ def embed(
     from trainer.embedding.fit import Recipe, teach  # noqa: PLC0415
     from trainer.embedding.questions import passages_of_pairs, read_passages  # noqa: PLC0415
 
-    quiet_libraries()
+    quiet_transformers()
     if out.exists():
         raise UsageError("this folder exists", where=out, remedy="Name another one")
     torch.set_num_threads(threads)
@@ -57,7 +57,7 @@ def embed(
         sides = split(read_pairs(pairs), share=HELD_SHARE, seed=seed, where=pairs)
         taught += passages_of_pairs(sides.training)
         held += passages_of_pairs(sides.validation)
-    encoder = Encoder(base or find_base(), query_prefix=query_prefix, frozen_layers=recipe.frozen_layers)
+    encoder = Encoder(base or find_base(), query_prefix=query_prefix)
     encoder.to("cuda" if torch.cuda.is_available() and not cpu else "cpu")
     talk(
         f"{len(taught)} passages, {sum(len(one.questions) for one in taught)} questions, {len(held)} passages left out"

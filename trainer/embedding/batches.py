@@ -82,7 +82,9 @@ class Teacher:
         for _ in range(count):
             name = dice.choice(of_set)  # a set as often as it has passages
             drawn: dict[int, None] = {}
-            while len(drawn) < size:
+            for _ in range(2 * size):  # where so few have questions that a batch stays small
+                if len(drawn) >= size:
+                    break
                 if not waiting.get(name):
                     waiting[name] = [place for place in self._by_set[name] if place in self._mistaken]
                     dice.shuffle(waiting[name])

@@ -14,6 +14,7 @@ from torch import Tensor
 from transformers import AutoModel, AutoTokenizer
 
 from trainer.errors import NeedsRepair
+from trainer.files import read_json
 
 MAX_TOKENS = 256  # what the program reads of a passage
 TEXTS_AT_ONCE = 8  # of as many tokens, so that little is padding
@@ -47,23 +48,30 @@ def find_base() -> Path:
     return Path(spec.submodule_search_locations[0]) / "model"
 
 
+def pooling_of(folder: Path) -> str:
+    """How a model's folder says that one vector is made of those of the tokens: `mean` or `cls`."""
+    file = folder / "1_Pooling" / "config.json"
+    return "cls" if file.is_file() and read_json(file).get("pooling_mode_cls_token") else "mean"
+
+
 class Encoder(torch.nn.Module):  # type: ignore[misc]  # torch is absent where lint runs
     """A BERT with its tokenizer."""
 
-    def __init__(self, folder: Path, *, pooling: str = "mean", query_prefix: str = "", frozen_layers: int = 0):
-        """Loads the safetensors of a folder. `frozen_layers`: how many lower layers are not taught; the table of word
-        pieces never is. Raises NeedsRepair where there are no weights."""
+    def __init__(self, folder: Path, *, query_prefix: str = "", frozen_layers: int | None = None):
+        """Loads the safetensors of a folder. `frozen_layers`: how many lower layers are not taught, half of
+        them if left out; the table of word pieces never is. Raises NeedsRepair where there are no weights."""
         super().__init__()
-        self.pooling = pooling
+        self.pooling = pooling_of(folder)
         self.query_prefix = query_prefix
-        self.frozen_layers = frozen_layers
         try:
             self.bert = AutoModel.from_pretrained(folder, local_files_only=True, add_pooling_layer=False)
             self.tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         except (OSError, ValueError) as error:
             raise NeedsRepair("the base model cannot be loaded", where=folder, remedy=str(error)[:200]) from error
+        layers = len(self.bert.encoder.layer)
+        self.frozen_layers = layers // 2 if frozen_layers is None else frozen_layers
         self.bert.eval()  # without dropout: the steps are few, and what is learnt is averaged
-        for part in (self.bert.embeddings, *self.bert.encoder.layer[:frozen_layers]):
+        for part in (self.bert.embeddings, *self.bert.encoder.layer[: self.frozen_layers]):
             part.requires_grad_(False)
         marks = [any(sign.isalnum() for sign in self.tokenizer.decode([piece])) for piece in range(self.vocabulary)]
         marks = [is_word and piece not in self.tokenizer.all_special_ids for piece, is_word in enumerate(marks)]
