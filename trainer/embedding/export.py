@@ -4,6 +4,7 @@ Weights are rounded alone: each row of a matrix has a scale of its own, and prod
 quick as one of 32-bit weights, a quarter as large, and its vectors hardly differ.
 """
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -61,16 +62,18 @@ def write_graph(encoder: Encoder, file: Path) -> None:
     encoder.bert.set_attn_implementation("eager")  # sums and products that every runtime knows
     example = torch.ones(2, 8, dtype=torch.long)
     axes = {name: {0: "texts", 1: "tokens"} for name in (*INPUTS, OUTPUT)}
-    torch.onnx.export(
-        _Graph(encoder).cpu().eval(),
-        (example, example, torch.zeros_like(example)),
-        file,
-        input_names=list(INPUTS),
-        output_names=[OUTPUT],
-        dynamic_axes=axes,
-        opset_version=OPSET,
-        dynamo=False,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the older exporter; the newer one needs two libraries more
+        torch.onnx.export(
+            _Graph(encoder).cpu().eval(),
+            (example, example, torch.zeros_like(example)),
+            file,
+            input_names=list(INPUTS),
+            output_names=[OUTPUT],
+            dynamic_axes=axes,
+            opset_version=OPSET,
+            dynamo=False,
+        )
     model = onnx.load(file)
     round_matrices(model.graph)
     onnx.save(model, file)
