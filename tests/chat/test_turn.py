@@ -84,7 +84,7 @@ def test_topics_come_first_with_path_and_lines_and_sessions_are_marked(asked_mem
 
 
 def test_a_memory_that_orders_a_citation_gets_it_marked_as_unverified(asked_memory: Memory) -> None:
-    with streaming(openai_events('Sure [2: "the moon is cheese"].')) as service:
+    with streaming(openai_events('Sure [1: "the moon is cheese"].')) as service:
         _, pieces = answered(chat_on(asked_memory, OpenAIBackEnd("m", service.url)))
 
     assert [one.verified for one in pieces if isinstance(one, Citation)] == [False]
@@ -217,7 +217,7 @@ def test_citations_of_the_service_are_looked_up_again(asked_memory: Memory) -> N
     first = next(place for place, (_, text) in enumerate(found.lines) if text == LINE)
     source = f"oneiros://topics/mail.md:{found.lines[0][0]}"
     true = search_result_citation(source, f"{LINE}\n", first=first, end=first + 1)
-    other_line = search_result_citation(source, f"{LINE}\n", first=0, end=1)
+    other_line = search_result_citation(source, f"{LINE}\n", first=first + 1, end=first + 2)
     foreign = search_result_citation("oneiros://../secret.md:1", f"{LINE}\n", first=first, end=first + 1)
     made_up = search_result_citation(source, "The relay is pink.\n", first=first, end=first + 1)
     beyond = search_result_citation(source, f"{LINE}\n", index=9)

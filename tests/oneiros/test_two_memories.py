@@ -68,7 +68,7 @@ def test_a_command_shows_both_and_says_that_they_differ(
     assert "account  topic" in heads[1] and "account:topics/relay.md:" in heads[1]
     assert "replaced by topics/mail.md" in heads[1]
     differ = "topics/mail.md:3 and account:topics/relay.md:3 differ (the address differs: 2525 / 587)"
-    assert f"hits. {differ}; here the project's applies. Read on: oneiros read topics/mail.md:1" in told
+    assert f"hits. {differ}; here the project's applies. Read on: oneiros read topics/mail.md:3" in told
     shown, told = ask(environment, capsys, "read", "account:topics/relay.md")
     assert THEIRS in shown and told.startswith("account:topics/relay.md:")
     change_setting(environment.person_file, "both_memories", False)

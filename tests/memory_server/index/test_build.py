@@ -484,7 +484,7 @@ def test_the_root_is_written_by_one_process_at_a_time(indexed: Memory) -> None:
 
         assert not other.upkeep.refresh().is_empty
         assert other.status().owner == f"process {os.getpid()}"
-        assert other.status().level == f"1 file behind; process {os.getpid()} is at it"
+        assert other.status().level == f"2 files behind; process {os.getpid()} is at it"
 
 
 def test_vectors_of_equal_texts_are_kept_once(indexed: Memory) -> None:

@@ -183,7 +183,7 @@ def test_a_trial_tells_what_the_person_judged(
     assert (found["judged_now"]["first"], found["judged_then"]["first"]) == (0, 1)
     assert found["differing"][0]["then"]["path"] == "topics/mail.md"
     assert found["differing"][0]["then"]["verdict"] == "right"
-    assert "recall zorblax" in out and "then  topics/mail.md:1  [right]" in out
+    assert "recall zorblax" in out and "then  topics/mail.md:3  [right]" in out
     assert "1 of 1 questions begin otherwise" in error
     assert "then  of 1 judged questions 1 begin with a right answer" in error
 
