@@ -159,6 +159,8 @@ class Upkeep:
         """Writes the pointers of `MEMORY.md`; a page that cannot be written keeps no file from being indexed."""
         try:
             write_index_page(self.root, read_memory_settings(self.root.settings), self.unapproved, self.uses())
+        except PermissionError:
+            return  # what cannot be written is said by the run itself
         except (ContentError, OSError) as error:
             logger.warning("the pointers of MEMORY.md stay as they are: %s", error)
 

@@ -94,8 +94,8 @@ def init(
         if everything:
             _run_steps(first, context, now_chosen)
     elif (project := own_project(root, {})) or everything:
-        of_project = f" of {shown_line(project_name(project))}" if project else ""
-        talk(f"No transcript{of_project} waits for this memory yet.")
+        whose = shown_line(project_name(project)) if project else "this machine"
+        talk(f"No transcript of {whose} waits for this memory.")
 
 
 def _leave_example(environment: Environment, root: MemoryRoot) -> None:

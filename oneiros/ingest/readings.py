@@ -24,7 +24,7 @@ from crawler.compress.run import compress_closed
 from crawler.facts import facts_of
 from crawler.model.client import LimitReached, PaidModel, Refused
 from crawler.quotes import session_turns
-from crawler.reading.model import Cost, ModelReader, Unread, cost_of
+from crawler.reading.model import OUTPUT_TOKENS, Cost, ModelReader, Unread, cost_of
 from crawler.reading.prompt import VERSION
 from crawler.reading.record import Reading
 from crawler.reading.repeats import habits_among, met_again
@@ -46,6 +46,7 @@ END_SECONDS = 1.0  # for the model that is being asked; its answer is dropped
 OLLAMA_SECONDS = 5.0  # for a list of what it holds
 MODEL_NAME = re.compile(r"[\w./:-]{1,120}")
 LOCK = "reading.lock"  # below what is derived: one process at a time pays
+SESSION_TOKENS, SESSIONS_A_CALL = 1_400, 6  # as measured on 61 sessions, instructions included; see docs/first-day.md
 BATCH = 12  # sessions gathered at a time: a few calls
 Pause = Callable[[float], None]  # waits a number of seconds
 
@@ -212,6 +213,11 @@ def waiting_projects(environment: Environment, root: MemoryRoot) -> Counter[str]
     """How many sessions a model may read and has not, by project."""
     waiting = waiting_records(archive_of(root), readings_of(root), environment.person, over_when(environment, root))
     return Counter(map(project_of, waiting))
+
+
+def expected_costs(sessions: int) -> Cost:
+    """About what reading so many sessions takes, of which nothing is known but how many there are."""
+    return Cost(sessions, -(-sessions // SESSIONS_A_CALL), SESSION_TOKENS * sessions, OUTPUT_TOKENS * sessions)
 
 
 def outdated_readings(root: MemoryRoot) -> list[str]:

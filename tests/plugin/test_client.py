@@ -103,7 +103,7 @@ def test_what_a_session_said_is_found_by_the_next_one(client: GenuineClient) -> 
     assert first.stderr == ""
     assert "We decided to paint the zebra crossing yellow" in decided
     assert "paint the zebra crossing yellow, because white is slippery" in second.results()[0]
-    assert "sessions/archive" in second.results()[0]
+    assert "raw (rank 3)" in second.results()[0]
 
 
 def entries_said(client: GenuineClient, session_id: str) -> list[str]:

@@ -16,7 +16,7 @@ def test_answers_are_judged_at_a_terminal_and_counted_later(house: House) -> Non
         house, [(ASKED, "1\n"), (ASKED, "perhaps\n"), (ASKED, "w\n"), (ASKED, "q\n")], "queries", "--judge"
     )
 
-    assert seen.code == 0 and "[1/3] exact  cat" in seen.screen and "  1  topics/cats.md:1" in seen.screen, seen
+    assert seen.code == 0 and "[1/3] exact  cat" in seen.screen and "  1  topics/cats.md:3" in seen.screen, seen
     assert "Judged questions with an answer: 1; shown first 1, among ten 1." in seen.screen
     judged = json.loads(house.command("queries", "--judged", "--json").stdout)
     assert judged == {"questions": 1, "first": 1, "among": 1, "unanswerable": 1, "silent": 1}

@@ -103,3 +103,13 @@ def test_without_a_terminal_nobody_is_asked_and_rules_read(house: House) -> None
     house.command("dream")
 
     assert house.command("config", "reader").stdout.strip() == "rules"
+
+
+def test_the_first_init_at_a_terminal_asks_too_though_nothing_is_archived_yet(house: House) -> None:
+    write_transcript(house.folder / ".claude" / "projects" / "-srv-app", *working_session())
+    answers = [WORD, (r"Have it read them \[y/N\]: ", "n\n")]
+
+    asked = at_terminal(house, answers, "init", variables=fake_claude(house))
+
+    assert not asked.left and "What waits: 1 session, some 1,850 tokens" in asked.screen, asked.screen
+    assert house.command("config", "reader").stdout.strip() == "rules"

@@ -26,6 +26,7 @@ from oneiros.ingest.readings import (
     ReadReport,
     asking_of,
     compress_again,
+    expected_costs,
     find_model,
     model_costs,
     outdated_readings,
@@ -34,7 +35,7 @@ from oneiros.ingest.readings import (
     readings_of,
     waiting_projects,
 )
-from oneiros.ingest.settings import archive_of
+from oneiros.ingest.settings import archive_of, waiting
 from oneiros.ingest.typed_lines import recorder_on
 from oneiros.opening import open_memory
 
@@ -101,6 +102,8 @@ def offer_reader(environment: Environment, root: MemoryRoot) -> bool:
         return False
     cost = model_costs(environment, root)
     if not cost.sessions:
+        cost = expected_costs(waiting(environment, root, now()).not_archived)  # nothing is archived on the first day
+    if not cost.sessions:
         return False
     talk()
     for line in offer_lines(environment, root, found, cost):
@@ -121,6 +124,7 @@ def offer_lines(environment: Environment, root: MemoryRoot, found: FoundModel, c
     """What a person must know before they let a model read: what is sent to whom, and what it takes."""
     projects = waiting_projects(environment, root)
     named = ", ".join(f"{shown(project)} ({count})" for project, count in projects.most_common(SHOWN_PROJECTS))
+    named = named or "those of your transcripts"
     more = f" and {len(projects) - SHOWN_PROJECTS} more" if len(projects) > SHOWN_PROJECTS else ""
     return [
         f"Found {found.called}. It could read your sessions, which finds far more than rules do.",

@@ -96,5 +96,5 @@ def test_a_memory_in_a_projects_repository_counts_that_projects_sessions_alone(
     main(["init", "memory"], environment)
     one = capsys.readouterr().err
 
-    assert "No transcript of shop waits for this memory yet." in none
+    assert "No transcript of shop waits for this memory." in none
     assert "Found 1 transcript in 1 folder" in one
