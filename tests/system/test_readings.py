@@ -109,7 +109,7 @@ def test_the_first_init_at_a_terminal_asks_too_though_nothing_is_archived_yet(ho
     write_transcript(house.folder / ".claude" / "projects" / "-srv-app", *working_session())
     answers = [WORD, (r"Have it read them \[y/N\]: ", "n\n")]
 
-    asked = at_terminal(house, answers, "init", variables=fake_claude(house))
+    asked = at_terminal(house, answers, "init", "--model", "all-MiniLM-L6-v2", variables=fake_claude(house))
 
     assert not asked.left and "What waits: 1 session, some 1,850 tokens" in asked.screen, asked.screen
     assert house.command("config", "reader").stdout.strip() == "rules"
