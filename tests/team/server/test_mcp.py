@@ -59,7 +59,7 @@ def test_every_tool_is_listed_and_none_takes_a_tenant(served: Served, mode: Mode
         "memory_status",
     }
     arguments = {name for one in listed.tools for name in one.input_schema["properties"]}
-    assert arguments == {"query", "limit", "per_source", "project", "name", "first", "last"}
+    assert arguments == {"query", "limit", "per_source", "project", "name", "first", "last", "offset"}
 
 
 def test_an_index_behind_the_repository_says_so(served: Served) -> None:
