@@ -32,6 +32,7 @@ from memory_server.errors import OneirosError
 from memory_server.index.build import fill_cache
 from memory_server.index.ledger import embedded_text
 from memory_server.index.token_vectors import token_bytes
+from memory_server.layers.index_page import own_lines
 from memory_server.lifecycle.use import UseLog
 from memory_server.machine.repair import refusal_of
 from memory_server.settings import read_memory_settings
@@ -263,7 +264,7 @@ def state_of(home: Home) -> dict[str, Any]:
     files += home.glob(".claude/skills/**/*.md")
     archive = Archive(root / "sessions" / "archive")
     return {
-        "files": {str(file.relative_to(home)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files},
+        "files": {str(file.relative_to(home)): digest_of(file) for file in files if file.name != "index-page"},
         "archive": {session: archive.digest(session) for session in archive.session_ids()},
         "damaged": [str(problem) for problem in archive.verify() if problem.rule != "archive-orphan"],
         "model": read_memory_settings(root / "oneiros.toml").model,
@@ -382,6 +383,14 @@ def main(name: str, folder: Path, most: int) -> None:
                 "said": said.strip().rpartition("\n")[2][:300] if code else "",
             }
         )
+
+
+def digest_of(file: Path) -> str:
+    """What a file says; of MEMORY.md the person's lines, since its pointers are made anew from the topics."""
+    said = file.read_bytes()
+    if file.name == "MEMORY.md":
+        said = "\n".join(own_lines(said.decode("utf-8"))).encode()
+    return hashlib.sha256(said).hexdigest()
 
 
 def called(found: dict[str, Any], old: dict[str, Any], new: dict[str, Any]) -> Any:
