@@ -24,7 +24,7 @@ COPIES_EVERY = 20  # statements, of which one is planted again as it stands and 
 Projects = dict[str, list[str]]  # the statements of each, in the order of their files
 
 
-def measured(data: Path) -> dict[str, Any]:
+def measure(data: Path) -> dict[str, Any]:
     """The figures for the first day."""
     rules: dict[str, list[str]] = defaultdict(list)
     for rule in read_lines(data / "dream_real/rules.jsonl"):
@@ -60,7 +60,7 @@ def duplicates(projects: Projects, embed: Embed | None) -> dict[str, Any]:
     for name, texts in projects.items():
         ids = [f"{name}:{place}" for place in range(len(texts))]
         doubles = [("copy", text) for text in texts[::COPIES_EVERY]]
-        doubles += [("form", in_another_form(text)) for text in texts[COPIES_EVERY // 2 :: COPIES_EVERY]]
+        doubles += [("form", reword(text)) for text in texts[COPIES_EVERY // 2 :: COPIES_EVERY]]
         doubles += [("rewording", rewordings[key]) for key in ids if key in rewordings]
         same = same_as_earlier([*texts, *(text for _, text in doubles)], embed)
         planted.update(sort for sort, _ in doubles)
@@ -71,7 +71,7 @@ def duplicates(projects: Projects, embed: Embed | None) -> dict[str, Any]:
     return {"left": left.total() / kept if kept else None, "of": of, "dropped_beside": dropped}
 
 
-def in_another_form(text: str) -> str:
+def reword(text: str) -> str:
     """The same words with another bullet, case and punctuation."""
     return f"* **{text[:1].swapcase()}{text[1:].rstrip('.')}**!"
 
@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    found = json.dumps(measured(arguments.data), indent=2)
+    found = json.dumps(measure(arguments.data), indent=2)
     print(found)
     if arguments.json:
         arguments.json.write_text(found + "\n", encoding="utf-8")

@@ -85,11 +85,11 @@ class Made:
         client = build_reader(None, options.recorded, home, is_partial=True)
         unread = [load_unread(self.archive, name) for name in newest_first(self.archive)]
         self.readings = read_all(client, unread, home)
-        self.namer = namer_of(options, home)
+        self.namer = build_namer(options, home)
         evidence = Evidence(self.archive)
         person = PersonSettings(dream_hunks_a_day=100_000, dream_commit=False)
         self.now = max(record.ended for record in self.archive.records())
-        self.decisions = Decisions(self.root, person, lambda: moment(self.now), is_true=evidence.resolve)
+        self.decisions = Decisions(self.root, person, lambda: parse_end(self.now), is_true=evidence.resolve)
 
     def dream(self) -> None:
         """Offers what the readings say, and accepts what is surely kept."""
@@ -97,7 +97,7 @@ class Made:
             self.decisions,
             self.archive,
             self._reading,
-            now=lambda: moment(self.now),
+            now=lambda: parse_end(self.now),
             clock=lambda: 0.0,
             redactor=Redactor(),
             ask=self.namer,
@@ -130,17 +130,17 @@ class Made:
             "own_topic": sum(is_own_topic(hunk) for hunk in taken) / max(1, len(taken)),
             "lines_of_three": max(thirds, default=0),
             "index_lines": len(self.root.index_page.read_text(encoding="utf-8").splitlines()),
-            "foreign_filed": sum(owner.get(hunk.target, project_of(hunk)) != project_of(hunk) for hunk in taken),
+            "foreign_filed": sum(owner.get(hunk.target, find_project(hunk)) != find_project(hunk) for hunk in taken),
             "foreign_compared": sum(self._names_another(hunk, owner) for hunk in hunks),
         }
 
     def _names_another(self, hunk: Hunk, owner: Mapping[SourcePath, str]) -> bool:
         """Whether the comparison of a hunk names a topic of another project."""
         named = hunk.update.why.partition(":")[0]
-        return owner.get(SourcePath(named), "") not in ("", project_of(hunk))
+        return owner.get(SourcePath(named), "") not in ("", find_project(hunk))
 
 
-def namer_of(options: argparse.Namespace, home: Path) -> Any:
+def build_namer(options: argparse.Namespace, home: Path) -> Any:
     """Who says under which topics statements stand: a way to ask, or nobody."""
     if options.namer == "nobody":
         return None
@@ -159,11 +159,11 @@ def is_own_topic(hunk: Hunk) -> bool:
     return not hunk.update.candidate.topic
 
 
-def project_of(hunk: Hunk) -> str:
+def find_project(hunk: Hunk) -> str:
     return hunk.update.candidate.project.casefold()
 
 
-def moment(ended: Any) -> dt.datetime:
+def parse_end(ended: Any) -> dt.datetime:
     """The end of the last session as a moment."""
     return ended if isinstance(ended, dt.datetime) else dt.datetime.fromisoformat(str(ended))
 

@@ -20,8 +20,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.duplicates import measured as duplicates_measured
-from benchmarks.first_day_pointers import measured as pointers_measured
+from benchmarks.duplicates import measure as measure_duplicates
+from benchmarks.first_day_pointers import measure as measure_pointers
 from benchmarks.layouts import projects_in, read_lines
 from benchmarks.machine import machine_text
 from dream.topics import read_topics
@@ -49,7 +49,7 @@ def main() -> None:
         found = first_day(house, arguments.data, indexed=arguments.indexed)
     finally:
         house.close()
-    found |= duplicates_measured(arguments.data) | pointers_measured(arguments.data, arguments.vectors.resolve())
+    found |= measure_duplicates(arguments.data) | measure_pointers(arguments.data, arguments.vectors.resolve())
     text = json.dumps(found, indent=2)
     print(text)
     if arguments.json and arguments.json != "-":

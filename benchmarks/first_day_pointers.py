@@ -118,7 +118,7 @@ def main() -> None:
     parser.add_argument("--vectors", type=Path, default=Path("benchmarks/out/vectors"))
     options = parser.parse_args()
     options.vectors.mkdir(parents=True, exist_ok=True)
-    figures = measured(options.shared, options.vectors.resolve(), with_calls=options.calls)
+    figures = measure(options.shared, options.vectors.resolve(), with_calls=options.calls)
     text = json.dumps(figures, indent=2)
     if options.json and options.json != "-":
         Path(options.json).write_text(text + "\n", encoding="utf-8")
@@ -127,24 +127,24 @@ def main() -> None:
     print(text)
 
 
-def measured(shared: Path, vectors: Path, *, with_calls: bool = False) -> dict[str, Any]:
+def measure(shared: Path, vectors: Path, *, with_calls: bool = False) -> dict[str, Any]:
     """Every figure, of the set in `shared` and the second one beside it.
 
     `pointer_precision`, `pointers_met` and `foreign_pointers` are of the projects that were held back.
     """
     folders = [folder for folder in (shared, shared.with_name("data2")) if folder.is_dir()]
-    said = statements_of(folders)
-    prompts = {project: list(prompts_of(folders, project)) for project in said}
+    said = read_statements(folders)
+    prompts = {project: list(read_prompts(folders, project)) for project in said}
     best: dict[str, list[Best]] = defaultdict(list)
     seconds: dict[str, list[float]] = defaultdict(list)
     calls = {(kind, of): Calls() for kind in ("hints", "lessons") for of in ("own", "foreign")}
-    told = {project: list(calls_of(folders, project)) if with_calls else [] for project in said}
+    told = {project: list(read_calls(folders, project)) if with_calls else [] for project in said}
     for project, topics in said.items():
         texts = {name: text for topic in topics.values() for name, text in topic.items()}
-        with built_memory(Case(project, files_of(topics, lessons_of(folders, project))), vectors) as memory:
+        with built_memory(Case(project, make_files(topics, read_lessons(folders, project))), vectors) as memory:
             rules: dict[str, Rule] = {"mutual": by_match, **plain_rules(memory, texts)}
             own = [one for one in prompts[project] if one.wanted is not None]
-            foreign = [one for other in said if other != project for one in sampled(prompts[other])]
+            foreign = [one for other in said if other != project for one in draw_sample(prompts[other])]
             for prompt in (*own, *foreign):
                 for name, rule in rules.items():
                     begun = time.perf_counter()
@@ -154,8 +154,8 @@ def measured(shared: Path, vectors: Path, *, with_calls: bool = False) -> dict[s
             for other in said:
                 count_tools(memory, told[other], calls, "own" if other == project else "foreign")
     shipped = best.pop("mutual")
-    rows = {"mutual": figures_of(shipped, CLOSE), "mutual_everywhere": figures_of(shipped, CLOSE_EVERYWHERE)}
-    rows |= {name: figures_of(found, None) for name, found in best.items()}
+    rows = {"mutual": count_figures(shipped, CLOSE), "mutual_everywhere": count_figures(shipped, CLOSE_EVERYWHERE)}
+    rows |= {name: count_figures(found, None) for name, found in best.items()}
     return {
         "pointer_precision": rows["mutual"]["held_back"]["right"],
         "pointers_met": rows["mutual"]["held_back"]["met"],
@@ -167,13 +167,13 @@ def measured(shared: Path, vectors: Path, *, with_calls: bool = False) -> dict[s
     }
 
 
-def sampled(prompts: Sequence[Prompt]) -> list[Prompt]:
+def draw_sample(prompts: Sequence[Prompt]) -> list[Prompt]:
     """Some of the prompts that a person typed in a project's sessions, the same each time."""
     typed = [one for one in prompts if not one.is_written]
     return random.Random(31).sample(typed, min(FOREIGN_EACH, len(typed)))  # noqa: S311  a sample, not secrecy
 
 
-def figures_of(found: Sequence[Best], least: float | None) -> dict[str, Any]:
+def count_figures(found: Sequence[Best], least: float | None) -> dict[str, Any]:
     """The figures of one rule by halves; `least`: from which score on it pushes, chosen here where none is given."""
     halves: dict[str, list[Best]] = {"chosen_on": [], "held_back": []}
     for one in found:
@@ -183,14 +183,14 @@ def figures_of(found: Sequence[Best], least: float | None) -> dict[str, Any]:
     if least is None:
         foreign = [one.score for one in halves["chosen_on"] if is_foreign(one) and one.prompt.project not in HELD_BACK]
         least = float(np.quantile(foreign, 1 - FOREIGN))
-    return {"from": least, **{half: of_half(rows, least) for half, rows in halves.items()}}
+    return {"from": least, **{half: score_half(rows, least) for half, rows in halves.items()}}
 
 
 def is_foreign(one: Best) -> bool:
     return one.prompt.project != one.memory and not one.prompt.is_written
 
 
-def of_half(rows: Sequence[Best], least: float) -> dict[str, Any]:
+def score_half(rows: Sequence[Best], least: float) -> dict[str, Any]:
     own = [one for one in rows if one.prompt.project == one.memory]
     pushed = [one for one in own if one.score >= least]
     foreign = [float(one.score >= least) for one in rows if is_foreign(one)]
@@ -258,7 +258,7 @@ def border(
     said: Mapping[str, Mapping[str, Mapping[str, str]]], prompts: Mapping[str, Sequence[Prompt]], vectors: Path
 ) -> dict[str, int]:
     """Sessions that start and ask in one memory of all projects: how many were given something of another one."""
-    files = {name: text for project, topics in said.items() for name, text in files_of(topics, (), project).items()}
+    files = {name: text for project, topics in said.items() for name, text in make_files(topics, (), project).items()}
     texts = {project: [text for one in topics.values() for text in one.values()] for project, topics in said.items()}
     dealt = [(project, one.session) for project in said for one in prompts[project] if one.session]
     sessions = list(dict.fromkeys(dealt))
@@ -296,21 +296,21 @@ def count_tools(memory: Memory, calls: Sequence[HookCall], counts: dict[tuple[st
 # -- what is asked ---------------------------------------------------------------------------------------------------
 
 
-def labels_of(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
+def read_labels(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
     for folder in folders:
         yield from read_lines(folder / "dream_real" / "labels.jsonl")
 
 
-def lessons_of(folders: Sequence[Path], project: str) -> list[str]:
+def read_lessons(folders: Sequence[Path], project: str) -> list[str]:
     """The statements of a project that a reader called lessons: they stand in lessons.md too."""
-    rows = (row for row in labels_of(folders) if Path(row["corpus"]).name == project)
+    rows = (row for row in read_labels(folders) if Path(row["corpus"]).name == project)
     return [row["statement"] for row in rows if row["type"] == "lesson" and row["durability"] > 1]
 
 
-def statements_of(folders: Sequence[Path]) -> dict[str, dict[str, dict[str, str]]]:
+def read_statements(folders: Sequence[Path]) -> dict[str, dict[str, dict[str, str]]]:
     """By project and topic, the statements by id."""
     said: dict[str, dict[str, str]] = defaultdict(dict)
-    for row in labels_of(folders):
+    for row in read_labels(folders):
         if row["durability"] > 1:
             said[Path(row["corpus"]).name][row["id"]] = row["statement"]
     found: dict[str, dict[str, dict[str, str]]] = {project: {} for project in said}
@@ -325,7 +325,7 @@ def statements_of(folders: Sequence[Path]) -> dict[str, dict[str, dict[str, str]
     return found
 
 
-def files_of(topics: Mapping[str, Mapping[str, str]], lessons: Sequence[str], project: str = "") -> dict[str, str]:
+def make_files(topics: Mapping[str, Mapping[str, str]], lessons: Sequence[str], project: str = "") -> dict[str, str]:
     """A file a topic, a line a statement; of a project where one is named."""
     files = {"lessons.md": "# Lessons\n\n" + "".join(f"- {text}\n" for text in lessons)} if lessons else {}
     for title, said in topics.items():
@@ -336,7 +336,7 @@ def files_of(topics: Mapping[str, Mapping[str, str]], lessons: Sequence[str], pr
     return files
 
 
-def prompts_of(folders: Sequence[Path], project: str) -> Iterator[Prompt]:
+def read_prompts(folders: Sequence[Path], project: str) -> Iterator[Prompt]:
     """The prompts written for a project, and those that a person typed in its sessions, with labels where there are."""
     for row in table(PROMPTS):
         if row["project"] == project:
@@ -344,22 +344,22 @@ def prompts_of(folders: Sequence[Path], project: str) -> Iterator[Prompt]:
     labelled = {row["entry"]: frozenset(row["wanted"].split()) for row in table(LABELS)}
     for folder in folders:
         if project in (projects := projects_in(folder)):
-            for text, session, entry in typed_in(projects[project].parent, project):
+            for text, session, entry in read_typed(projects[project].parent, project):
                 if len(text.split()) >= LEAST_WORDS and not text.startswith(("/", "!", "#", "<")):
                     yield Prompt(project, text, session, labelled.get(entry))
 
 
-def typed_in(base: Path, project: str) -> Iterator[tuple[str, str, str]]:
+def read_typed(base: Path, project: str) -> Iterator[tuple[str, str, str]]:
     """What a person typed in a project's sessions, with the file and the entry."""
     rows = [row for row in read_lines(base / "human_prompts.jsonl") if row["file"].startswith(f"{project}/")]
     for file in sorted({row["file"] for row in rows}):
         records = unpacked(on_disk(base / file)).decode("utf-8").splitlines()
         for row in rows:
-            if row["file"] == file and (text := text_of(json.loads(records[row["line"] - 1])).strip()):
+            if row["file"] == file and (text := read_text(json.loads(records[row["line"] - 1])).strip()):
                 yield text, file, row["uuid"]
 
 
-def text_of(record: Mapping[str, Any]) -> str:
+def read_text(record: Mapping[str, Any]) -> str:
     """What a record of a transcript says; empty where it is no message."""
     content = (record.get("message") or {}).get("content", "")
     if isinstance(content, str):
@@ -367,14 +367,14 @@ def text_of(record: Mapping[str, Any]) -> str:
     return "\n".join(str(part.get("text", "")) for part in content if part.get("type") == "text")
 
 
-def calls_of(folders: Sequence[Path], project: str) -> Iterator[HookCall]:
+def read_calls(folders: Sequence[Path], project: str) -> Iterator[HookCall]:
     """Tool calls of a project and results that failed, some of each, as the client tells its hooks of them."""
     before: list[HookCall] = []
     after: list[HookCall] = []
     places = [projects_in(folder).get(project) for folder in folders]
     for file in sorted(file for place in places if place for file in place.rglob("*.jsonl*")):
         for line in unpacked(file).decode("utf-8", "replace").splitlines():
-            for part in parts_of(line):
+            for part in read_parts(line):
                 if part.get("type") == "tool_use":
                     told = {"tool_name": part.get("name"), "tool_input": part.get("input")}
                     before.append(parse_call("PreToolUse", told))
@@ -386,7 +386,7 @@ def calls_of(folders: Sequence[Path], project: str) -> Iterator[HookCall]:
         yield from dice.sample(found, min(CALLS_EACH, len(found)))
 
 
-def parts_of(line: str) -> list[dict[str, Any]]:
+def read_parts(line: str) -> list[dict[str, Any]]:
     """The parts of a message; none where the line holds no such."""
     try:
         record = json.loads(line)

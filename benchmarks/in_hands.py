@@ -76,7 +76,7 @@ def read_questions(shared: Path) -> list[Asked]:
     return found + [Asked(row["id"], row["set"], "", row["question"], ()) for row in read_lines(ABSENT)]
 
 
-def home_of(name: str, shared: Path, cache: Path) -> Path:
+def find_home(name: str, shared: Path, cache: Path) -> Path:
     """Where `benchmarks.answers` keeps the memory of a set, or where a copy of it lies by the set's name."""
     if (cache / name / "complete").exists():
         return cache / name
@@ -115,7 +115,7 @@ def call_once(memory: Memory, tool: str, arguments: Mapping[str, Any]) -> str:
 # -- measuring ------------------------------------------------------------------------------------------------------
 
 
-def fts5_texts(memory: Memory, asked: Sequence[Asked]) -> list[str]:
+def search_fts5(memory: Memory, asked: Sequence[Asked]) -> list[str]:
     """The best turns by FTS5 (unicode61, bm25, OR of the words), each cut, up to FIRST_CHARS characters."""
     archive = Archive(memory.root.path / "sessions" / "archive")
     texts = [
@@ -125,7 +125,7 @@ def fts5_texts(memory: Memory, asked: Sequence[Asked]) -> list[str]:
         return ["\n".join(texts[place] for place in find(one.text, 10))[:FIRST_CHARS] for one in asked]
 
 
-def rrf_texts(memory: Memory, asked: Sequence[Asked]) -> list[str]:
+def search_rrf(memory: Memory, asked: Sequence[Asked]) -> list[str]:
     """The best stretches by FTS5 and by cosine, joined by reciprocal ranks, up to FIRST_CHARS characters."""
     assert memory.stretches is not None
     snapshot, ledger = memory.stretches.snapshot(), memory.stretches.ledger
@@ -160,7 +160,7 @@ def word_index(texts: Sequence[str]) -> Iterator[Any]:
         yield find
 
 
-def recall_texts(memory: Memory, asked: Sequence[Asked], **arguments: Any) -> list[str]:
+def ask_recall(memory: Memory, asked: Sequence[Asked], **arguments: Any) -> list[str]:
     """What the server answers to each question, unchanged."""
 
     async def run() -> list[str]:
@@ -170,7 +170,7 @@ def recall_texts(memory: Memory, asked: Sequence[Asked], **arguments: Any) -> li
     return asyncio.run(run())
 
 
-def figures_of(asked: Sequence[Asked], texts: Sequence[str]) -> dict[str, Any]:
+def count_figures(asked: Sequence[Asked], texts: Sequence[str]) -> dict[str, Any]:
     """How many first texts hold the answer, how long they are, and how often a trap stands before the answer."""
     pairs = [(one, text) for one, text in zip(asked, texts, strict=True) if one.must]
     held = [float(one.is_answered_by(text)) for one, text in pairs]
@@ -197,7 +197,7 @@ def is_trapped(one: Asked, text: str) -> bool:
     return place >= 0 and not one.is_answered_by(held[:place])
 
 
-def replayed(memory: Memory, asked: Mapping[str, Asked], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def replay(memory: Memory, asked: Mapping[str, Asked], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The recorded calls of a set's memory, asked again; the other arm's as they were."""
     found = []
     for row in rows:
@@ -251,10 +251,10 @@ def measure(shared: Path, cache: Path) -> dict[str, Any]:
     played: list[dict[str, Any]] = []
     for name in FOLDERS:
         own = [one for one in asked if one.of == name]
-        with opened(home_of(name, shared, cache)) as memory:
-            found = [recall_texts(memory, own), recall_texts(memory, own, include_raw=True)]
-            found += [fts5_texts(memory, own), rrf_texts(memory, own)]
-            played += replayed(memory, {one.id: one for one in own}, rows)
+        with opened(find_home(name, shared, cache)) as memory:
+            found = [ask_recall(memory, own), ask_recall(memory, own, include_raw=True)]
+            found += [search_fts5(memory, own), search_rrf(memory, own)]
+            played += replay(memory, {one.id: one for one in own}, rows)
         for kept, run in zip(texts.values(), found, strict=True):
             kept.update(zip((one.id for one in own), run, strict=True))
     parts = {"all": asked} | {
@@ -262,7 +262,7 @@ def measure(shared: Path, cache: Path) -> dict[str, Any]:
         for project in dict.fromkeys(one.project for one in asked)
     }
     table = {
-        label: {system: figures_of(part, [run[one.id] for one in part]) for system, run in texts.items()}
+        label: {system: count_figures(part, [run[one.id] for one in part]) for system, run in texts.items()}
         for label, part in parts.items()
         if any(one.must for one in part)
     }

@@ -24,7 +24,7 @@ from typing import Any
 
 from mcp import Client
 
-from benchmarks.in_hands import Asked, call_once, home_of, opened, read_questions
+from benchmarks.in_hands import Asked, call_once, find_home, opened, read_questions
 from benchmarks.systems import catalogue
 from memory_server.faces.mcp_server import INSTRUCTIONS, create_server
 from memory_server.memory import Memory
@@ -60,9 +60,9 @@ def play(options: argparse.Namespace, words: str) -> None:
     """One step of a conversation: a call, a command or the answer."""
     one = next(one for one in read_questions(options.shared) if one.id == options.question)
     if options.what == "answer":
-        logged(options.log, one, {"arm": options.arm, "answer": words}, words)
+        log_call(options.log, one, {"arm": options.arm, "answer": words}, words)
         return
-    home = home_of(one.of, options.shared.resolve(), options.cache.resolve())
+    home = find_home(one.of, options.shared.resolve(), options.cache.resolve())
     if options.what == "grep":
         text, row = run_shell(words, home / "live"), dict[str, Any](arm="grep", call=words)
     else:
@@ -70,11 +70,11 @@ def play(options: argparse.Namespace, words: str) -> None:
         with opened(home) as memory:
             text = call_once(memory, call["tool"], call.get("arguments", {}))
         row = {"arm": "tools", "call": {"tool": call["tool"], "arguments": call.get("arguments", {})}}
-    logged(options.log, one, row, text)
+    log_call(options.log, one, row, text)
     print(text)
 
 
-def logged(log: Path, one: Asked, row: Mapping[str, Any], text: str) -> None:
+def log_call(log: Path, one: Asked, row: Mapping[str, Any], text: str) -> None:
     """Adds a line to a recording. The text itself is not kept: the program is asked again."""
     with log.open("a", encoding="utf-8") as file:
         told = {"question": one.id, **row, "characters": len(text), "held": one.is_answered_by(text)}

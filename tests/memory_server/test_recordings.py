@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.in_hands import Asked, conversations, figures_of, is_trapped, replayed
-from benchmarks.in_hands_play import logged, messages_in, run_shell
+from benchmarks.in_hands import Asked, conversations, count_figures, is_trapped, replay
+from benchmarks.in_hands_play import log_call, messages_in, run_shell
 from benchmarks.layouts import read_lines
 from memory_server.memory import Memory
 from tests.crawler.builders import assistant, person, write_transcript
@@ -28,7 +28,7 @@ def test_calls_of_the_server_are_asked_again_and_those_of_the_shell_stay_as_they
         {"question": "q-1", "arm": "tools", "answer": "2525"},
     ]
 
-    again = replayed(garden, ASKED, rows)
+    again = replay(garden, ASKED, rows)
 
     assert [(one["arm"], one["held"]) for one in again] == [("tools", True), ("grep", False)]
     assert again[0]["characters"] <= 2_000 and again[1]["characters"] == 9_000
@@ -63,14 +63,14 @@ def test_an_older_state_is_a_trap_where_the_answer_does_not_stand_before_it(text
 
 
 def test_absence_is_said_where_an_answer_begins_so() -> None:
-    found = figures_of([PORT, NONE], ["It is 2525.", "Nowhere in this memory: zeppelin."])
+    found = count_figures([PORT, NONE], ["It is 2525.", "Nowhere in this memory: zeppelin."])
 
     assert (found["held"], found["absent_said"], found["absent_characters"]) == (1.0, 1.0, 33)
 
 
 def test_a_step_is_recorded_without_its_text(tmp_path: Path) -> None:
     text = run_shell("echo 2525; echo bad >&2", tmp_path)
-    logged(tmp_path / "log.jsonl", PORT, {"arm": "grep", "call": "echo"}, text)
+    log_call(tmp_path / "log.jsonl", PORT, {"arm": "grep", "call": "echo"}, text)
 
     [kept] = read_lines(tmp_path / "log.jsonl")
 
