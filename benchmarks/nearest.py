@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from dream.judge.filing import nearest_topic
+from dream.judge.filing import find_nearest_topic
 from dream.topics import TopicText, read_topics, topic_of
 from memory_server.root.paths import MemoryRoot
 
@@ -29,7 +29,7 @@ def main(root: Path) -> None:
             left = topic.lines[: statement.lines.first - 1] + topic.lines[statement.lines.last :]
             without = topic_of(topic.path, "".join(left))
             files = tuple(without if other.path == topic.path else other for other in topics.files)
-            nearest = nearest_topic(statement.text, topic.project, replace(topics, files=files))
+            nearest = find_nearest_topic(statement.text, topic.project, replace(topics, files=files))
             ours = nearest is not None and nearest.path == topic.path
             found[topic.path].append((ours, by_bm25(statement.text, files) == topic.path))
     count = sum(map(len, found.values()))

@@ -116,7 +116,7 @@ class InstructionReader:
             return
         day = dt.datetime.fromtimestamp(real.stat().st_mtime, dt.UTC).date()
         is_decision = DECISIONS.search(file.as_posix()) is not None
-        days = line_days(real)
+        days = date_lines(real)
         self.found.files.append(WrittenFile(file, self._shown(file), text, project, day, is_decision, days))
         if depth < MAX_DEPTH:
             for name in dict.fromkeys(IMPORT.findall(FENCED.sub(" ", text))):
@@ -182,7 +182,7 @@ def _git(folder: Path, *arguments: str) -> str:
         return ""
 
 
-def line_days(file: Path) -> tuple[dt.date, ...]:
+def date_lines(file: Path) -> tuple[dt.date, ...]:
     """The day of the commit that last changed each line, today where it is not committed; empty outside git."""
     head = "author-time "
     told = _git(file.parent, "blame", "--line-porcelain", "--", file.name).split("\n")

@@ -49,7 +49,7 @@ def blame(
     lines = split_lines(text)
     if not 1 <= line <= len(lines):
         raise UsageError(f"line {line} was asked for, the file has {len(lines)}", remedy="Name a line that exists")
-    noted, approvals = read_notes(text), store.approvals_in(text)
+    noted, approvals = read_notes(text), store.find_approvals(text)
     found = []
     for label in labels_at(lines, line):
         approval = approvals.get(label)

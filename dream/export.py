@@ -45,7 +45,7 @@ def export_approved(decisions: Decisions, file: Path, redactor: Redactor) -> Exp
 
 def rows_of(topic: TopicText, store: ProposalStore, rejections: Sequence[Rejection]) -> Iterator[dict[str, object]]:
     """The lines of one topic."""
-    approvals = store.approvals_in(topic.text)
+    approvals = store.find_approvals(topic.text)
     notes = {label: read_note(note) for label, note in read_notes(topic.text).items()}
     turned_down = [one for one in rejections if one.target == topic.path]
     for number, block in enumerate(_blocks_of(topic)):

@@ -22,7 +22,7 @@ from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
 from dream.judge.compare import AGAINST, compare, is_worth_asking
 from dream.judge.correction import corrected, without, wrong_statement
-from dream.judge.filing import place_for, without_small_sections
+from dream.judge.filing import choose_place, drop_small_section
 from dream.judge.gate import Gate, Refusal
 from dream.judge.naming import Ask, name_topics
 from dream.judge.rejections import Rejections
@@ -207,8 +207,8 @@ class Dream:
                 logger.info("%s; statements stay where their readers put them", error)
                 break
             for number, told in zip(numbers, named, strict=True):
-                one = without_small_sections(told, topics)
-                place = place_for(one, topics.within(project))
+                one = drop_small_section(told, topics)
+                place = choose_place(one, topics.within(project))
                 filed[number] = replace(updates[number], candidate=one, place=place)
         return filed
 

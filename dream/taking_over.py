@@ -131,16 +131,16 @@ def _candidates(files: Sequence[WrittenFile], report: TakenOver) -> Iterator[Can
         found = cut_decision(file.text) if file.is_decision else cut(file.text)
         report.left_out += found.left_out
         report.statements += len(found.passages)
-        held = Counter(subject_of(passage) for passage in found.passages)
-        yield from (_candidate(file, passage, held[subject_of(passage)]) for passage in found.passages)
+        held = Counter(name_subject(passage) for passage in found.passages)
+        yield from (_candidate(file, passage, held[name_subject(passage)]) for passage in found.passages)
 
 
-def subject_of(passage: Passage) -> str:
+def name_subject(passage: Passage) -> str:
     """The topic that a file's own headings name: the highest above a statement, without numbering and marks."""
-    return plain_heading(passage.sections[0]) if passage.sections else ""
+    return clean_heading(passage.sections[0]) if passage.sections else ""
 
 
-def plain_heading(heading: str) -> str:
+def clean_heading(heading: str) -> str:
     """A heading without numbering and marks; empty where it is too long for a name, or none."""
     bare = " ".join(MARKS.sub(" ", NUMBERING.sub("", heading.strip())).split()).strip(" :.,-–—")
     return bare if len(bare) <= MAX_NAME and any(map(str.isalpha, bare)) else ""
@@ -148,7 +148,7 @@ def plain_heading(heading: str) -> str:
 
 def _candidate(file: WrittenFile, passage: Passage, together: int) -> Candidate:
     """A passage as a candidate; `together`: how many statements of its file stand under the same subject."""
-    lead, subject = passage.lead, subject_of(passage)
+    lead, subject = passage.lead, name_subject(passage)
     said: list[Passage | Lead] = [passage, lead] if lead else [passage]
     text = f"{bare_lead(lead)}: {passage.text}" if lead else passage.text
     is_rule = any(signs_in(passage.text, "offer", is_persons=True))
@@ -163,7 +163,7 @@ def _candidate(file: WrittenFile, passage: Passage, together: int) -> Candidate:
         extractor=NAME,
         project=file.project,
         topic=subject if together >= SUBSTANCE else "",
-        section=plain_heading(passage.sections[-1]) if len(passage.sections) > 1 and together > MOST_PLAIN else "",
+        section=clean_heading(passage.sections[-1]) if len(passage.sections) > 1 and together > MOST_PLAIN else "",
         context=" > ".join(passage.headings),
         given=tuple(Written(file.shown, one.line, one.text, file.day_of(one.line)) for one in said),
     )

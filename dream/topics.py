@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from crawler.archive.choice import git_common_directory
-from dream.statements.provenance import days_in, read_notes
+from dream.statements.provenance import find_days, read_notes
 from dream.statements.reading import StatementReading, read_statement
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange, SourcePath
@@ -145,7 +145,7 @@ def topic_of(path: SourcePath, text: str, committed: dt.date | None = None) -> T
     parsed = parse_frontmatter(text)
     title = parsed.text("title") or first_heading(parsed.body) or name_in_words(path)
     date = parsed.date("modified", "created") or committed
-    said = {label: max(days) for label, note in read_notes(text).items() if (days := list(days_in(note)))}
+    said = {label: max(days) for label, note in read_notes(text).items() if (days := list(find_days(note)))}
     statements = tuple(_statements(parsed.body, parsed.body_line, said, date))
     words = frozenset(content_words(f"{name_of(path)} {title} {parsed.body}"))
     return TopicText(path, text, title, statements, date, words, parsed.text("project").casefold())
@@ -205,7 +205,7 @@ def _blocks(body: str) -> Iterator[_Paragraph]:
         yield block
 
 
-def last_line_above_sections(topic: TopicText) -> int:
+def find_last_line_above_sections(topic: TopicText) -> int:
     """The last line of what a topic says before its first section; that of its title where it says nothing there."""
     code = code_lines(topic.text)
     first = parse_frontmatter(topic.text).body_line
@@ -222,7 +222,7 @@ def name_of(path: SourcePath) -> str:
     return " ".join(PurePosixPath(path.removeprefix("topics/")).with_suffix("").parts).replace("-", " ")
 
 
-def noted_statements(text: str) -> dict[str, str]:
+def read_noted_statements(text: str) -> dict[str, str]:
     """What stands before each footnote reference of a topic, by its label: from the reference before it, or from the
     beginning of its paragraph or item.
     """

@@ -27,7 +27,7 @@ def found_memory(root: MemoryRoot, model: str, *, with_example: bool) -> Iterato
     root.path.mkdir(parents=True, exist_ok=True)
     if with_example and is_new:
         shutil.copytree(
-            example_folder(), root.path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".oneiros", ".git*")
+            find_example(), root.path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".oneiros", ".git*")
         )
         yield f"Made {root.path} from the example memory."
     elif is_new:
@@ -43,14 +43,14 @@ def found_memory(root: MemoryRoot, model: str, *, with_example: bool) -> Iterato
     yield from _prepare_git(root)
 
 
-def example_folder() -> Path:
+def find_example() -> Path:
     """Where the example memory lies."""
     return EXAMPLE if EXAMPLE.is_dir() else EXAMPLE_IN_CHECKOUT
 
 
 def is_example(root: MemoryRoot) -> bool:
     """Whether a memory holds every topic of the example as it is shipped."""
-    names = sorted((example_folder() / "topics").glob("*.md"))
+    names = sorted((find_example() / "topics").glob("*.md"))
     return all((root.topics / name.name).is_file() for name in names) and all(
         (root.topics / name.name).read_bytes() == name.read_bytes() for name in names
     )

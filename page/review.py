@@ -19,7 +19,7 @@ from crawler.quotes import Quote
 from dream.decisions.accept import MAX_NAME_CHARS
 from dream.decisions.page import Chosen
 from dream.decisions.signing import shown_digest
-from dream.judge.filing import names_offered
+from dream.judge.filing import list_names
 from dream.proposals.around import Heard, said_around
 from dream.proposals.order import rest_of_topic, waiting_for_person
 from dream.proposals.placing import Manner
@@ -190,7 +190,7 @@ def shown_hunk(served: ServedMemory, hunk: Hunk) -> ShownHunk:
         HEADS.get(hunk.update.relation, ""),
         STANDS.get(hunk.update.relation, ""),
         [quoted_words(served.archive, quote) for quote in hunk.quotes],
-        names_offered(candidate.project, read_topics(decisions.root)),
+        list_names(candidate.project, read_topics(decisions.root)),
         list(warnings_about(hunk)),
         decisions.faults_of(hunk),
         list(metadata_lines(candidate)),

@@ -148,7 +148,7 @@ class _Topics:
         if not labels:
             return {}
         decisions, said = self._served.decisions(), read_notes(text)
-        approvals = decisions.store.approvals_in(text)
+        approvals = decisions.store.find_approvals(text)
         found = {label: approvals.get(label) for label in labels}
         signed = {label for label, approval in found.items() if approval is not None and decisions.is_signed(approval)}
         return {label: NoteBeside(label, said.get(label, ""), found[label], label in signed) for label in found}

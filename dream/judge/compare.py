@@ -11,7 +11,7 @@ from itertools import combinations
 
 from crawler.reading.record import RULES
 from dream.judge.contradiction import CHANGE, contradiction_of, share_of, weigh
-from dream.judge.filing import place_for
+from dream.judge.filing import choose_place
 from dream.records import Candidate, Kind, Place, Relation, Update, are_apart
 from dream.statements.reading import StatementReading, read_statement
 from dream.topics import Topics, TopicStatement, TopicText
@@ -176,7 +176,7 @@ def near_pairs(readings: Sequence[StatementReading]) -> list[tuple[int, int]]:
 
 
 def _update(candidate: Candidate, relation: Relation, match: Match | None, topics: Topics) -> Update:
-    place = in_place_of(match) if match and relation in AGAINST else place_for(candidate, topics)
+    place = in_place_of(match) if match and relation in AGAINST else choose_place(candidate, topics)
     where = f"{match.topic.path}:{match.statement.lines.first} " if match else ""
     return Update(candidate, relation, place, where + SENTENCES[relation].format(match.why if match else ""))
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from dream.records import Candidate, Kind, Place
-from dream.topics import LESSONS, Topics, TopicText, last_line_above_sections
+from dream.topics import LESSONS, Topics, TopicText, find_last_line_above_sections
 from memory_server.document import SourcePath
 from memory_server.language.words import WORD, content_words
 
@@ -32,33 +32,33 @@ MOST_FOLDERS = 3  # below topics/
 NAME_CHARS = re.compile(r"[^\W_](?:[\w .,&+'’()/-]*[\w)+])?")  # nothing in a name is Markdown, or hides
 
 
-def place_for(candidate: Candidate, topics: Topics) -> Place:
+def choose_place(candidate: Candidate, topics: Topics) -> Place:
     """The topic that a statement belongs to, and the section at whose end it goes."""
     if candidate.kind is Kind.LESSON:
         lessons = topics.file(LESSONS)
         title = "" if lessons else "Lessons"
-        line = last_line_above_sections(lessons) if lessons else 0
-        return Place(LESSONS, line, title=title, section=plain_name(candidate.project))
+        line = find_last_line_above_sections(lessons) if lessons else 0
+        return Place(LESSONS, line, title=title, section=clean_name(candidate.project))
     project = candidate.project.strip()
     name = candidate.topic.strip() or project or OWN
     section = candidate.section.strip() if candidate.topic.strip() else SECTIONS[candidate.kind]
-    if found := topic_named(name, project, topics.files):
-        return Place(found.path, last_line_above_sections(found), section=plain_name(section))
-    target = topic_path(name, project if topics.has_folders else "")
-    title = REST if project and not candidate.topic.strip() else titled(name)
-    return Place(target, 0, title=title, summary=candidate.summary, section=plain_name(section))
+    if found := find_topic(name, project, topics.files):
+        return Place(found.path, find_last_line_above_sections(found), section=clean_name(section))
+    target = make_path(name, project if topics.has_folders else "")
+    title = REST if project and not candidate.topic.strip() else make_title(name)
+    return Place(target, 0, title=title, summary=candidate.summary, section=clean_name(section))
 
 
-def without_small_sections(candidate: Candidate, topics: Topics) -> Candidate:
+def drop_small_section(candidate: Candidate, topics: Topics) -> Candidate:
     """The candidate without its section, unless its topic has grown past what is read at a glance."""
-    found = topic_named(candidate.topic, candidate.project, topics.files)
+    found = find_topic(candidate.topic, candidate.project, topics.files)
     is_grown = found is not None and len(found.statements) > MOST_PLAIN
     return candidate if is_grown else replace(candidate, section="")
 
 
-def topic_named(name: str, project: str, files: Iterable[TopicText]) -> TopicText | None:
+def find_topic(name: str, project: str, files: Iterable[TopicText]) -> TopicText | None:
     """The topic of a project that a name means: its path, its file's name or its title."""
-    wanted, slug = ABOVE.sub(r"\1", name.strip()).casefold(), slug_of(name)
+    wanted, slug = ABOVE.sub(r"\1", name.strip()).casefold(), make_slug(name)
     ours = [one for one in files if one.project == project.casefold() and one.path != LESSONS]
     named = [one for one in ours if one.path == f"topics/{wanted}.md"]
     named += [one for one in ours if one.title.casefold() == wanted]
@@ -66,15 +66,15 @@ def topic_named(name: str, project: str, files: Iterable[TopicText]) -> TopicTex
     return named[0] if named else None
 
 
-def own_topic(name: str, project: str, topics: Topics) -> str:
+def find_own_topic(name: str, project: str, topics: Topics) -> str:
     """The path of the person's own topic that is named by its path beside a project; empty where none is."""
-    if not project.strip() or not name.strip().startswith("topics/") or topic_named(name, project, topics.files):
+    if not project.strip() or not name.strip().startswith("topics/") or find_topic(name, project, topics.files):
         return ""
-    found = topic_named(name, "", topics.files)
+    found = find_topic(name, "", topics.files)
     return found.path if found else ""
 
 
-def names_offered(project: str, topics: Topics) -> dict[str, list[str]]:
+def list_names(project: str, topics: Topics) -> dict[str, list[str]]:
     """The topics that a person may name for a statement of a project, with their sections: those of the project by the
     last part of their path where that is theirs alone, the person's own, beside a project, by their path.
     """
@@ -90,7 +90,7 @@ def names_offered(project: str, topics: Topics) -> dict[str, list[str]]:
     }
 
 
-def nearest_topic(text: str, project: str, topics: Topics) -> TopicText | None:
+def find_nearest_topic(text: str, project: str, topics: Topics) -> TopicText | None:
     """The topic of a project that shares most words with a text; None where none shares any."""
     words = frozenset(content_words(text))
     ours = [one for one in topics.files if one.project == project.casefold() and one.path != LESSONS]
@@ -98,38 +98,38 @@ def nearest_topic(text: str, project: str, topics: Topics) -> TopicText | None:
     return best if best and words & best.words else None
 
 
-def topic_path(name: str, project: str = "") -> SourcePath:
+def make_path(name: str, project: str = "") -> SourcePath:
     """The path of a topic of this name, in the folder of its project: nothing of either can lead out of `topics/`.
 
     A name that is a path keeps its folders where they are the project's, or where there is no project.
     """
-    bare, own = ABOVE.sub(r"\1", name.strip()), slug_of(project)
+    bare, own = ABOVE.sub(r"\1", name.strip()), make_slug(project)
     if bare.casefold() == "lessons":
         return LESSONS
-    folders = list(filter(None, map(slug_of, bare.split("/")[:-1]))) if PATH.fullmatch(bare) else []
+    folders = list(filter(None, map(make_slug, bare.split("/")[:-1]))) if PATH.fullmatch(bare) else []
     if own and folders[:1] != [own]:
         folders, bare = [own], bare.replace("/", " ")
     elif not folders:
         bare = bare.replace("/", " ")
-    last = slug_of(bare.rpartition("/")[2]) or "notes"
+    last = make_slug(bare.rpartition("/")[2]) or "notes"
     return SourcePath("/".join(["topics", *folders[:MOST_FOLDERS], f"{last}.md"]))
 
 
-def titled(name: str) -> str:
+def make_title(name: str) -> str:
     """A name as a title: its last part, with a capital letter."""
     bare = ABOVE.sub(r"\1", name.strip())
     bare = bare.rpartition("/")[2] if PATH.fullmatch(bare) else bare
     words = re.sub(r"[-_]+", " ", bare) if re.fullmatch(r"[a-z0-9_-]+", bare) else bare
-    plain = plain_name(words)
+    plain = clean_name(words)
     return plain[:1].upper() + plain[1:] or "Notes"
 
 
-def plain_name(text: str) -> str:
+def clean_name(text: str) -> str:
     """A name on one line, in which nothing is Markdown and nothing hides; cut to so many characters."""
     return " ".join(" ".join(NAME_CHARS.findall(text)).split())[:MAX_NAME].strip()
 
 
-def slug_of(text: str) -> str:
+def make_slug(text: str) -> str:
     """Letters and digits of any script, joined by hyphens."""
     words = (word.casefold().replace("'", "").replace("’", "") for word in WORD.findall(text))
     return "-".join(words)[:MAX_NAME].strip("-")

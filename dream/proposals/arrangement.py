@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dream.judge.filing import topic_path
+from dream.judge.filing import make_path
 from dream.proposals.links import Moves, anchor_of, relinked
 from dream.proposals.placing import RULE, RULES, dated, depth_of
 from dream.topics import HISTORY_HEADINGS
@@ -165,7 +165,7 @@ class _Section:
 
     @property
     def path(self) -> str:
-        return topic_path(self.heading)
+        return make_path(self.heading)
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from crawler.quotes import Quote
 from dream.judge.compare import outdated
-from dream.judge.filing import own_topic, place_for
+from dream.judge.filing import choose_place, find_own_topic
 from dream.judge.learned import Learned, learned_since
 from dream.proposals.order import in_review_order
 from dream.proposals.placing import Manner, anchored, depth_of, words_of
@@ -161,9 +161,9 @@ class ProposalDesk:
         if candidate.kind is Kind.LESSON:
             raise ContentError("a lesson stands in lessons.md", remedy="Accept it there, or reject it")
         topics = read_topics(self._root)
-        if own := own_topic(topic, candidate.project, topics):
+        if own := find_own_topic(topic, candidate.project, topics):
             candidate = replace(candidate, project="", topic=own)
-        place = place_for(candidate, topics.within(candidate.project))
+        place = choose_place(candidate, topics.within(candidate.project))
         there = topics.file(place.target)
         if there and there.project != candidate.project.casefold():
             raise ContentError("it is a topic of another project", where=place.target, remedy="Name one of its own")

@@ -29,7 +29,7 @@ import msgspec
 from crawler.quotes import Quote
 from dream.proposals.placing import words_of
 from dream.records import Given, Hunk, Rejection, Told, hash_of
-from dream.topics import noted_statements
+from dream.topics import read_noted_statements
 from memory_server.chunking import split_lines
 from memory_server.errors import ContentError
 from memory_server.escaping import shown_line
@@ -197,14 +197,14 @@ class ProposalStore:
         if not any(known.nonce and known.nonce == approval.nonce for known in self.approvals()):
             _append(self._approvals, approval)
 
-    def approvals_in(self, text: str) -> dict[str, Approval]:
+    def find_approvals(self, text: str) -> dict[str, Approval]:
         """What was accepted of a topic, by the label of the footnote behind it: what it says in the same words, and
         what wrote a footnote of that name when those were named after hunks.
         """
         accepted = [one for one in self.approvals() if one.event is Event.ACCEPTED]
         by_label = {one.label: one for one in accepted if one.label}
         by_words = {tuple(words_of(one.text)): one for one in accepted if one.text}
-        said = {label: by_words.get(tuple(words_of(told))) for label, told in noted_statements(text).items()}
+        said = {label: by_words.get(tuple(words_of(told))) for label, told in read_noted_statements(text).items()}
         named = {label: by_label.get(label) for label in find_footnotes(text).defined}
         return {label: one for label, one in (said | {k: v for k, v in named.items() if v}).items() if one}
 

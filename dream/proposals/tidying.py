@@ -8,7 +8,7 @@ tables, code, fields of their own) stays as it is.
 import re
 from collections.abc import Mapping, Sequence
 
-from dream.judge.filing import slug_of, topic_path
+from dream.judge.filing import make_path, make_slug
 from dream.proposals.arrangement import Arrangement, Texts, moved
 from dream.proposals.placing import RULE, RULES, is_list_item
 from dream.statements.provenance import read_note, read_notes, shorten_note
@@ -29,7 +29,7 @@ TEXT_END = re.compile(r"(?:\[\^[^\]\s]+\])+\s*$")
 NO_PROSE = re.compile(r"\s|#|\||>|<|```|~~~|\[\^|[-*+]\s|\d+[.)]\s")
 
 
-def tidied(texts: Texts, paths: Sequence[str], *, has_folders: bool) -> Arrangement:
+def tidy_all(texts: Texts, paths: Sequence[str], *, has_folders: bool) -> Arrangement:
     """These topics in today's form. Raises UsageError where all of them have it."""
     files: dict[str, str | None] = {}
     homes: dict[str, tuple[str, ...]] = {}
@@ -136,9 +136,9 @@ def _home(path: str, text: str) -> str:
     """Where a topic lies: in the folder of its project, where it has one."""
     project = parse_frontmatter(text).text("project")
     folder, _, name = path.removeprefix("topics/").rpartition("/")
-    if not project or folder.partition("/")[0] == slug_of(project):
+    if not project or folder.partition("/")[0] == make_slug(project):
         return path
-    return str(topic_path(name, project))
+    return str(make_path(name, project))
 
 
 def _is_named(texts: Texts, path: str) -> bool:

@@ -117,6 +117,6 @@ def read_notes(text: str) -> dict[str, str]:
     return {label: FOOTNOTE_DEFINITION.sub("", lines[places[0]]).strip() for label, places in defined}
 
 
-def days_in(note: str) -> Iterator[dt.date]:
+def find_days(note: str) -> Iterator[dt.date]:
     """The days that a footnote names."""
     return (day for found in DAY.findall(note) if (day := parse_date(found)))

@@ -27,7 +27,7 @@ from memory_server.layers.topics import topic_heads
 from memory_server.memory import Memory
 from memory_server.place import parse_place
 from memory_server.reading import without_before
-from memory_server.search.certainty import told_in
+from memory_server.search.certainty import limit_to_project
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import MAX_LIMIT, Question, Search, several
 
@@ -99,7 +99,7 @@ def memory_tools(
 
     def answered(question: Question, context: Context[Any, Any]) -> CallToolResult:
         before_answer()
-        answer = told_in(answering.search(question), project_of(context))
+        answer = limit_to_project(answering.search(question), project_of(context))
         text = TextContent(type="text", text=answer_text(answer, tokens_of(question, memory.person.answer_tokens)))
         structured = answer_json(answer) if memory.person.structured_output else None
         return CallToolResult(content=[text], structured_content=structured)

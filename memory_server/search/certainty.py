@@ -30,7 +30,7 @@ def _falling(hits: Sequence[Hit], words: Sequence[Certainty]) -> Iterator[Hit]:
         yield replace(hit, certainty=ORDER[least])
 
 
-def told_in(answer: Answer, project: str) -> Answer:
+def limit_to_project(answer: Answer, project: str) -> Answer:
     """An answer as it is told in a project: what another one holds decides nothing there, and is at most likely."""
     if not project:
         return answer

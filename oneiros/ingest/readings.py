@@ -215,7 +215,7 @@ def waiting_projects(environment: Environment, root: MemoryRoot) -> Counter[str]
     return Counter(map(project_of, waiting))
 
 
-def expected_costs(sessions: int) -> Cost:
+def estimate_costs(sessions: int) -> Cost:
     """About what reading so many sessions takes, of which nothing is known but how many there are."""
     return Cost(sessions, -(-sessions // SESSIONS_A_CALL), SESSION_TOKENS * sessions, OUTPUT_TOKENS * sessions)
 
@@ -271,7 +271,7 @@ def find_model(environment: Environment) -> FoundModel | None:
     path, person = environment.variables.get("PATH"), environment.person
     if shutil.which("claude", path=path):
         return FoundModel("`claude`", "the service that `claude` uses", {"reader": "claude-cli"})
-    if (ollama := shutil.which("ollama", path=path)) and (model := first_model(ollama)):
+    if (ollama := shutil.which("ollama", path=path)) and (model := find_first_model(ollama)):
         settings = {"reader": "openai-url", "reader_url": "ollama", "reader_model": model}
         return FoundModel(f"`ollama` with {model}", "nobody: it runs on this machine", settings)
     is_priced = bool(person.reader_usd_in and person.reader_usd_out)  # else no limit of dollars would hold
@@ -281,7 +281,7 @@ def find_model(environment: Environment) -> FoundModel | None:
     return None
 
 
-def first_model(ollama: str) -> str:
+def find_first_model(ollama: str) -> str:
     """The first model that `ollama list` names; empty where it holds none, or does not run."""
     try:
         done = subprocess.run([ollama, "list"], capture_output=True, check=True, timeout=OLLAMA_SECONDS)

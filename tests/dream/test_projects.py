@@ -9,7 +9,7 @@ import pytest
 from crawler.reading.record import Failure, Holds, Line, LineKind, Reading
 from dream.candidates import lessons_among
 from dream.judge.compare import compare, outdated
-from dream.judge.filing import place_for, titled, topic_path
+from dream.judge.filing import choose_place, make_path, make_title
 from dream.judge.rejections import Rejections
 from dream.records import Candidate, Kind, Place, Rejection, Relation, Update
 from dream.report.findings import contradictions
@@ -56,15 +56,15 @@ def test_a_statement_is_compared_with_its_project_and_the_persons_own(
 def test_a_topic_is_named_within_its_project(memory: Topics) -> None:
     named = replace(said("Ports are fixed.", "app"), topic="Ports", section="Mail")
 
-    assert place_for(named, memory.within("app")).target == "topics/app/ports.md"
-    assert place_for(replace(named, project="shop"), memory.within("shop")).target == "topics/shop/ports.md"
-    assert place_for(replace(named, topic="mail"), memory.within("app")).target == "topics/app/mail.md"
+    assert choose_place(named, memory.within("app")).target == "topics/app/ports.md"
+    assert choose_place(replace(named, project="shop"), memory.within("shop")).target == "topics/shop/ports.md"
+    assert choose_place(replace(named, topic="mail"), memory.within("app")).target == "topics/app/mail.md"
 
 
 def test_a_memory_that_is_one_projects_has_no_folders(memory: Topics) -> None:
     inside = replace(topics(ports="# Ports\n- The relay listens on port 2525.\n"), has_folders=False)
 
-    assert place_for(replace(said("Ports are fixed.", "shop"), topic="Hosts"), inside).target == "topics/hosts.md"
+    assert choose_place(replace(said("Ports are fixed.", "shop"), topic="Hosts"), inside).target == "topics/hosts.md"
     assert compare(said("The relay listens on port 2626.", "shop"), inside).relation is Relation.CONTRADICTS
 
 
@@ -73,7 +73,7 @@ def test_lessons_stand_below_their_project() -> None:
         {LESSONS: "# Lessons\n\n- Check first: is it on?\n\n## shop\n- Check first: is the relay on?\n"}
     )
 
-    place = place_for(said("Check first: is the lock held?", "app", Kind.LESSON), lessons.within("app"))
+    place = choose_place(said("Check first: is the lock held?", "app", Kind.LESSON), lessons.within("app"))
 
     assert (place.target, place.section) == ("lessons.md", "app")
     assert [one.text for one in lessons.within("app").files[0].statements] == ["Check first: is it on?"]
@@ -133,4 +133,4 @@ def test_an_error_of_two_projects_makes_no_lesson() -> None:
     ],
 )
 def test_no_name_leads_out_of_a_project(name: str, project: str, target: str, title: str) -> None:
-    assert (topic_path(name, project), titled(name)) == (target, title)
+    assert (make_path(name, project), make_title(name)) == (target, title)

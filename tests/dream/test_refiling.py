@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dream.decisions.accept import Decisions
-from dream.judge.filing import names_offered, nearest_topic
+from dream.judge.filing import find_nearest_topic, list_names
 from dream.records import Kind, Relation, State
 from dream.topics import read_topics
 from memory_server.errors import ContentError
@@ -119,14 +119,14 @@ def test_a_lesson_stays_among_the_lessons(decisions: Decisions) -> None:
 def test_the_topics_of_the_project_are_offered_with_their_sections_and_the_persons_own(root: MemoryRoot) -> None:
     topics = read_topics(root)
 
-    assert names_offered("shop", topics) == {"mail": ["Relay"], "topics/git.md": []}
-    assert names_offered("", topics) == {"git": []} and names_offered("web", topics) == {"topics/git.md": []}
+    assert list_names("shop", topics) == {"mail": ["Relay"], "topics/git.md": []}
+    assert list_names("", topics) == {"git": []} and list_names("web", topics) == {"topics/git.md": []}
 
 
 def test_the_nearest_topic_shares_words_and_is_of_the_same_project(root: MemoryRoot) -> None:
     topics = read_topics(root)
-    nearest = nearest_topic("The relay needs TLS.", "shop", topics)
+    nearest = find_nearest_topic("The relay needs TLS.", "shop", topics)
 
     assert nearest is not None and nearest.path == "topics/shop/mail.md"
-    assert nearest_topic("The relay needs TLS.", "web", topics) is None
-    assert nearest_topic("Commits mention the issue.", "shop", topics) is None
+    assert find_nearest_topic("The relay needs TLS.", "web", topics) is None
+    assert find_nearest_topic("Commits mention the issue.", "shop", topics) is None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from dream.proposals.placing import words_of
-from dream.proposals.tidying import tidied, tidy
+from dream.proposals.tidying import tidy, tidy_all
 from memory_server.errors import UsageError
 from memory_server.layers.footnotes import find_footnotes
 from memory_server.layers.mif import parse_frontmatter
@@ -72,7 +72,7 @@ def test_an_older_topic_gets_todays_form() -> None:
 def test_an_id_stays_where_something_names_it() -> None:
     texts = {"topics/builds.md": OLD, "topics/b.md": "# B\n\nSee 31d68d46-c118-46a0-9225-aeee99f295bf.\n"}
 
-    found = tidied(texts, ["topics/builds.md"], has_folders=True)
+    found = tidy_all(texts, ["topics/builds.md"], has_folders=True)
 
     assert (found.files["topics/shop/builds.md"] or "").startswith("---\nid: 31d68d46")
     assert found.files["topics/builds.md"] is None
@@ -80,7 +80,7 @@ def test_an_id_stays_where_something_names_it() -> None:
 
 def test_what_has_todays_form_is_not_touched() -> None:
     with pytest.raises(UsageError, match="form already"):
-        tidied({"topics/shop/builds.md": NEW}, ["topics/shop/builds.md"], has_folders=True)
+        tidy_all({"topics/shop/builds.md": NEW}, ["topics/shop/builds.md"], has_folders=True)
 
 
 def test_tidying_is_one_commit_and_the_way_back_gives_every_byte(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_tidying_is_one_commit_and_the_way_back_gives_every_byte(tmp_path: Path)
     decisions.unexplained()
     before = files_of(root.path)
 
-    done = decisions.arrange(lambda texts: tidied(texts, ["topics/builds.md"], has_folders=True), PERSON)
+    done = decisions.arrange(lambda texts: tidy_all(texts, ["topics/builds.md"], has_folders=True), PERSON)
 
     after = files_of(root.path)
     assert after["topics/shop/builds.md"].decode() == NEW and "topics/builds.md" not in after

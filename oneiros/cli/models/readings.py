@@ -26,7 +26,7 @@ from oneiros.ingest.readings import (
     ReadReport,
     asking_of,
     compress_again,
-    expected_costs,
+    estimate_costs,
     find_model,
     model_costs,
     outdated_readings,
@@ -102,7 +102,7 @@ def offer_reader(environment: Environment, root: MemoryRoot) -> bool:
         return False
     cost = model_costs(environment, root)
     if not cost.sessions:
-        cost = expected_costs(waiting(environment, root, now()).not_archived)  # nothing is archived on the first day
+        cost = estimate_costs(waiting(environment, root, now()).not_archived)  # nothing is archived on the first day
     if not cost.sessions:
         return False
     talk()

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from dream.decisions.accept import Decisions
 from dream.exchange import read_bundle, taken_in
-from dream.judge.filing import slug_of, titled
+from dream.judge.filing import make_slug, make_title
 from dream.proposals.arrangement import Arrangement, Texts, merged, moved, retired, split, title_in
 from dream.proposals.rendering import unified
 from dream.proposals.store import checked_path
-from dream.proposals.tidying import tidied
+from dream.proposals.tidying import tidy_all
 from dream.topics import read_topics
 from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
@@ -28,13 +28,13 @@ def move_topic(environment: Environment, old: str, new: str) -> None:
     def wanted(texts: Texts) -> Arrangement:
         path = _path_in(decisions, texts, old)
         folder, _, last = new.removeprefix("topics/").removesuffix(".md").rpartition("/")
-        is_path = bool(folder) or slug_of(last) == last
-        target = _new_path(f"{folder}/{last}" if folder else last if is_path else slug_of(last))
+        is_path = bool(folder) or make_slug(last) == last
+        target = _new_path(f"{folder}/{last}" if folder else last if is_path else make_slug(last))
         if not folder:  # it stays beside its neighbours
             target = f"{path.rpartition('/')[0]}/{target.rpartition('/')[2]}"
         was = title_in(texts[path], path)
-        says_name = slug_of(was) == slug_of(path.rpartition("/")[2].removesuffix(".md"))
-        return moved(texts, path, target, titled(last) if says_name or not is_path else "")
+        says_name = make_slug(was) == make_slug(path.rpartition("/")[2].removesuffix(".md"))
+        return moved(texts, path, target, make_title(last) if says_name or not is_path else "")
 
     _arrange(environment, decisions, wanted)
 
@@ -46,7 +46,7 @@ def tidy_topics(environment: Environment, names: Sequence[str]) -> None:
 
     def wanted(texts: Texts) -> Arrangement:
         every = [path for path in texts if path.startswith("topics/")]
-        return tidied(texts, [_path_in(decisions, texts, name) for name in names] or every, has_folders=has_folders)
+        return tidy_all(texts, [_path_in(decisions, texts, name) for name in names] or every, has_folders=has_folders)
 
     _arrange(environment, decisions, wanted, with_diff=True)
 

@@ -12,7 +12,7 @@ from dream.decisions.accept import Decisions
 from dream.decisions.approvals import Unexplained
 from dream.decisions.page import Chosen, ChosenSoFar
 from dream.decisions.presence import Consent, How
-from dream.judge.filing import names_offered
+from dream.judge.filing import list_names
 from dream.proposals.around import said_around
 from dream.proposals.order import rest_of_topic
 from dream.proposals.placing import Manner
@@ -183,7 +183,7 @@ class TerminalReview:
     def _refiled(self, hunk: Hunk) -> Hunk:
         """The hunk where the person wants it, proposed so; the hunk as it is, where it cannot go there."""
         place, project = hunk.update.place, hunk.update.candidate.project
-        known = names_offered(project, read_topics(self._decisions.root))
+        known = list_names(project, read_topics(self._decisions.root))
         wanted = ask_place(known, place.target, place.section, is_new_section=True)
         if wanted is None:
             return hunk

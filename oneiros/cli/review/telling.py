@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from crawler.archive.choice import git_common_directory
-from dream.judge.filing import names_offered, nearest_topic
+from dream.judge.filing import find_nearest_topic, list_names
 from dream.judge.gate import RefusalReason
 from dream.proposals.placing import Manner
 from dream.proposals.rendering import diff_steps, hunk_lines
@@ -113,9 +113,9 @@ class _Telling:
     def _where_wanted(self, hunk: Hunk) -> Hunk:
         """The hunk where the person wants it: Enter takes the topic of their project that shares most words with it."""
         topics, candidate = read_topics(self._decisions.root), hunk.update.candidate
-        nearest = nearest_topic(candidate.text, candidate.project, topics)
+        nearest = find_nearest_topic(candidate.text, candidate.project, topics)
         target = nearest.path if nearest else hunk.target
-        place = ask_place(names_offered(candidate.project, topics), target, "")
+        place = ask_place(list_names(candidate.project, topics), target, "")
         if place is None and target != hunk.target:
             place = target, ""
         return self._decisions.refiled(hunk, *place) if place else hunk

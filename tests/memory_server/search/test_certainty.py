@@ -7,7 +7,7 @@ import pytest
 
 from memory_server.document import Answer, Certainty, ChunkId, Hit, Layer, LineRange, Reason, SourcePath
 from memory_server.memory import Memory
-from memory_server.search.certainty import how_sure, told_in, with_certainty
+from memory_server.search.certainty import how_sure, limit_to_project, with_certainty
 from memory_server.search.question import Search
 from tests.memories import recall, search_exact, searches_of
 
@@ -50,10 +50,10 @@ def test_a_word_never_rises_down_an_answer() -> None:
 def test_what_another_project_holds_decides_nothing_and_is_likely_at_most() -> None:
     other, ours, own = (replace(hit(decides=True), project=name, certainty=SURE) for name in ("shop", "App", ""))
 
-    found = told_in(Answer((ours, own, other)), "app").hits
+    found = limit_to_project(Answer((ours, own, other)), "app").hits
 
     assert [(one.decides, one.certainty) for one in found] == [(True, SURE), (True, SURE), (False, LIKELY)]
-    assert told_in(Answer((other,)), "").hits == (other,), "who asks from nowhere is told of all"
+    assert limit_to_project(Answer((other,)), "").hits == (other,), "who asks from nowhere is told of all"
 
 
 def test_an_unsure_answer_is_perhaps_throughout() -> None:
