@@ -85,19 +85,18 @@ class Topics:
         those of both. One that has no project is compared with the person's own.
         """
         wanted = ("", project.casefold())
-        held = (topic for topic in self.files if topic.project in wanted)
-        files = (_lessons_of(topic, wanted) if topic.path == LESSONS else topic for topic in held)
-        return replace(self, files=tuple(files))
+        limited = (_limit_lessons(one, wanted) if one.path == LESSONS else one for one in self.files)
+        return replace(self, files=tuple(one for one in limited if one.path == LESSONS or one.project in wanted))
 
     def file(self, path: SourcePath) -> TopicText | None:
         """The topic with this path, if there is one."""
         return next((topic for topic in self.files if topic.path == path), None)
 
 
-def _lessons_of(lessons: TopicText, projects: Collection[str]) -> TopicText:
-    """The lessons of some projects: those of one stand below its name."""
-    kept = (one for one in lessons.statements if "".join(one.headings[1:2]).casefold() in projects)
-    return replace(lessons, statements=tuple(kept))
+def _limit_lessons(lessons: TopicText, projects: Collection[str]) -> TopicText:
+    """The lessons of some projects: those of one stand below its name, unless the frontmatter names one for all."""
+    named = ((one, lessons.project or "".join(one.headings[1:2]).casefold()) for one in lessons.statements)
+    return replace(lessons, statements=tuple(one for one, project in named if project in projects))
 
 
 def read_topics(root: MemoryRoot) -> Topics:

@@ -80,6 +80,16 @@ def test_lessons_stand_below_their_project() -> None:
     assert len(lessons.within("shop").files[0].statements) == 2
 
 
+def test_lessons_of_one_project_are_all_compared_and_only_there() -> None:
+    text = "---\nproject: shop\n---\n# Lessons\n\n## Mail\n- Check first: is the relay on?\n"
+    lessons = topics_of({LESSONS: text})
+
+    assert [one.text for one in lessons.within("shop").files[0].statements] == ["Check first: is the relay on?"]
+    assert lessons.within("app").files[0].statements == ()
+    place = choose_place(said("Check first: is the lock held?", "app", Kind.LESSON), lessons.within("app"))
+    assert (place.title, place.after_line) == ("", 4), "the file is there"
+
+
 def test_older_words_of_another_project_stay() -> None:
     def update(text: str, project: str, day: int) -> Update:
         words = quote(text, time=dt.datetime(2026, 3, day, tzinfo=dt.UTC))
