@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from crawler.archive.store import Archive
 from crawler.quotes import Quote
 from crawler.transcripts.turns import Role, Turn
-from dream.proposals.store import Approval, ProposalStore
+from dream.proposals.store import Approval, ProposalStore, find_approvals
 from dream.records import Given
 from dream.statements.provenance import NotedSource, read_note, read_notes
 from memory_server.chunking import FOOTNOTE_DEFINITION, split_lines
@@ -49,7 +49,7 @@ def blame(
     lines = split_lines(text)
     if not 1 <= line <= len(lines):
         raise UsageError(f"line {line} was asked for, the file has {len(lines)}", remedy="Name a line that exists")
-    noted, approvals = read_notes(text), store.find_approvals(text)
+    noted, approvals = read_notes(text), find_approvals(text, store.approvals())
     found = []
     for label in labels_at(lines, line):
         approval = approvals.get(label)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dream.decisions.accept import Decisions
-from dream.proposals.store import Approval, ProposalStore
+from dream.proposals.store import Approval, find_approvals
 from dream.records import Rejection
 from dream.statements.provenance import read_note, read_notes
 from dream.topics import FOOTNOTE_REFERENCE, LIST_SIGN, TopicStatement, TopicText, read_topics
@@ -36,20 +36,22 @@ def export_approved(decisions: Decisions, file: Path, redactor: Redactor) -> Exp
     """Writes one JSON object a line, the same bytes for the same memory."""
     doubtful = {one.path for one in decisions.unexplained()}
     topics = [topic for topic in read_topics(decisions.root).files if topic.path not in doubtful]
-    rejections = decisions.rejections()
-    rows = [row for topic in topics for row in rows_of(topic, decisions.store, rejections)]
+    approvals, rejections = decisions.store.approvals(), decisions.rejections()
+    rows = [row for topic in topics for row in rows_of(topic, approvals, rejections)]
     lines = [json.dumps(redactor.redact_json(row), ensure_ascii=False) + "\n" for row in rows]
     replace_file(file, "".join(lines), follow=True)
     return Exported(len(lines), tuple(sorted(doubtful)))
 
 
-def rows_of(topic: TopicText, store: ProposalStore, rejections: Sequence[Rejection]) -> Iterator[dict[str, object]]:
+def rows_of(
+    topic: TopicText, approvals: Sequence[Approval], rejections: Sequence[Rejection]
+) -> Iterator[dict[str, object]]:
     """The lines of one topic."""
-    approvals = store.find_approvals(topic.text)
+    by_label = find_approvals(topic.text, approvals)
     notes = {label: read_note(note) for label, note in read_notes(topic.text).items()}
     turned_down = [one for one in rejections if one.target == topic.path]
     for number, block in enumerate(_blocks_of(topic)):
-        known = [approvals[label] for label in block.labels if label in approvals]
+        known = [by_label[label] for label in block.labels if label in by_label]
         place = f"{topic.path} {number} {block.text}"
         yield {
             "id": hashlib.sha256(place.encode()).hexdigest()[:16],

@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse
 
 from dream.blame import blame
 from dream.decisions.repository import Version, find_repository
-from dream.proposals.store import Approval
+from dream.proposals.store import Approval, find_approvals
 from dream.records import State
 from dream.statements.provenance import read_notes
 from memory_server.chunking import split_lines
@@ -148,7 +148,7 @@ class _Topics:
         if not labels:
             return {}
         decisions, said = self._served.decisions(), read_notes(text)
-        approvals = decisions.store.find_approvals(text)
+        approvals = find_approvals(text, decisions.store.approvals())
         found = {label: approvals.get(label) for label in labels}
         signed = {label for label, approval in found.items() if approval is not None and decisions.is_signed(approval)}
         return {label: NoteBeside(label, said.get(label, ""), found[label], label in signed) for label in found}

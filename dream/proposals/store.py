@@ -197,17 +197,6 @@ class ProposalStore:
         if not any(known.nonce and known.nonce == approval.nonce for known in self.approvals()):
             _append(self._approvals, approval)
 
-    def find_approvals(self, text: str) -> dict[str, Approval]:
-        """What was accepted of a topic, by the label of the footnote behind it: what it says in the same words, and
-        what wrote a footnote of that name when those were named after hunks.
-        """
-        accepted = [one for one in self.approvals() if one.event is Event.ACCEPTED]
-        by_label = {one.label: one for one in accepted if one.label}
-        by_words = {tuple(words_of(one.text)): one for one in accepted if one.text}
-        said = {label: by_words.get(tuple(words_of(told))) for label, told in read_noted_statements(text).items()}
-        named = {label: by_label.get(label) for label in find_footnotes(text).defined}
-        return {label: one for label, one in (said | {k: v for k, v in named.items() if v}).items() if one}
-
     def rejections(self) -> list[Rejection]:
         return _read_lines(self._rejected, Rejection)
 
@@ -237,6 +226,18 @@ class ProposalStore:
         if approvals := self.approvals():
             _rewrite(self._approvals, [_wordless(one) if _names(one, gone) else one for one in approvals])
         return before - len(self.hunks())
+
+
+def find_approvals(text: str, approvals: Iterable[Approval]) -> dict[str, Approval]:
+    """What was accepted of a topic, by the label of the footnote behind it: what it says in the same words, and what
+    wrote a footnote of that name when those were named after hunks.
+    """
+    accepted = [one for one in approvals if one.event is Event.ACCEPTED]
+    by_label = {one.label: one for one in accepted if one.label}
+    by_words = {tuple(words_of(one.text)): one for one in accepted if one.text}
+    said = {label: by_words.get(tuple(words_of(told))) for label, told in read_noted_statements(text).items()}
+    named = {label: by_label.get(label) for label in find_footnotes(text).defined}
+    return {label: one for label, one in (said | {k: v for k, v in named.items() if v}).items() if one}
 
 
 def _names(approval: Approval, session_ids: Iterable[str]) -> bool:
