@@ -39,7 +39,7 @@ def answer_of_hook(house: House, told: str, event: str) -> Any:
 
     def has_said() -> bool:
         said.append(run_hook(house, told, event).stdout)
-        return said[-1] != "" and SILENT not in said[-1]
+        return said[-1].encode() not in (b"", NOBODY_LOOKED) and SILENT not in said[-1]
 
     wait_until(has_said)
     return json.loads(said[-1])
