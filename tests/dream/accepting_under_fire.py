@@ -20,7 +20,7 @@ from dream.decisions.approvals import approvals_on
 from dream.proposals.store import Event
 from dream.records import State
 from memory_server.root.paths import MemoryRoot
-from tests.dream.builders import PERSON, decisions_on, extending, git, new_topic, proposed, replacing
+from tests.dream.builders import PERSON, begin_history, decisions_on, extending, git, new_topic, proposed, replacing
 from tests.memories import new_root, write_topic
 
 MAIL = "# Mail\n\n- The relay listens on port 2525.\n- It runs on the old server.\n"
@@ -60,9 +60,7 @@ def at_any_moment(folder: Path, number: int, chance: random.Random) -> None:
 def begin(folder: Path) -> MemoryRoot:
     root = new_root(folder)
     write_topic(root, "mail", MAIL, id="mail", type="semantic", created="2026-01-01", modified="2026-01-01")
-    git(root.path, "init", "--quiet")
-    git(root.path, "add", ".")
-    git(root.path, "commit", "--quiet", "-m", "Begin")
+    begin_history(root.path)
     return root
 
 

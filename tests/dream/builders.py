@@ -89,6 +89,13 @@ def git(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+def begin_history(folder: Path) -> None:
+    """A repository with all that lies there in its first commit."""
+    git(folder, "init", "--quiet")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "-m", "Begin")
+
+
 def files_of(folder: Path) -> dict[str, bytes]:
     """Every file of layer 1 with its bytes."""
     paths = [folder / "MEMORY.md", folder / "lessons.md", *sorted((folder / "topics").rglob("*.md"))]

@@ -11,6 +11,7 @@ from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from tests.dream.builders import (
     PERSON,
+    begin_history,
     decisions_on,
     extending,
     files_of,
@@ -29,9 +30,7 @@ def root(tmp_path: Path) -> MemoryRoot:
     """A memory in a repository of its own, with one topic that a person committed."""
     made = new_root(tmp_path / "memory")
     write_topic(made, "mail", MAIL, id="mail", type="semantic", created="2026-01-01", modified="2026-01-01")
-    git(made.path, "init", "--quiet")
-    git(made.path, "add", ".")
-    git(made.path, "commit", "--quiet", "-m", "Begin")
+    begin_history(made.path)
     return made
 
 

@@ -8,7 +8,7 @@ from dream.decisions.approvals import Unexplained
 from memory_server.layers.index_page import write_index_page
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings
-from tests.dream.builders import PERSON, decisions_on, extending, git, new_topic, proposed
+from tests.dream.builders import PERSON, begin_history, decisions_on, extending, git, new_topic, proposed
 from tests.memories import new_root, write_topic
 
 MAIL = "# Mail\n\nThe relay is old.\n"
@@ -88,9 +88,7 @@ def test_the_generated_lines_of_the_index_page_cannot_be_forged(root: MemoryRoot
 def test_a_commit_explains_unless_the_assistant_signed_it(tmp_path: Path, trailer: str, what: list[str]) -> None:
     root = new_root(tmp_path / "memory")
     write_topic(root, "mail", MAIL)
-    git(root.path, "init", "--quiet")
-    git(root.path, "add", ".")
-    git(root.path, "commit", "--quiet", "-m", "Begin")
+    begin_history(root.path)
     unexplained(root)
     write_topic(root, "mail", "# Mail\n\nThe relay is new.\n")
     git(root.path, "commit", "--quiet", "-am", f"Change\n\n{trailer}")
@@ -101,9 +99,7 @@ def test_a_commit_explains_unless_the_assistant_signed_it(tmp_path: Path, traile
 def test_a_committed_removal_is_explained(tmp_path: Path) -> None:
     root = new_root(tmp_path / "memory")
     write_topic(root, "mail", MAIL)
-    git(root.path, "init", "--quiet")
-    git(root.path, "add", ".")
-    git(root.path, "commit", "--quiet", "-m", "Begin")
+    begin_history(root.path)
     unexplained(root)
     git(root.path, "rm", "--quiet", "topics/mail.md")
     git(root.path, "commit", "--quiet", "-m", "Remove it")

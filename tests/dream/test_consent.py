@@ -25,7 +25,7 @@ from memory_server.settings import PersonSettings
 from oneiros.founding import found_memory
 from oneiros.hooks.review import ReviewNotice
 from oneiros.hooks.without_daemon import start_without_daemon
-from tests.dream.builders import NOW, PERSON, extending, git, new_topic, proposed
+from tests.dream.builders import NOW, PERSON, begin_history, extending, git, new_topic, proposed
 from tests.memories import new_root, write_topic
 
 CATS = "topics/cats.md"
@@ -52,9 +52,7 @@ def committed_memory(folder: Path) -> MemoryRoot:
     made = new_root(folder)
     write_topic(made, "mail", "# Mail\n\nThe relay is old.\n")
     (made.path / ".gitignore").write_text("proposals/\n.oneiros/\n", encoding="utf-8")
-    git(made.path, "init", "--quiet")
-    git(made.path, "add", ".")
-    git(made.path, "commit", "--quiet", "-m", "Begin")
+    begin_history(made.path)
     return made
 
 

@@ -12,7 +12,17 @@ from dream.records import Candidate, Hunk, Kind, Place, Relation, State, Told, U
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, OneirosError
 from memory_server.root.paths import MemoryRoot
-from tests.dream.builders import NOW, PERSON, decisions_on, extending, git, new_topic, proposed, replacing
+from tests.dream.builders import (
+    NOW,
+    PERSON,
+    begin_history,
+    decisions_on,
+    extending,
+    git,
+    new_topic,
+    proposed,
+    replacing,
+)
 from tests.memories import new_root, write_topic
 
 MAIL = "# Mail\n\n- The relay listens on port 2525.\n"
@@ -22,9 +32,7 @@ MAIL = "# Mail\n\n- The relay listens on port 2525.\n"
 def root(tmp_path: Path) -> MemoryRoot:
     root = new_root(tmp_path / "memory")
     write_topic(root, "mail", MAIL)
-    git(root.path, "init", "--quiet")
-    git(root.path, "add", ".")
-    git(root.path, "commit", "--quiet", "-m", "Begin")
+    begin_history(root.path)
     return root
 
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from crawler.archive.store import Archive
-from tests.dream.builders import git
+from tests.dream.builders import begin_history, git
 from tests.plugin.genuine_client import GenuineClient, results_in
 from tests.plugin.messages_api import Call, Told
 from tests.system.at_terminal import ASKED, SETTLE, WORD, at_terminal
@@ -85,9 +85,7 @@ def test_a_refused_proposal_passes_as_the_answer_says_and_several_go_in_one_call
 def test_what_a_person_said_becomes_a_commit_once_they_accept_it(client: GenuineClient) -> None:
     house = client.house
     (house.root / ".gitignore").write_text(".oneiros/\nproposals/\nsessions/\n.blackboard/\n", encoding="utf-8")
-    git(house.root, "init", "--quiet")
-    git(house.root, "add", ".")
-    git(house.root, "commit", "--quiet", "-m", "Begin")
+    begin_history(house.root)
     client.api.on("listens on port 2600", "Noted.")
     session_id = client.ask(SAID).session_id
     archive = archive_of(client)

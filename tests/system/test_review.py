@@ -10,7 +10,16 @@ import pytest
 from crawler.archive.append import Ingester
 from dream.records import State
 from tests.crawler.builders import assistant, person, settings_in, write_transcript
-from tests.dream.builders import archive_said, decisions_on, extending, git, new_topic, proposed, replacing
+from tests.dream.builders import (
+    archive_said,
+    begin_history,
+    decisions_on,
+    extending,
+    git,
+    new_topic,
+    proposed,
+    replacing,
+)
 from tests.system.at_terminal import ASKED, ONEIROS, SETTLE, WORD, at_terminal
 from tests.system.house import House
 
@@ -22,9 +31,7 @@ SECRET = "ghp_" + "a1B2" * 9
 def proposal(house: House) -> str:
     """A hunk that waits for a decision in a committed memory; its id."""
     (house.root / ".gitignore").write_text(".oneiros/\nproposals/\nsessions/\n", encoding="utf-8")
-    git(house.root, "init", "--quiet")
-    git(house.root, "add", ".")
-    git(house.root, "commit", "--quiet", "-m", "Begin")
+    begin_history(house.root)
     root = house.memory_root
     archive_said(root, "The relay listens on port 2526.")
     [hunk] = proposed(decisions_on(root), replacing(root, "The relay listens on port 2526.", "2525"))

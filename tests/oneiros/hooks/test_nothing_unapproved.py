@@ -20,7 +20,7 @@ from oneiros.hooks.prompt import answer_prompt
 from oneiros.hooks.review import ReviewNotice
 from oneiros.hooks.session_start import answer_session_start
 from tests.conftest import MakeEngine
-from tests.dream.builders import PERSON, decisions_on, git
+from tests.dream.builders import PERSON, begin_history, decisions_on, git
 from tests.memories import NOON, NOWHERE, new_root, write_topic
 
 STEPS = 14
@@ -96,9 +96,7 @@ def root(tmp_path: Path) -> MemoryRoot:
         project = name.partition("/")[0] if "/" in name else ""
         write_topic(made, name, f"# {name.title()}\n\n- The {name} relay is old.\n", project=project)
     made.lessons.write_text("# Lessons\n\n- Look before you leap.\n", encoding="utf-8")
-    git(made.path, "init", "--quiet")
-    git(made.path, "add", ".")
-    git(made.path, "commit", "--quiet", "-m", "Begin")
+    begin_history(made.path)
     assert decisions_on(made).unexplained() == []
     return made
 
