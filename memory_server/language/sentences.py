@@ -9,7 +9,7 @@ model wrote (`MODEL_SENTENCE_END`), to introduce a topic (`first_sentence`), to 
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from memory_server.language.cues import folded
 
@@ -124,17 +124,32 @@ def first_sentence(text: str) -> str:
 
 
 def shortened(passage: str, terms: Sequence[str], chars: int) -> str:
-    """A passage cut to `chars` characters around the place where most of the terms stand together."""
+    """A passage cut to `chars` characters around the place where most of the terms stand closest together."""
     if len(passage) <= chars:
         return passage
-    folded = passage.casefold()
-    places = sorted({place for term in terms if (place := folded.find(term.casefold())) >= 0}) or [0]
-    best = max(places, key=lambda start: (sum(start <= place < start + chars for place in places), -start))
+    best = find_densest(passage.casefold(), [term.casefold() for term in terms], chars - chars // 4)
     start = 0 if best < chars // 2 else passage.rfind(" ", 0, best - chars // 4) + 1
     cut = passage[start : start + chars]
     if start + chars < len(passage):
         cut = cut.rpartition(" ")[0] or cut
     return f"{'… ' if start else ''}{cut.strip()}{' …' if start + len(cut) < len(passage) else ''}"
+
+
+def find_densest(text: str, terms: Collection[str], chars: int) -> int:
+    """Where the `chars` characters begin in which most of the terms stand, the closest together; 0 where none does."""
+    found = sorted((at.start(), term) for term in set(terms) - {""} for at in re.finditer(re.escape(term), text))
+    best, densest = 0, (0, 0)
+    for number, (start, _) in enumerate(found):
+        seen: set[str] = set()
+        for place in range(number, len(found)):
+            at, term = found[place]
+            if at >= start + chars:
+                break
+            if term not in seen:
+                seen.add(term)
+                if (len(seen), start - at) > densest:
+                    best, densest = start, (len(seen), start - at)
+    return best
 
 
 def clip(text: str, max_chars: int) -> str:
