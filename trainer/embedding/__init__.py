@@ -1,1 +1,0 @@
-"""Teaches the small embedding model: questions and the passages that answer them become weights."""
