@@ -120,7 +120,6 @@ def test_a_date_in_the_name_stands_in_for_a_missing_one() -> None:
         (b"a\nb\xff\n", 2, "UTF-8"),
         (b"a\n\nb\0", 3, "NUL"),
         (b"x" * (MAX_SOURCE_BYTES + 1), 1, "bytes"),
-        (b"---\na: [\n---\n", 3, "YAML"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named_with_its_line(root: MemoryRoot, raw: bytes, line: int, what: str) -> None:
