@@ -75,8 +75,24 @@ def find_transcripts(paths: Iterable[Path], *, since: datetime | None = None) ->
     The order decides which session owns the entries that a fork copied: the older file.
     """
     problems: list[Problem] = []
-    found = find_files((one for path in paths for one in _candidates(path.absolute(), problems)), since=since)
+    named = [path.absolute() for path in paths]
+    places = dict.fromkeys(place for path in named for place in (path, *linked_folders(path)))
+    found = find_files((one for place in places for one in _candidates(place, problems)), since=since)
     return Found(found.files, (*problems, *found.problems))
+
+
+def linked_folders(folder: Path) -> list[Path]:
+    """The folders of projects that are links, by their real paths; of one that holds the folder itself, none.
+
+    Whoever moves a project to another disk leaves such a link. Deeper ones are not followed.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            links = [Path(entry.path).resolve() for entry in entries if entry.is_symlink() and entry.is_dir()]
+    except (OSError, RuntimeError):  # no folder, or links that lead to themselves
+        return []
+    here = folder.resolve()
+    return sorted(link for link in set(links) if not here.is_relative_to(link) and not link.is_relative_to(here))
 
 
 def find_files(candidates: Iterable[Path], *, since: datetime | None = None) -> Found:
@@ -139,6 +155,9 @@ def _candidates(path: Path, problems: list[Problem]) -> Iterator[Path]:
         for name in folders:
             if name.endswith(SUFFIXES):
                 what, remedy = "this folder has the name of a transcript", "Rename it; what lies in it is read"
+                problems.append(Problem(shown_line(f"{folder}/{name}"), 1, what, remedy, "transcript"))
+            elif folder != str(path) and Path(folder, name).is_symlink():
+                what, remedy = "a link inside a project's folder is not followed", "Put the folder itself in its place"
                 problems.append(Problem(shown_line(f"{folder}/{name}"), 1, what, remedy, "transcript"))
         yield from (Path(folder, name) for name in sorted(names) if name.endswith(SUFFIXES))
 

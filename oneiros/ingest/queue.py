@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from crawler.archive.discovery import linked_folders
 from crawler.ingest import ingest
 from memory_server.errors import OneirosError
 from memory_server.root.paths import MemoryRoot
@@ -101,7 +102,7 @@ class IngestQueue:
         if note == EVERYTHING:
             ingest_all(self._environment, self._root, self._on_ingested, wanted=HERE)
             return
-        file = Path(note.transcript)
+        file = Path(note.transcript).resolve()  # as it is read where all are
         if not self._is_ours(file):
             logger.warning("a hook named a transcript outside the client's folders; it was not read")
             return
@@ -135,9 +136,9 @@ class IngestQueue:
 
     def _is_ours(self, file: Path) -> bool:
         """Whether a transcript lies where transcripts are read anyway: a hook must not have any file read."""
-        return file.suffix == ".jsonl" and any(
-            file.resolve().is_relative_to(root.folder.resolve()) for root in crawl_roots(self._environment_now())
-        )
+        folders = (root.folder for root in crawl_roots(self._environment_now()))
+        places = [place for folder in folders for place in (folder.resolve(), *linked_folders(folder))]
+        return file.suffix == ".jsonl" and any(map(file.is_relative_to, places))
 
     def _environment_now(self) -> Environment:
         """The environment with the person's settings as they are now."""
