@@ -24,6 +24,7 @@ class SkipKind(StrEnum):
     SESSION = "session"  # of the archive, whose turns are not indexed yet
     WAITING = "waiting"  # a transcript that is not archived yet
     TRANSCRIPT = "transcript"  # a file or folder of them that cannot be read
+    ARCHIVED = "archived"  # a session whose record in the archive is damaged
     LINE = "line"  # of a transcript
     PLACE = "place"  # of transcripts, which the settings name
     CLIENT = "client"  # a folder that CLAUDE_CONFIG_DIR names and that is not read
@@ -39,12 +40,13 @@ WORDS = {  # in the order in which it is told: one, several, what is the matter,
     SkipKind.SESSION: ("session", "sessions", "not indexed turn by turn yet", "reindex"),
     SkipKind.WAITING: ("transcript", "transcripts", "not archived yet", "ingest"),
     SkipKind.TRANSCRIPT: ("transcript or folder", "transcripts or folders of them", "cannot be read", "ingest"),
+    SkipKind.ARCHIVED: ("archived session", "archived sessions", "cannot be read", "archive verify"),
     SkipKind.LINE: ("line of a transcript", "lines of transcripts", "cannot be read", "doctor"),
     SkipKind.PLACE: ("folder in crawl_roots", "folders in crawl_roots", "not there", "config crawl_roots"),
     SkipKind.CLIENT: ("CLAUDE_CONFIG_DIR", "", "names no folder, or one in a repository", "config crawl_roots"),
 }
 UNINDEXED = frozenset({SkipKind.CHANGE, SkipKind.PASSAGE, SkipKind.SESSION})
-OF_TRANSCRIPTS = frozenset({SkipKind.WAITING, SkipKind.TRANSCRIPT, SkipKind.LINE, SkipKind.PLACE, SkipKind.CLIENT})
+OF_MEMORY = UNINDEXED | {SkipKind.UNREADABLE, SkipKind.SYMLINK, SkipKind.FILE_IGNORED, SkipKind.FRONTMATTER}
 
 
 @dataclass(frozen=True, slots=True)

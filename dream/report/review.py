@@ -37,7 +37,7 @@ from dream.report.findings import (
     unused_topics,
 )
 from dream.topics import read_topics
-from memory_server.completeness import OF_TRANSCRIPTS, SkipKind, count_skipped
+from memory_server.completeness import OF_MEMORY, SkipKind, count_skipped
 from memory_server.escaping import shown_line
 from memory_server.layers.topics import shortened, topic_heads
 from memory_server.lifecycle.bundle import backup_days
@@ -155,7 +155,7 @@ class WeeklyReview:
         for problem in status.problems:
             yield Finding(Part.INDEX, problem.path, problem.line, problem.what, problem.remedy)
         for one in status.skipped:
-            if one.kind in OF_TRANSCRIPTS and one.kind is not SkipKind.LINE:  # in which there is nothing to mend
+            if one.kind not in OF_MEMORY and one.kind is not SkipKind.LINE:  # in which there is nothing to mend
                 yield Finding(Part.INDEX, shown_line(one.where), 0, count_skipped([one]), f"oneiros {one.remedy}")
         if problem_text := self._memory.inspect().search_itself():
             yield Finding(Part.INDEX, "", 0, problem_text, "oneiros doctor")

@@ -201,9 +201,9 @@ class Indexer:
         state = self._state_of(source.path)
         if state is None:
             self._ledger.remove_source(source.path)
-            if os.path.lexists(self._root.file(source.path)):  # else it went while the run was under way
-                error = ContentError("the file cannot be read", remedy="Check its rights")
-                report.problems.append(unreadable(source, error))
+            fault = fault_of(self._root, source)
+            if fault and os.path.lexists(self._root.file(source.path)):  # else it went while the run was under way
+                report.problems.append(fault)
             return
         known = self._ledger.source_state(source.path)
         if known and known.content_hash == state.content_hash:
@@ -217,9 +217,9 @@ class Indexer:
             self._ledger.remove_source(source.path)
             report.problems.append(unreadable(source, error))
             return
-        if fault := document.fault:
-            what = f"{fault.what}; it was read key by key"
-            report.problems.append(Problem(source.path, fault.line or 1, what, fault.remedy, SkipKind.FRONTMATTER))
+        if broken := document.fault:
+            what = f"{broken.what}; it was read key by key"
+            report.problems.append(Problem(source.path, broken.line or 1, what, broken.remedy, SkipKind.FRONTMATTER))
         chunks = [
             replace(chunk, keys=self._questions.of(source.path, chunk.searchable)) if chunk.searchable else chunk
             for chunk in self._fading.chunks(source.path, chunk_document(document))

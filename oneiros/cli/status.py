@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from memory_server.completeness import OF_TRANSCRIPTS
+from memory_server.completeness import OF_MEMORY
 from memory_server.errors import Problem
 from memory_server.escaping import plural, shown_line
 from oneiros.cli.serving import daemon_json
@@ -104,7 +104,7 @@ def _sources_text(found: Mapping[str, Any]) -> str:
 def _archive_text(found: Mapping[str, Any]) -> str:
     if found["not_archived"]:
         return f"{found['not_archived']} not archived yet, {found['expiring']} of them expire this week: oneiros ingest"
-    is_whole = not any(one["kind"] in OF_TRANSCRIPTS for one in found.get("skipped", ()))
+    is_whole = all(one["kind"] in OF_MEMORY for one in found.get("skipped", ()))
     told = "every session of this machine" if is_whole else "every session that can be read"
     left_out = found.get("left_out", 0)  # which an older daemon does not tell, nor what was skipped
     return f"{told}, but {left_out} that you left out" if left_out else told

@@ -21,7 +21,7 @@ from crawler.model.table import ModelSettings, build_client
 from crawler.references import ReferenceSettings, ReferenceSource, pairs_of
 from crawler.sources.table import SOURCES
 from memory_server.completeness import SkipKind, Skipped
-from memory_server.errors import OneirosError, UsageError
+from memory_server.errors import ContentError, OneirosError, UsageError
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import ReferenceTable
 from oneiros.environment import Environment, now
@@ -197,4 +197,10 @@ def skipped_elsewhere(environment: Environment, root: MemoryRoot) -> list[Skippe
     ]
     if ignored := environment.ignored_claude_folder:
         found.append(Skipped(SkipKind.CLIENT, ignored))
+    archive = archive_of(root)
+    for session_id in archive.session_ids():
+        try:
+            archive.record(session_id)
+        except ContentError:
+            found.append(Skipped(SkipKind.ARCHIVED, session_id))
     return [*found, *left.skipped]

@@ -215,6 +215,10 @@ def archived_alone(home: Home) -> None:
     (home.memory / ".oneiros" / "raw.db").unlink()
 
 
+def damaged_archive(home: Home) -> None:
+    next((home.memory / "sessions" / "archive").rglob("*.json")).write_text("{", encoding="utf-8")
+
+
 def seen_before(home: Home) -> None:
     home.say(config_folder(home) / "projects" / "a")
     home.run("topics")
@@ -330,7 +334,7 @@ ACCIDENTS = [
     Accident("another client out of a clone", cloned_folder, DOCTOR, "or one in a repository"),
     Accident("a project as a link", linked_project, NO_ANSWER, WAITING),
     Accident("all projects as a link", moved_projects, NO_ANSWER, WAITING),
-    Accident("a deeper link", lambda home: linked(home.memory, home.session.with_suffix("") / "x"), STATUS, TRANSCRIPT),
+    Accident("a deeper link", lambda home: linked(home.memory, home.session.with_name("x")), STATUS, TRANSCRIPT),
     Accident("a transcript's dead link", lambda home: linked(home.path / "x", other(home)), STATUS, TRANSCRIPT),
     Accident("a transcript that is a pipe", lambda home: os.mkfifo(other(home)), NO_ANSWER, TRANSCRIPT),
     Accident("a folder called a transcript", lambda home: other(home).mkdir(), STATUS, TRANSCRIPT),
@@ -343,6 +347,8 @@ ACCIDENTS = [
     Accident("a conversation left out", marked, DOCTOR, "none of this machine is missing, but 1 that you left out"),
     Accident("no such disk", lambda home: home.settle('crawl_roots = ["/mnt/x"]'), STATUS, "1 folder in crawl_roots"),
     Accident("no such disk", lambda home: home.settle('crawl_roots = ["/mnt/x"]'), DOCTOR, "crawl_roots not there"),
+    Accident("a damaged archive", damaged_archive, STATUS, "1 archived session cannot be read: `oneiros archive"),
+    Accident("a damaged archive", damaged_archive, DOCTOR, "1 archived session cannot be read"),
     # git
     Accident("another account's repository", of_another_account, DOCTOR, "dubious ownership"),
     Accident("another account's repository", of_another_account, REPORT, "git does not tell what was committed"),
