@@ -5,10 +5,15 @@ relay and hook. A folder inside a repository is not taken down, since a clone ma
 that names it. This module stands on the standard library alone.
 """
 
+from __future__ import annotations
+
 import os
-from collections.abc import Mapping
 
 from oneiros.light.endpoint import states_folder
+
+TYPE_CHECKING = False  # as in typing, whose import is slow
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 VARIABLE = "CLAUDE_CONFIG_DIR"
 

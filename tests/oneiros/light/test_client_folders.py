@@ -1,4 +1,4 @@
-"""Which folders of Claude Code are read: that which its variable names, in this process and after it, and no clone's."""
+"""Which folders of Claude Code are read: the one that its variable names, then and later, and none of a clone."""
 
 from pathlib import Path
 
