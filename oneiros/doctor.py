@@ -8,7 +8,7 @@ from contextlib import suppress
 import numpy as np
 
 from dream.citations import citations_on
-from dream.decisions.approvals import Doubt, approved_files, doubts_in_words, uncommitted
+from dream.decisions.approvals import Doubt, approved_files, doubts_in_words, doubts_of_git
 from dream.decisions.repository import find_repository
 from dream.decisions.unsigned import ASK_AGAIN
 from memory_server.completeness import UNINDEXED, SkipKind, count_skipped
@@ -220,7 +220,7 @@ def _approval(memory: Memory) -> Iterator[Check]:
     """
     found, unsigned = decisions_on(memory.root, memory.person).doubts()
     chain = [Doubt(unsigned.trouble, ASK_AGAIN)] if unsigned.trouble else []
-    left = uncommitted(memory.root, memory.person.signing_key) if memory.person.dream_commit else []
+    left = doubts_of_git(memory.root, memory.person.signing_key) if memory.person.dream_commit else []
     doubts = [*doubts_in_words(found), *chain, *left]
     if not doubts:
         yield ok("every approved file is as you accepted, adopted or committed it")
@@ -239,6 +239,6 @@ def _archive(environment: Environment, memory: Memory) -> Check:
         left_out = f", but {left.left_out} that you left out" if left.left_out else ""
         lost = f"; {count_skipped(lines)}, first {shown_line(lines[0].where)}" if lines else ""
         held = plural(len(archive_of(memory.root).session_ids()), "session")
-        return ok(f"{held}; none of this machine is missing{left_out}{lost}")
+        return ok(f"{held}; none of {left.of} is missing{left_out}{lost}")
     detail = f"{left.not_archived} transcripts are not archived yet, {left.expiring} of them expire this week"
     return warning(detail, "oneiros ingest")

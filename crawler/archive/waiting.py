@@ -28,6 +28,7 @@ class Waiting:
     expiring: int
     bytes: int  # of those not archived
     folders: int  # in which they lie: one a project
+    of: str = "this machine"  # whose transcripts were counted: a project's alone, where the memory is one project's
     left_out: int = 0  # by the person's settings and marks
     skipped: tuple[Skipped, ...] = ()  # what cannot be read
 
@@ -60,13 +61,15 @@ def count_waiting(
     if only := settings.choice.only:
         projects = Projects(dict(settings.aliases))
         waiting = [file for file in waiting if projects.of(folder_of(file.path)) == only]
+    left_out = {Verdict.EXCLUDED} if only else {Verdict.EXCLUDED, Verdict.DENIED}
     deadline = (now + timedelta(days=SOON_DAYS - keep_days)).timestamp()
     return Waiting(
         not_archived=len(waiting),
         expiring=sum(file.changed_ns / 1e9 < deadline for file in waiting),
         bytes=sum(file.size for file in waiting),
         folders=len({file.path.parent for file in waiting if not file.is_agents}),
-        left_out=len({state.session_id for state in kept if state.verdict in (Verdict.DENIED, Verdict.EXCLUDED)}),
+        of="this project" if only else "this machine",
+        left_out=len({state.session_id for state in kept if state.verdict in left_out}),
         skipped=(
             *(Skipped(SkipKind.TRANSCRIPT, problem.path) for problem in found.problems),
             *(Skipped(SkipKind.LINE, state.path, state.unread) for state in kept if state.unread),

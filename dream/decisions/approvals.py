@@ -366,7 +366,7 @@ def doubts_in_words(found: Sequence[Unexplained]) -> list[Doubt]:
     return [Doubt(f"Not approved as they stand: {listed([str(one) for one in found])}", REVIEWED)] if found else []
 
 
-def uncommitted(root: MemoryRoot, public_key: str) -> list[Doubt]:
+def doubts_of_git(root: MemoryRoot, public_key: str) -> list[Doubt]:
     """That git refuses to tell what it holds, or which decided files the last commit lacks."""
     if refused := refusal_of_git(root.path):
         return [Doubt(f"git does not tell what was committed: {shown_line(refused)}", f"git -C {root.path} status")]

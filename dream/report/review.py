@@ -13,7 +13,7 @@ import msgspec
 from crawler.archive.store import Archive
 from dream.citations import citations_on
 from dream.decisions.accept import Decisions
-from dream.decisions.approvals import uncommitted
+from dream.decisions.approvals import doubts_of_git
 from dream.proposals.store import Event
 from dream.records import Hunk, State
 from dream.report.findings import (
@@ -109,7 +109,7 @@ class WeeklyReview:
         yield from outside_changes(unexplained)
         yield from unsigned_decisions(unsigned.of_week(self._now()))
         if self._memory.person.dream_commit:
-            yield from unsigned_decisions(uncommitted(root, self._memory.person.signing_key))
+            yield from unsigned_decisions(doubts_of_git(root, self._memory.person.signing_key))
         yield from contradictions(topics)
         yield from old_decisions(hunks)
         yield from lost_evidence(topics, self._archive)

@@ -28,10 +28,10 @@ from memory_server.layers.questions import StatementQuestions
 from memory_server.layers.topics import (
     YOUNG_SECONDS,
     SourceFile,
+    as_problem,
     fault_of,
     find_sources,
     read_document,
-    unreadable,
 )
 from memory_server.lifecycle.fading import Fading
 from memory_server.root.paths import MemoryRoot
@@ -215,7 +215,7 @@ class Indexer:
             document = read_document(self._root, source)
         except ContentError as error:
             self._ledger.remove_source(source.path)
-            report.problems.append(unreadable(source, error))
+            report.problems.append(as_problem(source, error))
             return
         if broken := document.fault:
             what = f"{broken.what}; it was read key by key"

@@ -128,7 +128,7 @@ def _names_below(folder: str, skipped: list[Problem]) -> Iterator[str]:
         return
     folders = []
     for entry in entries:
-        if is_editors_file(entry.name):
+        if entry.name.startswith(".") or (is_editors_file(entry.name) and not entry.is_dir()):
             continue
         if entry.is_symlink():
             skipped.append(Problem(entry.path, 1, *A_LINK))
@@ -275,11 +275,11 @@ def fault_of(root: MemoryRoot, source: SourceFile) -> Problem | None:
     try:
         read_document(root, source)
     except ContentError as error:
-        return unreadable(source, error)
+        return as_problem(source, error)
     return None
 
 
-def unreadable(source: SourceFile, error: ContentError) -> Problem:
+def as_problem(source: SourceFile, error: ContentError) -> Problem:
     """A source that cannot be read, as a finding."""
     return Problem(source.path, error.line or 1, error.what, error.remedy, SkipKind.UNREADABLE)
 

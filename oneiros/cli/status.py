@@ -105,8 +105,9 @@ def _archive_text(found: Mapping[str, Any]) -> str:
     if found["not_archived"]:
         return f"{found['not_archived']} not archived yet, {found['expiring']} of them expire this week: oneiros ingest"
     is_whole = all(one["kind"] in OF_MEMORY for one in found.get("skipped", ()))
-    told = "every session of this machine" if is_whole else "every session that can be read"
-    left_out = found.get("left_out", 0)  # which an older daemon does not tell, nor what was skipped
+    of = found.get("archive_of", "this machine")  # an older daemon tells nothing of the rest
+    told = f"every session of {of}" if is_whole else "every session that can be read"
+    left_out = found.get("left_out", 0)
     return f"{told}, but {left_out} that you left out" if left_out else told
 
 

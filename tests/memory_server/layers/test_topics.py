@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_server.document import Layer, SourcePath
-from memory_server.errors import ContentError
+from memory_server.errors import ContentError, Problem
 from memory_server.layers import topics
 from memory_server.layers.mif import Frontmatter, parse_frontmatter
 from memory_server.layers.topics import (
@@ -73,6 +73,15 @@ def test_a_symlink_brings_nothing_into_the_memory(root: MemoryRoot, tmp_path_fac
     root.episodes.symlink_to(outside)
 
     assert list(find_sources(root)) == []
+
+
+def test_what_lies_among_the_sources_and_is_none_is_told_but_no_editors_file(root: MemoryRoot) -> None:
+    for name in ("#inbox/a.md", "#inbox/b.txt", ".obsidian/app.json", ".#a.md", "a.md~", ".hidden.md"):
+        write(root, f"topics/{name}")
+    skipped: list[Problem] = []
+
+    assert [source.path for source in find_sources(root, skipped)] == ["topics/#inbox/a.md"]
+    assert [(one.path, one.rule) for one in skipped] == [("topics/#inbox/b.txt", "file-ignored")]
 
 
 def test_a_pipe_or_a_name_that_is_no_text_does_not_stop_the_reading(root: MemoryRoot) -> None:

@@ -166,7 +166,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     assert list(shell.json("status")) == [
         *("root", "model", "model_reason", "sources", "topics", "passages", "semantic", "changed", "removed"),
         *("unfinished", "level", "problems", "skipped", "lacks", "index_bytes", "owner", "queries_logged", "losses"),
-        *("used", "not_archived", "expiring", "left_out", "readings", "machines", "notes"),
+        *("used", "not_archived", "expiring", "archive_of", "left_out", "readings", "machines", "notes"),
         *("chosen", "ignored", "places", "daemon", "indexing", "schedule", "hooks"),
     ]
     assert list(shell.json("doctor")["checks"][0]) == ["check", "state", "detail", "repair"]

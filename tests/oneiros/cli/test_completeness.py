@@ -215,6 +215,13 @@ def archived_alone(home: Home) -> None:
     (home.memory / ".oneiros" / "raw.db").unlink()
 
 
+def of_one_project(home: Home) -> None:
+    """The memory lies in a project's repository, whose sessions alone are its own."""
+    shutil.rmtree(home.memory / ".git")
+    (home.memory.parent / ".git").mkdir()
+    home.run("ingest")
+
+
 def damaged_archive(home: Home) -> None:
     next((home.memory / "sessions" / "archive").rglob("*.json")).write_text("{", encoding="utf-8")
 
@@ -349,6 +356,7 @@ ACCIDENTS = [
     Accident("no such disk", lambda home: home.settle('crawl_roots = ["/mnt/x"]'), DOCTOR, "crawl_roots not there"),
     Accident("a damaged archive", damaged_archive, STATUS, "1 archived session cannot be read: `oneiros archive"),
     Accident("a damaged archive", damaged_archive, DOCTOR, "1 archived session cannot be read"),
+    Accident("a memory of one project", of_one_project, STATUS, "archive every session of this project readings"),
     # git
     Accident("another account's repository", of_another_account, DOCTOR, "dubious ownership"),
     Accident("another account's repository", of_another_account, REPORT, "git does not tell what was committed"),
