@@ -21,6 +21,7 @@ from oneiros.claude.plugin import adding, client_program, run_client, taking_out
 from oneiros.clients.entries import NAME
 from oneiros.clients.table import McpClient, clients_of
 from oneiros.environment import Environment
+from oneiros.light.client_folders import named_folder
 
 BEGIN = "<!-- oneiros: begin -->"
 END = "<!-- oneiros: end -->"
@@ -60,7 +61,8 @@ class Setup:
     def of(cls, environment: Environment, page: Path | None = None) -> "Setup":
         """The plan for the memory that is meant. `page`: another CLAUDE.md than the person's own."""
         notes = environment.person_file.with_name("setup.json")
-        folder = environment.claude_folder
+        named = named_folder(environment.variables)  # which may be still to be made
+        folder = Path(named) if named else environment.claude_folder
         page, index_page = page or folder / "CLAUDE.md", environment.choice.root.index_page
         return cls(environment.home, notes, page, index_page, environment.variables, folder)
 

@@ -1,8 +1,8 @@
 """Which folders Claude Code was seen to use beside `~/.claude`: `CLAUDE_CONFIG_DIR` names another one.
 
 A daemon does not inherit the variable, so whatever runs with it takes the folder down in the person's state: commands,
-relay and hook. A folder inside a repository is not taken down, since a clone may have brought both it and a setting
-that names it. This module stands on the standard library alone.
+the hook of a session's start, and a daemon that the client starts. A folder inside a repository is not taken down,
+since a clone may have brought both it and a setting that names it. This module stands on the standard library alone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def seen_folders(variables: Mapping[str, str]) -> list[str]:
     """Those taken down, the one that the variable names first where it is one of them; takes that down if it is new."""
     file, named = os.path.join(states_folder(variables), "claude-folders"), named_folder(variables)
     try:
-        with open(file, encoding="utf-8") as stream:
+        with open(file, encoding="utf-8", errors="surrogateescape") as stream:
             seen = stream.read().splitlines()
     except OSError:
         seen = []
