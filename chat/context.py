@@ -13,7 +13,7 @@ from crawler.transcripts.injected import OWN_SESSION_MARK
 from memory_server.document import Answer, Hit, SourcePath
 from memory_server.errors import OneirosError, UsageError
 from memory_server.escaping import shown, shown_line
-from memory_server.faces.answer_text import CHARS_A_TOKEN, layer_shown
+from memory_server.faces.answer_text import CHARS_A_TOKEN, layer_shown, remark_of
 from memory_server.index.raw import SessionStore, session_of_path
 from memory_server.language.sentences import shortened
 from memory_server.language.words import content_words
@@ -80,7 +80,7 @@ def find_context(question: str, history: Sequence[Said], recall: Recall, look: L
             passages.append(passage)
             left -= len(passage_text(passage))
     used = max_tokens - left // CHARS_A_TOKEN
-    return Context(question, tuple(passages), used, max_tokens, answer.note, answer.confidence >= UNSURE)
+    return Context(question, tuple(passages), used, max_tokens, remark_of(answer), answer.confidence >= UNSURE)
 
 
 def is_authority(hit: Hit) -> bool:

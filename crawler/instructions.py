@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crawler.archive.choice import client_slug, git_common_directory
+from crawler.archive.waiting import folder_of
 from crawler.documents import MARKDOWN
 from crawler.references import files_below
 from crawler.transcripts.injected import is_own_chat
@@ -68,15 +69,18 @@ class InstructionReader:
         self._persons: dict[Path, str] = {}
         self.found = Instructions()
 
-    def read_home(self, folders: Mapping[str, Path]) -> None:
-        """The person's own files below `~/.claude`, Claude's notes on these projects among them."""
-        client = self._home / ".claude"
+    def read_client(self, client: Path, folders: Mapping[str, Path]) -> None:
+        """The person's own files below `~/.claude`, or another folder of the client, Claude's notes on these projects
+        among them. A folder that the client named otherwise than by the project's path is known by its transcripts.
+        """
         for file in (client / "CLAUDE.md", *sorted((client / "rules").rglob("*.md"))):
             self._take(file, client, "")
         slugs = {client_slug(str(folder)): name for name, folder in folders.items()}
-        for file in sorted(client.glob("projects/*/memory/**/*.md")):
-            if file.name != INDEX:
-                self._take(file, client, slugs.get(file.relative_to(client).parts[1], ""))
+        for project in sorted(client.glob("projects/*")):
+            name = slugs.get(project.name) or _project_of(project, folders)
+            for file in sorted(project.glob("memory/**/*.md")):
+                if file.name != INDEX:
+                    self._take(file, client, name)
 
     def read_project(self, folder: Path, project: str) -> None:
         """The files of one project, those of its root first."""
@@ -164,6 +168,14 @@ def folders_of(projects: Mapping[str, str]) -> dict[str, Path]:
         if place.is_absolute() and place.is_dir():
             found.setdefault(project_name(identity or cwd), place)
     return found
+
+
+def _project_of(transcripts: Path, folders: Mapping[str, Path]) -> str:
+    """The project at work in the transcripts of a folder; empty where none of these is."""
+    for transcript in sorted(transcripts.glob("*.jsonl")):
+        if cwd := folder_of(transcript):
+            return next((name for name, folder in folders.items() if Path(cwd).is_relative_to(folder)), "")
+    return ""
 
 
 def _in_order(files: Iterable[Path]) -> list[Path]:

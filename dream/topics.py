@@ -113,10 +113,7 @@ def read_topics(root: MemoryRoot) -> Topics:
 
 def topics_of(texts: Mapping[SourcePath, str], committed: Mapping[str, dt.date] = MappingProxyType({})) -> Topics:
     """The topics with these texts, by path; `committed`: the day of a path's last commit."""
-    topics = []
-    for path in sorted(texts):
-        with suppress(ContentError):
-            topics.append(topic_of(path, texts[path], committed.get(path)))
+    topics = [topic_of(path, texts[path], committed.get(path)) for path in sorted(texts)]
     rarity = rarity_in(statement.text for topic in topics for statement in topic.statements)
     return Topics(tuple(topics), rarity)
 
@@ -140,7 +137,7 @@ def committed_on(root: MemoryRoot) -> dict[str, dt.date]:
 
 
 def topic_of(path: SourcePath, text: str, committed: dt.date | None = None) -> TopicText:
-    """One topic. Raises ContentError where its frontmatter is broken."""
+    """One topic; of a broken frontmatter what can be read key by key."""
     parsed = parse_frontmatter(text)
     title = parsed.text("title") or first_heading(parsed.body) or name_in_words(path)
     date = parsed.date("modified", "created") or committed

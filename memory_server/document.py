@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NewType
 
+from memory_server.errors import ContentError
+
 SourcePath = NewType("SourcePath", str)  # relative to the memory root, with `/`
 ChunkId = NewType("ChunkId", str)  # 24 hexadecimal digits
 
@@ -108,6 +110,7 @@ class Document:
     head: str = ""  # the text of its frontmatter, fences left out
     identity: str = ""  # the id in its frontmatter
     interval: Interval = ALWAYS  # of a topic
+    fault: ContentError | None = None  # why its frontmatter is not valid, where that was read key by key
 
     def about(self) -> str:
         """What is said of the document beside its body: the words of its path, and its frontmatter."""
@@ -219,3 +222,4 @@ class Answer:
     terms: tuple[str, ...] = ()  # the words that the keyword side looked up
     confidence: float = 0.0  # of recall, that the memory answers this at all; below its floor there are no hits
     is_doubtful: bool = False  # a name of the question stands nowhere in the memory
+    lacks: str = ""  # what could not be looked at, and the command that names it

@@ -12,13 +12,13 @@ import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
 from types import TracebackType
 
 from memory_server.aging import Aging
+from memory_server.completeness import Skipped, skipped_of, tell_beside, tell_skipped
 from memory_server.document import UNAPPROVED, Answer, Layer, LineRange, SourcePath
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded, Engine
@@ -40,7 +40,7 @@ from memory_server.layers.episodes import Episode, GivenEpisode, write_episode
 from memory_server.layers.ontology import ONTOLOGY, Ontology, read_ontology
 from memory_server.layers.questions import StatementQuestions
 from memory_server.layers.sessions import id8_in, id8_of, subject_of
-from memory_server.layers.topics import find_sources, is_readable, is_topic
+from memory_server.layers.topics import find_sources, is_topic
 from memory_server.layers.validate import validate_root
 from memory_server.lifecycle.aliveness import is_tied, settled
 from memory_server.lifecycle.fading import FadingOf
@@ -74,40 +74,13 @@ from memory_server.search.raw_turns import RawSearcher
 from memory_server.search.retrieval import Retriever
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
 from memory_server.trial import Trial, opened_trial
-from memory_server.upkeep import Upkeep, how_level
+from memory_server.upkeep import Status, Upkeep, how_level
 
 logger = logging.getLogger(__name__)
 
 NOTHING_THEN = "No topic as it was on %s, and no session up to then, answers that."
 KEPT_STATEMENTS = 500  # with their tokens, some 20 kB each
 NOT_INDEXED = "Nothing is indexed yet: the indices are %s."
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """What a memory holds and how its indices stand."""
-
-    root: Path
-    model: str
-    model_reason: str
-    sources: Mapping[Layer, int]  # on the disk
-    topics: int  # of them, those below `topics/`
-    passages: int  # searchable chunks in the ledger
-    semantic: int  # of these, how many the semantic index is said to hold
-    changed: int  # sources that differ from the ledger
-    removed: int
-    unfinished: int  # passages that a run under way, or one that was interrupted, has still to do
-    problems: tuple[Problem, ...]
-    index_bytes: int
-    owner: str  # which process owns the root; empty where none does
-    queries_logged: int
-    losses: tuple[str, ...] = ()  # what is found no more, although no command took it away
-    used: tuple[int, int, int] = (0, 0, 0)  # sources that were found, opened, drilled into
-
-    @property
-    def level(self) -> str:
-        """How far the indices are from the disk."""
-        return how_level(self.changed + self.removed, self.unfinished, self.owner)
 
 
 class Memory:
@@ -126,6 +99,7 @@ class Memory:
         approved_on: Callable[[], dt.date | None] = lambda: None,
         questions: StatementQuestions | None = None,
         before_search: Callable[[bool], str] = lambda _: "",
+        elsewhere: Callable[[], Sequence[Skipped]] = lambda: (),
     ):
         """Opens a root that exists. Loads nothing heavy: the model and the indices come with the first search.
 
@@ -133,7 +107,8 @@ class Memory:
         some files of layer 1 nobody has answered for, `approved_on` the day on which an approval last changed one,
         `questions` what a statement of theirs answers: hidden keys, of which there are none without it.
         `before_search` is told whether the indices were ever complete,
-        waits for the run that matters, and says in a sentence what is still missing.
+        waits for the run that matters, and says in a sentence what is still missing. `elsewhere` tells what was never
+        taken in; it is asked where nothing is found.
         """
         self.root = require_memory(root)
         self.person = person
@@ -174,6 +149,7 @@ class Memory:
             uses=self.settled_uses,
         )
         self._before_search = before_search
+        self._elsewhere = elsewhere
         # what hooks compare prompts with stays the same from one to the next
         self._tokens_of = lru_cache(maxsize=KEPT_STATEMENTS)(lambda _, text: self.engine().embed([text])[0].tokens)
         self._noting = threading.Lock()  # looking for a note's id and writing it are one step
@@ -225,21 +201,25 @@ class Memory:
 
     def search(self, question: Question) -> Answer:
         """The answer to a question of any kind; noted in the query log."""
-        under_way = self._before_search(self.upkeep.is_complete())
+        is_complete = self.upkeep.is_complete()
+        under_way = self._before_search(is_complete)
         answer = self.look_up(question)
         self._log(lambda log: log.asked(question.search, question.asked, [hit.chunk for hit in answer.hits]))
         paths = [hit.path for hit in answer.hits]
         self._count(lambda use: use.found(question.asked, paths))
-        return replace(answer, note=under_way) if under_way else self._with_what_waits(answer)
+        if under_way and not is_complete:
+            return replace(answer, note=under_way)
+        return self._with_what_waits(answer, under_way)
 
     def look_up(self, question: Question) -> Answer:
         """The same from the indices as they are, waiting for nothing and noting nothing: for programs that ask."""
         with repairable(self.root.derived), self.indices.search_lock.searching():
+            skipped = skipped_of(self.indices.ledger.problems())
             if question.filter.as_of is not None:
-                return self._as_of(question, min(question.filter.as_of, self.today))
-            answer = self.pipeline().answer(question)
-        is_ranked = question.search is not Search.EXACT and not question.types  # the others have an order of their own
-        return self._tie_broken(answer) if is_ranked and self.person.use_breaks_ties else answer
+                answer = self._as_of(question, min(question.filter.as_of, self.today))
+            else:
+                answer = self._in_order(question, self.pipeline().answer(question))
+        return replace(answer, lacks=tell_beside(skipped, [hit.path for hit in answer.hits]))
 
     def _as_of(self, question: Question, day: dt.date) -> Answer:
         """The answer of topics as git had them on a day, and of sessions up to then."""
@@ -260,8 +240,11 @@ class Memory:
         )
         return joined_with(answer, topics, question.limit)
 
-    def _tie_broken(self, answer: Answer) -> Answer:
-        """An answer in which of neighbours that score the same the one that is used more stands first."""
+    def _in_order(self, question: Question, answer: Answer) -> Answer:
+        """An answer in which of neighbours that score the same the one that is used more stands first, if wanted."""
+        is_ranked = question.search is not Search.EXACT and not question.types  # the others have an order of their own
+        if not (is_ranked and self.person.use_breaks_ties):
+            return answer
         scores = [(str(hit.layer), hit.score) for hit in answer.hits]
         if not any(is_tied(one, other) for one, other in pairwise(scores)):
             return answer
@@ -327,10 +310,18 @@ class Memory:
         with repairable(self.root.derived), opened_trial(chosen, *parts, report_progress, self.root.derived) as trial:
             yield lambda question: self.pipeline(trial=trial).answer(question)
 
-    def _with_what_waits(self, answer: Answer) -> Answer:
-        """An answer from empty indices says so where the disk holds more than they do."""
-        waiting = len(self.upkeep.changes().changed) if answer.note == EMPTY else 0
-        return replace(answer, note=NOT_INDEXED % how_level(waiting, 0, self.owner())) if waiting else answer
+    def _with_what_waits(self, answer: Answer, under_way: str) -> Answer:
+        """An answer that says what is still to come; one that found nothing, whatever may hold what was asked for."""
+        if answer.hits:
+            return replace(answer, lacks=" ".join(filter(None, [under_way, answer.lacks]))) if under_way else answer
+        waiting = self.upkeep.changes().count if answer.note == EMPTY else 0
+        if waiting:
+            return replace(answer, note=NOT_INDEXED % how_level(waiting, 0, self.owner()))
+        return replace(answer, lacks=" ".join(filter(None, [under_way, tell_skipped(self.skipped())])))
+
+    def skipped(self, changes: Changes | None = None) -> list[Skipped]:
+        """What of the disk and of this machine's transcripts an answer lacks; looks at both."""
+        return [*self.upkeep.skipped(changes or self.upkeep.changes()), *self._elsewhere()]
 
     # -- reading ------------------------------------------------------------------------------------------------
 
@@ -479,12 +470,11 @@ class Memory:
         finally:
             self.settings = read_memory_settings(self.root.settings)
 
-    def status(self) -> Status:
-        """How this memory stands. Searches nothing and loads no model."""
+    def status(self, *, with_transcripts: bool = True) -> Status:
+        """How this memory stands. Searches nothing and loads no model. `with_transcripts`: what they lack, too."""
         changes = self.upkeep.changes()
         with repairable(self.root.derived):
-            counts, problems = self.indices.ledger.counts(), tuple(self._lasting_problems(changes))
-        unread = {problem.path for problem in problems}
+            counts = self.indices.ledger.counts()
         found = list(find_sources(self.root))
         sources = [source.layer for source in found]
         archived = len(self.raw.store.marks()) if self.raw is not None else 0
@@ -499,24 +489,17 @@ class Memory:
             topics=sum(is_topic(source.path) for source in found),
             passages=counts["searchable"],
             semantic=counts["semantic"],
-            changed=sum(source.path not in unread for source in changes.changed),
+            changed=len(changes.changed),
             removed=len(changes.removed),
             unfinished=changes.unfinished,
-            problems=problems,
+            problems=changes.skipped,
+            skipped=tuple(self.skipped(changes)) if with_transcripts else (),
             index_bytes=sum(file.stat().st_size for file in self.root.derived.rglob("*") if file.is_file()),
             owner=self.owner(),
             queries_logged=logged,
             losses=tuple(map(str, losses_of(self.root))),
             used=used,
         )
-
-    def _lasting_problems(self, changes: Changes) -> Iterator[Problem]:
-        """What was wrong at the last reindex and is so still: not of a file that was mended or deleted since."""
-        changed = {source.path: source for source in changes.changed}
-        for problem in self.indices.ledger.problems():
-            source = changed.get(SourcePath(problem.path))
-            if source and not is_readable(self.root, source):
-                yield problem
 
     # -- the query log ------------------------------------------------------------------------------------------
 

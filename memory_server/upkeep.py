@@ -11,11 +11,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_server.document import SourcePath
+from memory_server.completeness import SkipKind, Skipped, skipped_of
+from memory_server.document import Layer, SourcePath
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.workers import EmbeddingControl
-from memory_server.errors import ContentError
+from memory_server.errors import ContentError, Problem
 from memory_server.further import FurtherModels
 from memory_server.index.build import Changes, Progress, Report
 from memory_server.index.indices import Indices, NotOwner, remove_other_folders
@@ -41,6 +42,11 @@ SMALL_CHANGE = 50  # sources that a search may index by itself before it answers
 SMALL_REST = 300  # passages likewise that an interrupted run has left
 
 
+def is_small(changes: Changes) -> bool:
+    """Whether a search may wait for it."""
+    return changes.count <= SMALL_CHANGE and changes.unfinished <= SMALL_REST
+
+
 def how_level(files: int, passages: int, owner: str) -> str:
     """How far indices are from the disk, and who is at it or what to do.
 
@@ -50,6 +56,34 @@ def how_level(files: int, passages: int, owner: str) -> str:
     if not left:
         return "level with the disk"
     return f"{' and '.join(left)} behind; {f'{owner} is at it' if owner else 'bring them level: oneiros reindex'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What a memory holds and how its indices stand."""
+
+    root: Path
+    model: str
+    model_reason: str
+    sources: Mapping[Layer, int]  # on the disk
+    topics: int  # of them, those below `topics/`
+    passages: int  # searchable chunks in the ledger
+    semantic: int  # of these, how many the semantic index is said to hold
+    changed: int  # sources that differ from the ledger
+    removed: int
+    unfinished: int  # passages that a run under way, or one that was interrupted, has still to do
+    problems: tuple[Problem, ...]
+    index_bytes: int
+    owner: str  # which process owns the root; empty where none does
+    queries_logged: int
+    losses: tuple[str, ...] = ()  # what is found no more, although no command took it away
+    used: tuple[int, int, int] = (0, 0, 0)  # sources that were found, opened, drilled into
+    skipped: tuple[Skipped, ...] = ()  # what an answer lacks
+
+    @property
+    def level(self) -> str:
+        """How far the indices are from the disk."""
+        return how_level(self.changed + self.removed, self.unfinished, self.owner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +109,13 @@ class Upkeep:
         with repairable(self.root.derived):
             return self.indices.changes()
 
+    def skipped(self, changes: Changes) -> list[Skipped]:
+        """What an answer from the indices as they are lacks."""
+        with repairable(self.root.derived):
+            turns = sum(map(len, self.raw.changes())) if self.raw is not None else 0
+        behind = {SkipKind.CHANGE: changes.count, SkipKind.PASSAGE: changes.unfinished, SkipKind.SESSION: turns}
+        return [*skipped_of(changes.skipped), *(Skipped(kind, "", count) for kind, count in behind.items() if count)]
+
     def refresh(self, report_progress: Callable[[Progress], None] = lambda _: None) -> Changes:
         """Indexes a small change, no large one and in no root of another process; returns what is still to be done."""
         self.point()
@@ -82,8 +123,7 @@ class Upkeep:
         with repairable(self.root.derived):
             if self.raw is not None and 0 < sum(map(len, self.raw.changes())) <= SMALL_CHANGE:
                 self.raw.bring_level(report_progress)
-        is_small = len(changes.changed) + len(changes.removed) <= SMALL_CHANGE and changes.unfinished <= SMALL_REST
-        if changes.is_empty or not is_small:
+        if changes.is_empty or not is_small(changes):
             return changes
         try:
             self.reindex(report_progress)

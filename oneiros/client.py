@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from memory_server.document import Answer
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
+from memory_server.escaping import plural
 from memory_server.faces.answer_text import answer_of_json
 from memory_server.search.question import Question, Search, question_json
 from oneiros.environment import Environment
@@ -66,8 +68,12 @@ class Client:
             raise DaemonLost
         return answer
 
-    def search(self, question: Question, *, both: bool = False) -> tuple[Answer, int]:
-        """An answer, and how many files the indices are behind. `both`: of both memories, where two stand there."""
-        wanted = {"fresh": True, "explain": True} | ({"both": True} if both else {})
+    def search(self, question: Question, *, both: bool = False) -> Answer:
+        """An answer, from indices as level as a moment allows. `both`: of both memories, where two stand there."""
+        wanted = {"explain": True} | ({"both": True} if both else {})
         found = self.ask("POST", ROUTES[question.search], question_json(question) | wanted)
-        return answer_of_json(found), int(found["behind"])
+        answer = answer_of_json(found)
+        if not found["behind"]:
+            return answer
+        lacks = f"{plural(found['behind'], 'changed file')} being read, without which this answer is. {answer.lacks}"
+        return replace(answer, lacks=lacks.rstrip())

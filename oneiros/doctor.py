@@ -8,13 +8,13 @@ from contextlib import suppress
 import numpy as np
 
 from dream.citations import citations_on
-from dream.decisions.approvals import Doubt, approved_files, doubts_in_words
+from dream.decisions.approvals import Doubt, approved_files, doubts_in_words, doubts_of_git
 from dream.decisions.repository import find_repository
 from dream.decisions.unsigned import ASK_AGAIN
-from memory_server.document import Layer
+from memory_server.completeness import UNINDEXED, SkipKind, count_skipped
 from memory_server.embedding.catalogue import command_for, reads
 from memory_server.errors import ContentError, OneirosError
-from memory_server.escaping import plural
+from memory_server.escaping import plural, shown_line
 from memory_server.index.indices import NotOwner
 from memory_server.inspection import Comparison
 from memory_server.language.languages import NAMES, language_of
@@ -31,7 +31,7 @@ from oneiros.client import Client, DaemonLost
 from oneiros.dreaming import decisions_on, review_of
 from oneiros.environment import Environment, now
 from oneiros.ingest.agents import check_agents
-from oneiros.ingest.settings import waiting
+from oneiros.ingest.settings import archive_of, skipped_elsewhere, waiting
 from oneiros.lifecycle.health import Health, deductions_for
 from oneiros.opening import open_memory
 
@@ -64,7 +64,9 @@ def examine(environment: Environment) -> Iterator[tuple[str, Check]]:
             "approval": lambda: _approval(memory),
             "archive": lambda: [_archive(environment, memory)],
             "agents": lambda: check_agents(environment, memory.root),
-            "claude code": lambda: check_client(ClaudeFiles(environment.home, environment.working_folder), memory.root),
+            "claude code": lambda: check_client(
+                ClaudeFiles(environment.home, environment.working_folder, environment.claude_folder), memory.root
+            ),
         }
         for name, check in checks.items():
             yield from _guarded(name, check)
@@ -164,11 +166,9 @@ def _ledger(memory: Memory) -> Check:
 
 def _disk(memory: Memory) -> Check:
     changes = memory.upkeep.changes()
-    if changes.is_empty:
-        return ok(f"{plural(changes.unchanged, 'file')}, all indexed as they are")
-    if count := len(changes.changed) + len(changes.removed):
-        return warning(f"{count} files differ from the indices", "oneiros reindex")
-    return warning("a run was interrupted or is under way", "oneiros reindex")
+    if behind := count_skipped(one for one in memory.upkeep.skipped(changes) if one.kind in UNINDEXED):
+        return warning(behind, "oneiros reindex")
+    return ok(f"{plural(changes.unchanged, 'file')}, all indexed as they are")
 
 
 def _words(memory: Memory) -> Check:
@@ -219,18 +219,26 @@ def _approval(memory: Memory) -> Iterator[Check]:
     decision could be committed.
     """
     found, unsigned = decisions_on(memory.root, memory.person).doubts()
-    if not found:
-        yield ok("every approved file is as you accepted, adopted or committed it")
     chain = [Doubt(unsigned.trouble, ASK_AGAIN)] if unsigned.trouble else []
-    yield from (warning(doubt.what, doubt.step) for doubt in (*doubts_in_words(found), *chain))
+    left = doubts_of_git(memory.root, memory.person.signing_key) if memory.person.dream_commit else []
+    doubts = [*doubts_in_words(found), *chain, *left]
+    if not doubts:
+        yield ok("every approved file is as you accepted, adopted or committed it")
+    yield from (warning(doubt.what, doubt.step) for doubt in doubts)
     if repository := find_repository(memory.root.path):
         repository.require_unfiltered([*approved_files(memory.root)])
 
 
 def _archive(environment: Environment, memory: Memory) -> Check:
     """Whether sessions of this machine would be lost when the client cleans up."""
-    left = waiting(environment, memory.root, now())
+    left, skipped = waiting(environment, memory.root, now()), skipped_elsewhere(environment, memory.root)
+    lines = [one for one in skipped if one.kind is SkipKind.LINE]  # there is nothing to mend
+    if not left.not_archived and (closed := [one for one in skipped if one not in lines]):
+        return warning(f"{count_skipped(closed)}; first {shown_line(closed[0].where)}", f"oneiros {closed[0].remedy}")
     if not left.not_archived:
-        return ok(f"{plural(memory.status().sources[Layer.RAW], 'session')}; none of this machine is missing")
+        left_out = f", but {left.left_out} that you left out" if left.left_out else ""
+        lost = f"; {count_skipped(lines)}, first {shown_line(lines[0].where)}" if lines else ""
+        held = plural(len(archive_of(memory.root).session_ids()), "session")
+        return ok(f"{held}; none of {left.of} is missing{left_out}{lost}")
     detail = f"{left.not_archived} transcripts are not archived yet, {left.expiring} of them expire this week"
     return warning(detail, "oneiros ingest")

@@ -5,11 +5,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.root.paths import MemoryRoot, RootChoice, choose_root, state_home
 from memory_server.settings import PersonSettings, person_settings_file, read_person_settings
+from oneiros.light.client_folders import named_folder, seen_folders
 from oneiros.light.endpoint import runtime_folder
 
 
@@ -48,6 +50,30 @@ class Environment:
     def root_at(self, folder: Path) -> MemoryRoot:
         """A memory by its folder, as a person names it."""
         return MemoryRoot((self.working_folder / folder.expanduser()).resolve(), state_home(self.variables, self.home))
+
+    @cached_property
+    def claude_folders(self) -> tuple[Path, ...]:
+        """Where Claude Code keeps its settings and sessions, each place once: what `$CLAUDE_CONFIG_DIR` names first,
+        `~/.claude`, then what it named before.
+        """
+        own, found = self.home / ".claude", dict[Path, Path]()
+        seen = [Path(folder) for folder in seen_folders(self.variables)]
+        is_named = [str(folder) == named_folder(self.variables) for folder in seen]
+        for folder in [*compress(seen, is_named), own, *seen]:
+            if folder == own or folder.is_dir():
+                found.setdefault(folder.resolve(), folder)
+        return tuple(found.values())
+
+    @property
+    def claude_folder(self) -> Path:
+        """The one in use."""
+        return next((one for one in self.claude_folders if one.is_dir()), self.home / ".claude")
+
+    @property
+    def ignored_claude_folder(self) -> str:
+        """What `$CLAUDE_CONFIG_DIR` names and is not read: it is no folder, or lies in a repository."""
+        named = named_folder(self.variables)
+        return named if named and Path(named).resolve() not in {one.resolve() for one in self.claude_folders} else ""
 
     @property
     def hub_cache(self) -> Path:

@@ -78,7 +78,8 @@ def embed_of(environment: Environment, root: MemoryRoot) -> Embed | None:
 def read_known(environment: Environment, root: MemoryRoot, reader: InstructionReader) -> None:
     """Reads the files of the home, and of the projects whose sessions the archive holds."""
     folders = folders_of({record.project: record.cwd for record in archive_of(root).records()})
-    reader.read_home(folders)
+    for client in environment.claude_folders:
+        reader.read_client(client, folders)
     for project, folder in folders.items():
         if not environment.home.is_relative_to(folder):  # a session in `/` makes no project of all that lies below
             reader.read_project(folder, project)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from crawler.archived import ArchivedSessions
 from dream.decisions.approvals import UnapprovedFiles
@@ -14,6 +15,7 @@ from memory_server.machine.process import prepare_process
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
+from oneiros.ingest.settings import skipped_elsewhere
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +45,7 @@ def open_memory(
         sessions=ArchivedSessions(root.path / "sessions" / "archive", root.sessions),
         make_engine=torch_engine if environment.person.embedding_engine == "torch" else OnnxEngine,
         before_search=before_search,
+        elsewhere=partial(skipped_elsewhere, environment, root),
     )
     if not as_it_is and memory.upkeep.is_of_another_format():
         logger.warning("Another version of oneiros made the indices: they are made anew, with the vectors there are.")

@@ -22,8 +22,8 @@ MAY_IMPORT = {
 
 ROOMS = {  # of each folder, from the ground up: a room imports what stands before it, and never what stands behind it
     "memory_server": """
-        escaping errors document place language machine root settings settings_file redaction chunking layers lifecycle
-        embedding index search further inspection reading upkeep aging trial memory faces
+        escaping errors document completeness place language machine root settings settings_file redaction chunking
+        layers lifecycle embedding index search further inspection reading upkeep aging trial memory faces
     """,
     "crawler": """
         transcripts sources archive machines facts tasks calls spoken outcome quotes pasted model reading closed
@@ -44,7 +44,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         access server commands cli
     """,
     "oneiros": """
-        light hook worker file_events environment client clients claude founding replay judging opening ingest chatting
+        light hook worker file_events environment client clients claude founding replay judging ingest opening chatting
         first_steps dreaming lifecycle importing sharing hooks daemon doctor uninstall cli
     """,
 }

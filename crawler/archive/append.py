@@ -340,7 +340,9 @@ class Ingester:
         path, is_continued = read.file.name, read.file.base > 0
         if refusal is None and not is_continued and not self._takes(read):
             refusal = RefusedFile(path, Verdict.DENIED, self._reason_to_deny(read))
-        if refusal is None and project and not is_project(project, self._projects.of(read.cwd), read.cwd):
+        folders = {parent.name for parent in path.parents[:3]}  # of a sub-agent's file the project's is the third
+        is_meant = project in folders or is_project(project, self._projects.of(read.cwd), read.cwd)
+        if refusal is None and project and not is_meant:
             return False
         if refusal is None and self.archive.is_forgotten(read.session_id):
             refusal = RefusedFile(path, Verdict.EXCLUDED, LEFT_OUT)
@@ -477,18 +479,18 @@ class _FileRead:
         self.file = file
         self.is_agents = file.is_agents
         self.session_id = self.source = self.cwd = ""
-        self.offset = self.line = 0
+        self.offset = self.line = self._unread = 0
         self.problems: list[Problem] = []
         self._stream = stream
         self._hash = PrefixHash()
         if file.base:
             if known is None or known.offset != file.base:
                 raise ContentError("what was sent does not continue what was read", where=file.name, remedy=AGAIN)
-            self.offset, self.line = known.offset, known.line
+            self.offset, self.line, self._unread = known.offset, known.line, known.unread
             self.session_id, self.source = known.session_id, known.source
         elif known and known.verdict is Verdict.TAKEN and not file.is_packed and not file.sent:
             if self._hash.carry_on(stream, known.offset) == known.prefix:
-                self.offset, self.line = known.offset, known.line
+                self.offset, self.line, self._unread = known.offset, known.line, known.unread
             else:
                 self._hash = PrefixHash()
 
@@ -544,6 +546,7 @@ class _FileRead:
             line=reader.line,
             prefix=self._prefix(reader.offset),
             rules=rules,
+            unread=self._unread + reader.unread,
         )
 
     def _prefix(self, offset: int) -> bytes:

@@ -37,6 +37,7 @@ class Listed:
     bad_lines: list[BadLine] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
+    unread: int = 0
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries)

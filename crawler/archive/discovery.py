@@ -5,6 +5,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ from memory_server.errors import ContentError, Problem
 from memory_server.escaping import shown_line
 
 SUFFIXES = (".jsonl", ".jsonl.xz")
+PROJECTS = "projects"  # the folder of the client in which each project has one
 NO_TRANSCRIPTS = frozenset({"memory", "tool-results", "file-history", "node_modules", ".git"})  # folders passed over
 UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 STEM_CHARS = 55  # of a file's name in an id: with its mark it has 64 at most
@@ -75,8 +77,22 @@ def find_transcripts(paths: Iterable[Path], *, since: datetime | None = None) ->
     The order decides which session owns the entries that a fork copied: the older file.
     """
     problems: list[Problem] = []
-    found = find_files((one for path in paths for one in _candidates(path.absolute(), problems)), since=since)
+    named = [path.absolute() for path in paths]
+    places = dict.fromkeys(place for path in named for place in (path, *linked_folders(path)))
+    found = find_files((one for place in places for one in _candidates(place, problems)), since=since)
     return Found(found.files, (*problems, *found.problems))
+
+
+def linked_folders(folder: Path) -> list[Path]:
+    """The folders of projects, here or in `projects`, that are links, by their real paths; none that holds this one.
+
+    Whoever moves a project to another disk leaves such a link. Deeper ones are not followed.
+    """
+    here, found = folder.resolve(), set[Path]()
+    for place in (folder, folder / PROJECTS):
+        with suppress(OSError), os.scandir(place) as entries:  # there may be no such folder
+            found |= {Path(entry.path).resolve() for entry in entries if entry.is_symlink() and entry.is_dir()}
+    return sorted(link for link in found if not here.is_relative_to(link) and not link.is_relative_to(here))
 
 
 def find_files(candidates: Iterable[Path], *, since: datetime | None = None) -> Found:
@@ -139,6 +155,9 @@ def _candidates(path: Path, problems: list[Problem]) -> Iterator[Path]:
         for name in folders:
             if name.endswith(SUFFIXES):
                 what, remedy = "this folder has the name of a transcript", "Rename it; what lies in it is read"
+                problems.append(Problem(shown_line(f"{folder}/{name}"), 1, what, remedy, "transcript"))
+            elif Path(folder).parent.name == PROJECTS and Path(folder, name).is_symlink():
+                what, remedy = "a link inside a project's folder is not followed", "Put the folder itself in its place"
                 problems.append(Problem(shown_line(f"{folder}/{name}"), 1, what, remedy, "transcript"))
         yield from (Path(folder, name) for name in sorted(names) if name.endswith(SUFFIXES))
 

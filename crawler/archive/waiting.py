@@ -11,7 +11,8 @@ import msgspec
 from crawler.archive.append import IngestSettings
 from crawler.archive.choice import Projects
 from crawler.archive.discovery import FoundFile, find_transcripts
-from crawler.transcripts.tail import FileState, TailState
+from crawler.transcripts.tail import FileState, TailState, Verdict
+from memory_server.completeness import SkipKind, Skipped
 
 CLEANUP_DAYS = 30  # after which Claude Code deletes a transcript, unless its settings say otherwise
 SOON_DAYS = 7
@@ -27,6 +28,9 @@ class Waiting:
     expiring: int
     bytes: int  # of those not archived
     folders: int  # in which they lie: one a project
+    of: str = "this machine"  # whose transcripts were counted: a project's alone, where the memory is one project's
+    left_out: int = 0  # by the person's settings and marks
+    skipped: tuple[Skipped, ...] = ()  # what cannot be read
 
 
 class _ClientSettings(msgspec.Struct):
@@ -51,16 +55,25 @@ def count_waiting(
     """
     with TailState(settings.state, settings.machine) as tail:
         known = tail.files()
-    waiting = [file for file in find_transcripts(paths).files if not _is_kept(known.get(str(file.path)), file)]
+    found = find_transcripts(paths)
+    waiting = [file for file in found.files if not _is_kept(known.get(str(file.path)), file)]
+    kept = [state for file in found.files if (state := known.get(str(file.path))) and _is_kept(state, file)]
     if only := settings.choice.only:
         projects = Projects(dict(settings.aliases))
         waiting = [file for file in waiting if projects.of(folder_of(file.path)) == only]
+    left_out = {Verdict.EXCLUDED} if only else {Verdict.EXCLUDED, Verdict.DENIED}
     deadline = (now + timedelta(days=SOON_DAYS - keep_days)).timestamp()
     return Waiting(
         not_archived=len(waiting),
         expiring=sum(file.changed_ns / 1e9 < deadline for file in waiting),
         bytes=sum(file.size for file in waiting),
         folders=len({file.path.parent for file in waiting if not file.is_agents}),
+        of="this project" if only else "this machine",
+        left_out=len({state.session_id for state in kept if state.verdict in left_out}),
+        skipped=(
+            *(Skipped(SkipKind.TRANSCRIPT, problem.path) for problem in found.problems),
+            *(Skipped(SkipKind.LINE, state.path, state.unread) for state in kept if state.unread),
+        ),
     )
 
 

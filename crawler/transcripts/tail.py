@@ -17,12 +17,14 @@ from crawler.transcripts.grammar import is_id
 from memory_server.machine.database import connect, erase_deleted, transaction
 
 PIECE_BYTES = 1 << 20  # read and hashed at once
-VERSION = 2  # of the table of files; one of another version is dropped, and every file read again
+VERSION = 3  # of the table of files; one of another version is dropped, and every file read again
+WITHOUT_UNREAD = 2  # the version that lacks a column and is completed
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS files(
     machine TEXT, path TEXT, inode INTEGER, size INTEGER, changed_ns INTEGER, offset INTEGER, line INTEGER,
     prefix BLOB, session_id TEXT, source TEXT, verdict TEXT, reason TEXT, rules TEXT, is_gone INTEGER,
+    unread INTEGER DEFAULT 0,
     PRIMARY KEY (machine, path));
 CREATE TABLE IF NOT EXISTS copies(key TEXT PRIMARY KEY, session_id TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS facts(name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
@@ -57,6 +59,7 @@ class FileState:
     reason: str = ""
     rules: str = ""  # hash of the choice that was applied; a changed choice judges again
     is_gone: bool = False
+    unread: int = 0  # lines that hold no record
 
     def is_untouched(self, size: int, changed_ns: int, inode: int) -> bool:
         return not self.is_gone and (self.size, self.changed_ns, self.inode) == (size, changed_ns, inode)
@@ -146,19 +149,26 @@ class TailState:
             self._db.execute("INSERT OR REPLACE INTO facts VALUES ('copies', 'filled')")
 
     def _is_current(self) -> bool:
-        return bool(self._db.execute("PRAGMA user_version").fetchone()[0] == VERSION)
+        return self._version() == VERSION
+
+    def _version(self) -> int:
+        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
 
     def _make_tables(self) -> None:
         with transaction(self._db):
             if self._is_current():
                 return  # another process was faster
+            if self._version() == WITHOUT_UNREAD:
+                self._db.execute("ALTER TABLE files ADD COLUMN unread INTEGER DEFAULT 0")
+                self._db.execute(f"PRAGMA user_version = {VERSION}")
+                return
             for statement in ("DROP TABLE IF EXISTS files", *SCHEMA.split(";"), f"PRAGMA user_version = {VERSION}"):
                 self._db.execute(statement)
 
 
 COLUMNS = (
     "path", "inode", "size", "changed_ns", "verdict", "offset", "line", "prefix", "session_id", "source", "reason",
-    "rules", "is_gone",
+    "rules", "is_gone", "unread",
 )  # fmt: skip
 
 

@@ -63,8 +63,9 @@ class TranscriptReader:
     """Iterates over the entries of one transcript from a byte offset on.
 
     After the iteration `offset` and `line` stand behind the last complete line, `bad_lines` names what could not be
-    read, `problems` what a person may want to mend, and `skipped` counts the records passed over by type. Lines that
-    begin at the byte `end` or behind it are left for the next run. Raises ContentError where the file cannot be read.
+    read, `problems` what a person may want to mend, `skipped` counts the records passed over by type, and `unread` the
+    lines of which something was lost. Lines that begin at the byte `end` or behind it are left for the next run. Raises
+    ContentError where the file cannot be read.
     """
 
     def __init__(self, stream: BinaryIO, *, path: str = "", offset: int = 0, line: int = 0, end: float = math.inf):
@@ -74,6 +75,7 @@ class TranscriptReader:
         self.bad_lines: list[BadLine] = []
         self.problems: list[Problem] = []
         self.skipped: Counter[str] = Counter()
+        self.unread = 0
         self._stream = stream
         self._end = end
         self._grammar = Grammar()
@@ -151,10 +153,12 @@ class TranscriptReader:
                 position = end
             elif value is not None and position == 0:
                 self._report(start, f"a {type(value).__name__} stands where a record belongs")
+                self.unread += 1
                 position = end
             else:
                 restarts += 1
                 if restarts == 1:
+                    self.unread += 1
                     self._report(start + len(text[:position].encode("utf-8", "surrogateescape")), "not JSON")
                 following = RECORD_START.search(text, position + 1) if restarts < MAX_RESTARTS else None
                 position = following.start() if following else len(text)
@@ -172,6 +176,7 @@ class TranscriptReader:
         self.bad_lines.append(BadLine(self.path, self.line, self.offset + at, what))
 
     def _report_long(self, size: int) -> None:
+        self.unread += 1
         what = f"a line of {size / 1e6:.0f} MB, longer than any that a client writes; it was passed over"
         remedy = "Cut it out of the file, or split it; the rest of the file is read"
         self.problems.append(Problem(shown_line(self.path), self.line, what, remedy, "long-line"))

@@ -15,8 +15,8 @@ from functools import cached_property
 from pathlib import Path
 
 from dream.decisions.chain import Chain, FileDigest, entry_for
-from dream.decisions.repository import Repository, find_repository
-from dream.proposals.store import APPROVED, FileChange, ProposalStore, Splice, checked_path
+from dream.decisions.repository import Repository, find_repository, refusal_of_git
+from dream.proposals.store import APPROVED, Event, FileChange, ProposalStore, Splice, checked_path
 from dream.records import hash_of
 from memory_server.chunking import split_lines
 from memory_server.document import Layer, SourcePath
@@ -141,6 +141,20 @@ class Approvals:
             for path in asked
             if path not in committed and (what := self.doubt_about(path, text_of(self._root, path)))
         ]
+
+    def uncommitted(self) -> list[str]:
+        """The files that stand as a decision left them, and that the last commit does not hold so.
+
+        The index page, whose pointers change without a decision, is none of them, nor what was there beforehand.
+        """
+        made = (entry for entry in self.chain.entries if entry.event is not Event.FOUND)
+        decided = {digest.path for entry in made for digest in entry.files} - {self._root.index_page.name}
+        paths = [path for path in approved_files(self._root) if path in decided]
+        paths = [path for path in paths if self._is_approved(path, text_of(self._root, path))]
+        if self._repository is None or not paths:
+            return []
+        held = self._repository.clean(paths)
+        return [path for path in paths if path not in held and not self._repository.ignores(path)]
 
     def _committed(self, paths: list[str]) -> frozenset[str]:
         """Those that a commit explains for certain; asked for all at once, since a session's start waits for it."""
@@ -350,6 +364,16 @@ def in_a_line(doubt: "Doubt") -> str:
 def doubts_in_words(found: Sequence[Unexplained]) -> list[Doubt]:
     """What nobody answered for, said once, with what the person can do."""
     return [Doubt(f"Not approved as they stand: {listed([str(one) for one in found])}", REVIEWED)] if found else []
+
+
+def doubts_of_git(root: MemoryRoot, public_key: str) -> list[Doubt]:
+    """That git refuses to tell what it holds, or which decided files the last commit lacks."""
+    if refused := refusal_of_git(root.path):
+        return [Doubt(f"git does not tell what was committed: {shown_line(refused)}", f"git -C {root.path} status")]
+    left = approvals_on(root, public_key).uncommitted()
+    names = " ".join(map(shlex.quote, left[:MOST_FOR_PERSON]))
+    step = f"git -C {root.path} commit --message 'What was decided' -- {names}"
+    return [Doubt(f"Decided, and not committed: {listed(left)}", step)] if left else []
 
 
 def listed(names: Sequence[str]) -> str:

@@ -247,6 +247,18 @@ def find_repository(folder: Path) -> Repository | None:
     return Repository(folder, Path(lines[0]), Path(lines[1]), prefix=lines[2], own_filters=_own_filters(folder))
 
 
+def refusal_of_git(folder: Path) -> str:
+    """Why git does not tell of the repository that a folder lies in; empty where it does, or where there is none."""
+    if not any(os.path.lexists(place / ".git") for place in (folder, *folder.parents)):
+        return ""
+    try:
+        done = _git(folder, ("rev-parse", "--show-toplevel"), None, {})
+    except NeedsRepair as error:
+        return error.what
+    said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+    return said.removeprefix("fatal: ") if done.returncode else ""
+
+
 def _own_filters(folder: Path) -> frozenset[str]:
     """The filters whose programs stand in the settings of the repository that a folder lies in, not in the person's."""
     done = _git(folder, ("config", "--show-scope", "--name-only", "-z", "--get-regexp", FILTER), None, {})

@@ -19,7 +19,14 @@ from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import UsageError
 from memory_server.layers.footnotes import REFERENCE, find_footnotes
-from memory_server.layers.mif import Frontmatter, Value, new_frontmatter, parse_frontmatter, set_field
+from memory_server.layers.mif import (
+    Frontmatter,
+    Value,
+    new_frontmatter,
+    parse_frontmatter,
+    set_field,
+    valid_frontmatter,
+)
 from memory_server.layers.topics import bare_heading, first_heading, name_in_words
 
 MOST_NAMED = 4  # topics from which on they are counted
@@ -199,7 +206,7 @@ class _Parts:
 
 
 def _parts(text: str) -> _Parts:
-    parsed = parse_frontmatter(text)
+    parsed = valid_frontmatter(text)
     code, label = code_lines(parsed.body), ""
     told = parsed.body.rstrip("\r\n")
     if len(split_lines(told)) in code_lines(f"{told}\nx"):

@@ -78,8 +78,9 @@ def placed(text: str | None, hunk: Hunk, place: Place, manner: Manner) -> str:
 
 
 def dated(text: str, day: dt.date) -> str:
-    """The text with the day of its change in its frontmatter, where that names one."""
-    return set_field(text, "modified", day.isoformat()) if parse_frontmatter(text).text("modified") else text
+    """The text with the day of its change in its frontmatter, where that is valid and names one."""
+    parsed = parse_frontmatter(text)
+    return set_field(text, "modified", day.isoformat()) if parsed.text("modified") and not parsed.fault else text
 
 
 def new_file(hunk: Hunk, place: Place) -> str:

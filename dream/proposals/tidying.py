@@ -15,7 +15,7 @@ from dream.statements.provenance import read_note, read_notes, shorten_note
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.errors import UsageError
 from memory_server.layers.footnotes import REFERENCE, find_footnotes
-from memory_server.layers.mif import Frontmatter, parse_frontmatter
+from memory_server.layers.mif import Frontmatter, parse_frontmatter, valid_frontmatter
 from memory_server.layers.topics import first_heading
 
 KNOWN = {
@@ -56,7 +56,7 @@ def tidy_all(texts: Texts, paths: Sequence[str], *, has_folders: bool) -> Arrang
 
 def tidy(text: str, *, is_named: bool = False) -> str:
     """One topic. `is_named`: something refers to it by the id of its frontmatter, which stays then."""
-    parsed = parse_frontmatter(text)
+    parsed = valid_frontmatter(text)
     notes = read_notes(text)
     body = _numbered(_as_items(_without_notes(parsed.body)), notes)
     return _short_head(parsed, is_named=is_named) + body.lstrip("\r\n")

@@ -13,6 +13,7 @@ import msgspec
 from crawler.archive.store import Archive
 from dream.citations import citations_on
 from dream.decisions.accept import Decisions
+from dream.decisions.approvals import doubts_of_git
 from dream.proposals.store import Event
 from dream.records import Hunk, State
 from dream.report.findings import (
@@ -36,6 +37,8 @@ from dream.report.findings import (
     unused_topics,
 )
 from dream.topics import read_topics
+from memory_server.completeness import OF_MEMORY, SkipKind, count_skipped
+from memory_server.escaping import shown_line
 from memory_server.layers.topics import shortened, topic_heads
 from memory_server.lifecycle.bundle import backup_days
 from memory_server.lifecycle.findable import losses_of
@@ -105,6 +108,8 @@ class WeeklyReview:
         unexplained, unsigned = self._decisions.doubts()
         yield from outside_changes(unexplained)
         yield from unsigned_decisions(unsigned.of_week(self._now()))
+        if self._memory.person.dream_commit:
+            yield from unsigned_decisions(doubts_of_git(root, self._memory.person.signing_key))
         yield from contradictions(topics)
         yield from old_decisions(hunks)
         yield from lost_evidence(topics, self._archive)
@@ -149,6 +154,9 @@ class WeeklyReview:
             yield Finding(Part.INDEX, "", 0, f"the indices are {status.level.partition(';')[0]}", "oneiros reindex")
         for problem in status.problems:
             yield Finding(Part.INDEX, problem.path, problem.line, problem.what, problem.remedy)
+        for one in status.skipped:
+            if one.kind not in OF_MEMORY and one.kind is not SkipKind.LINE:  # in which there is nothing to mend
+                yield Finding(Part.INDEX, shown_line(one.where), 0, count_skipped([one]), f"oneiros {one.remedy}")
         if problem_text := self._memory.inspect().search_itself():
             yield Finding(Part.INDEX, "", 0, problem_text, "oneiros doctor")
 

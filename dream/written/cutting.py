@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from memory_server.errors import ContentError
 from memory_server.language.cues import NEGATION
 from memory_server.language.sentences import sentence_spans
 from memory_server.language.words import content_words
@@ -102,10 +101,7 @@ def _is_decided(passage: Passage) -> bool:
 
 def _body_of(text: str) -> tuple[str, int, str]:
     """The text behind the frontmatter, the line on which it begins, and the name that the frontmatter gives it."""
-    try:
-        front = parse_frontmatter(text)
-    except ContentError:
-        return text, 1, ""
+    front = parse_frontmatter(text)
     return front.body, front.body_line, front.text("title") or front.text("name") or ""
 
 

@@ -48,9 +48,9 @@ def answer_text(answer: Answer, budget_tokens: int) -> str:
     answer that the passage holds. Where more than SHOWN_HITS were asked for, each of them has some.
     """
     if not answer.hits:
-        return answer.note or "Nothing found."
+        return remark_of(answer) or "Nothing found."
     most = DOUBTFUL_CHARS if answer.is_doubtful else MAX_ANSWER_CHARS
-    room = min(budget_tokens * CHARS_A_TOKEN, most) - len(answer.note) - CUT_CHARS
+    room = min(budget_tokens * CHARS_A_TOKEN, most) - len(remark_of(answer)) - CUT_CHARS
     shown_hits = [(_head(number, hit), _visible(hit.passage)) for number, hit in enumerate(answer.hits, start=1)]
     least = [len(head) + min(len(passage), MIN_PASSAGE_CHARS) + CUT_CHARS for head, passage in shown_hits]
     blocks: list[str] = []
@@ -63,7 +63,12 @@ def answer_text(answer: Answer, budget_tokens: int) -> str:
         block = "\n".join([head, *_passage_lines(passage, answer.terms, max(chars, MIN_PASSAGE_CHARS))])
         blocks.append(block)
         room -= len(block) + 1
-    return "\n".join(filter(None, [*blocks, answer.note]))
+    return "\n".join(filter(None, [*blocks, remark_of(answer)]))
+
+
+def remark_of(answer: Answer) -> str:
+    """What to tell beside the hits: the note, and what the answer lacks."""
+    return " ".join(filter(None, [answer.note, answer.lacks]))
 
 
 def is_by_words(hit: Hit) -> bool:
@@ -72,8 +77,9 @@ def is_by_words(hit: Hit) -> bool:
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:
-    """The answer for programs: `hits` best first, and `note`."""
-    return {"hits": [hit_json(number, hit) for number, hit in enumerate(answer.hits, start=1)], "note": answer.note}
+    """The answer for programs: `hits` best first, `note`, and what it `lacks`."""
+    hits = [hit_json(number, hit) for number, hit in enumerate(answer.hits, start=1)]
+    return {"hits": hits, "note": answer.note, "lacks": answer.lacks}
 
 
 def hit_json(number: int, hit: Hit) -> dict[str, Any]:
@@ -122,6 +128,7 @@ def answer_of_json(found: Mapping[str, Any]) -> Answer:
         str(found["note"]),
         tuple(found.get("terms", ())),
         confidence=float(found.get("confidence", 0.0)),
+        lacks=str(found.get("lacks", "")),  # which an older daemon does not tell
     )
 
 

@@ -5,6 +5,8 @@ from typing import Protocol
 
 from memory_server.index.build import Report
 
+FRESH_SECONDS = 3.0  # how long a question waits for what was just written
+
 
 @dataclass(frozen=True, slots=True)
 class IndexingState:

@@ -4,13 +4,14 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from memory_server.completeness import tell_skipped
 from memory_server.document import Layer
 from memory_server.escaping import plural, shown, shown_line
 from memory_server.faces.answer_text import MAX_ANSWER_CHARS, date_shown, field_shown, layer_shown, title_shown
 from memory_server.layers.topics import TopicHead
-from memory_server.memory import Status
 from memory_server.place import show_place
 from memory_server.reading import SourceText
+from memory_server.upkeep import Status
 
 TAIL_CHARS = 200  # of an answer, for how to read on
 
@@ -92,6 +93,7 @@ def status_text(status: Status) -> str:
         f"indices: {status.level}",
     ]
     lines += [f"lost: {loss}" for loss in status.losses]
+    lines += [f"lacking: {told}"] if (told := tell_skipped(status.skipped)) else []
     lines += [f"problem: {problem}" for problem in status.problems[:5]]
     if len(status.problems) > 5:
         lines.append(f"({len(status.problems) - 5} more problems; run oneiros validate)")
@@ -146,6 +148,8 @@ def status_json(status: Status) -> dict[str, Any]:
         "unfinished": status.unfinished,
         "level": status.level,
         "problems": [dataclasses.asdict(problem) for problem in status.problems],
+        "skipped": [{**dataclasses.asdict(one), "remedy": one.remedy} for one in status.skipped],
+        "lacks": tell_skipped(status.skipped),
         "index_bytes": status.index_bytes,
         "owner": status.owner,
         "queries_logged": status.queries_logged,

@@ -18,12 +18,13 @@ from fastapi.responses import JSONResponse
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
+from memory_server.completeness import tell_skipped
 from memory_server.document import TYPES
 from memory_server.embedding.workers import usable_cores
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.faces.answer_text import answer_json, explained
 from memory_server.faces.door import Door
-from memory_server.faces.indexing import Indexing
+from memory_server.faces.indexing import FRESH_SECONDS, Indexing
 from memory_server.faces.memory_text import reading_json, status_json, topics_json
 from memory_server.index.build import Changes
 from memory_server.layers import episodes as notes
@@ -39,10 +40,9 @@ from memory_server.layers.topics import topic_heads
 from memory_server.memory import Memory
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import DAYS, DEFAULT_LIMIT, LISTS, MAX_LIMIT, Question, Search, several
-from memory_server.upkeep import SMALL_CHANGE, SMALL_REST
+from memory_server.upkeep import is_small
 
 MAX_WAIT_SECONDS = 600.0
-FRESH_SECONDS = 3.0  # how long a question waits for a file that was just saved
 WAITERS = 50
 MAX_LOG_ROWS = 1_000
 MAX_NUMBER = 1 << 31
@@ -108,7 +108,7 @@ class AskedBody(Body):
 class QuestionBody(AskedBody):
     """A question to a memory whose files lie on the disk of the one who answers."""
 
-    fresh: bool = Field(False, description="index a small change of the disk before the answer")
+    fresh: bool = Field(True, description="index a small change of the disk before the answer; else `behind` is null")
     both: bool = Field(False, description="the account's memory too, where this one is a project's")
     quiet: bool = Field(False, description="wait for no run, and note the question nowhere")
 
@@ -251,7 +251,7 @@ def _add_searches(
 ) -> None:
     async def answered(search: Search, asked: QuestionBody) -> dict[str, Any]:
         question = asked.question(search)
-        behind = await made_fresh(memory, indexing, waited) if asked.fresh else 0
+        behind = await made_fresh(memory, indexing, waited) if asked.fresh and not asked.quiet else None
         look_up = memory.look_up if asked.quiet else memory.search
         answer = await run_sync(door.search if asked.both else look_up, question)
         more = explained(await run_sync(memory.with_use, answer)) if asked.explain else {}
@@ -276,24 +276,24 @@ def _add_searches(
 async def made_fresh(memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> int:
     """Has a small change indexed, also one that is half done; how many files are still to be read."""
     changes: Changes = await run_sync(memory.upkeep.changes)
-    count = len(changes.changed) + len(changes.removed)
     if changes.is_empty:
         return 0
     ticket = indexing.poke()
-    is_small = count <= SMALL_CHANGE and changes.unfinished <= SMALL_REST
-    if is_small and await waited(ticket, FRESH_SECONDS):
-        return 0
-    return count
+    if is_small(changes) and await waited(ticket, FRESH_SECONDS):
+        changes = await run_sync(memory.upkeep.changes)  # the run may have failed
+    return changes.count
 
 
 def _add_reading(api: FastAPI, memory: Memory, door: Door) -> None:
     @api.get("/health")
     def health() -> JSONResponse:
-        """Searches for something that the memory holds. 503 where that does not find it."""
+        """Searches for something that the memory holds, 503 where that does not find it; and says what is left out."""
         started = time.perf_counter()
         problem = memory.inspect().search_itself()
         milliseconds = round((time.perf_counter() - started) * 1000, 1)
-        body = {"status": "failed" if problem else "ok", "problem": problem, "milliseconds": milliseconds}
+        lacks = tell_skipped(memory.skipped())
+        state = "failed" if problem else "incomplete" if lacks else "ok"
+        body = {"status": state, "problem": problem, "lacks": lacks, "milliseconds": milliseconds}
         return JSONResponse(body, 503 if problem else 200)
 
     @api.get("/api/status")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memory_server.chunking import chunk_document
+from memory_server.completeness import SkipKind
 from memory_server.document import Layer, SourcePath
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.vector_cache import TextHash, VectorCache, text_hash
@@ -24,7 +25,14 @@ from memory_server.errors import ContentError, Problem
 from memory_server.index.ledger import Ledger, SourceState, embedded_text, lines_of
 from memory_server.index.token_vectors import pack_tokens
 from memory_server.layers.questions import StatementQuestions
-from memory_server.layers.topics import YOUNG_SECONDS, SourceFile, find_sources, read_document
+from memory_server.layers.topics import (
+    YOUNG_SECONDS,
+    SourceFile,
+    as_problem,
+    fault_of,
+    find_sources,
+    read_document,
+)
 from memory_server.lifecycle.fading import Fading
 from memory_server.root.paths import MemoryRoot
 
@@ -50,10 +58,17 @@ class Changes:
     unchanged: int = 0
     unfinished: int = 0  # passages that an interrupted run has left to do; at least 1 where there was one
     young: tuple[SourceFile, ...] = ()  # unchanged, but too young when they were indexed to tell by their time
+    skipped: tuple[Problem, ...] = ()  # what cannot be read, or was read key by key, and what is no source
+    is_noted: bool = True  # whether the ledger knows of just that
 
     @property
     def is_empty(self) -> bool:
-        return not self.changed and not self.removed and not self.unfinished
+        return not (self.changed or self.removed or self.unfinished) and self.is_noted
+
+    @property
+    def count(self) -> int:
+        """How many files differ from what is indexed."""
+        return len(self.changed) + len(self.removed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,19 +121,26 @@ class Indexer:
 
     def changes(self) -> Changes:
         """What a run would read or remove. Files of known size and time are not opened."""
-        known = dict(self._ledger.sources())
+        known, noted = dict(self._ledger.sources()), {one.path: one for one in self._ledger.problems()}
         changed, young, unchanged = [], [], 0
-        for source in find_sources(self._root):
-            state = known.pop(source.path, None)
+        skipped: list[Problem] = []
+        for source in find_sources(self._root, skipped):
+            state, problem = known.pop(source.path, None), noted.get(source.path)
             is_level = state and state.content_hash[HASH_CHARS:] == self._mark(source.path)
             if state and is_level and _same_stat(f"{self._root.path}/{source.path}", state):
                 unchanged += 1
+                skipped += [problem] if problem else []
             elif state and state.modified_ns == 0 and self._still_holds(state):
                 young.append(source)
+                skipped += [problem] if problem else []
+            elif problem and not state and (fault := fault_of(self._root, source)):
+                skipped.append(fault)
             else:
                 changed.append(source)
         unfinished = self._ledger.unfinished() or int(self._ledger.note(UNFINISHED) != "")
-        return Changes(tuple(changed), tuple(known), unchanged + len(young), unfinished, tuple(young))
+        is_noted = set(skipped) == set(noted.values())
+        unchanged += len(young)
+        return Changes(tuple(changed), tuple(known), unchanged, unfinished, tuple(young), tuple(skipped), is_noted)
 
     def _still_holds(self, state: SourceState) -> bool:
         """Whether a file that was indexed just after it was saved still holds what was indexed."""
@@ -145,7 +167,7 @@ class Indexer:
         """
         started = time.monotonic()
         changes = self.changes()
-        report = Report(removed=len(changes.removed), unchanged=changes.unchanged)
+        report = Report(removed=len(changes.removed), unchanged=changes.unchanged, problems=list(changes.skipped))
         self._read(changes, report, report_progress)
         self._embed(engine, plan, report, report_progress)
         report.chunks = self._ledger.counts()["searchable"]
@@ -154,7 +176,7 @@ class Indexer:
         return report
 
     def _read(self, changes: Changes, report: Report, report_progress: Callable[[Progress], None]) -> None:
-        """Brings the ledger and the keyword index level. A file that cannot be read counts as changed each time."""
+        """Brings the ledger and the keyword index level, and notes what is wrong with files."""
         with self._ledger.transaction():
             for path in changes.removed:
                 self._ledger.remove_source(path)
@@ -179,21 +201,25 @@ class Indexer:
         state = self._state_of(source.path)
         if state is None:
             self._ledger.remove_source(source.path)
-            if os.path.lexists(self._root.file(source.path)):  # else it went while the run was under way
-                what = "the file cannot be read"
-                report.problems.append(Problem(source.path, 1, what, "Check its rights", "unreadable"))
+            fault = fault_of(self._root, source)
+            if fault and os.path.lexists(self._root.file(source.path)):  # else it went while the run was under way
+                report.problems.append(fault)
             return
         known = self._ledger.source_state(source.path)
         if known and known.content_hash == state.content_hash:
             self._ledger.touch_source(state)
             report.unchanged += 1
+            report.problems += (one for one in self._ledger.problems() if one.path == source.path)
             return
         try:
             document = read_document(self._root, source)
         except ContentError as error:
             self._ledger.remove_source(source.path)
-            report.problems.append(Problem(source.path, error.line or 1, error.what, error.remedy, "unreadable"))
+            report.problems.append(as_problem(source, error))
             return
+        if broken := document.fault:
+            what = f"{broken.what}; it was read key by key"
+            report.problems.append(Problem(source.path, broken.line or 1, what, broken.remedy, SkipKind.FRONTMATTER))
         chunks = [
             replace(chunk, keys=self._questions.of(source.path, chunk.searchable)) if chunk.searchable else chunk
             for chunk in self._fading.chunks(source.path, chunk_document(document))

@@ -19,7 +19,7 @@ from memory_server.document import SourcePath
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.sessions import slug_of
-from memory_server.layers.topics import markdown_files, read_text
+from memory_server.layers.topics import EXCHANGE, markdown_files, read_text
 from memory_server.machine.files import is_plain_file, remove_file, replace_file
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
@@ -30,7 +30,6 @@ MAX_TAGS = 20
 TAG = "episode"  # every episode has it, so that `tag:episode` narrows a search to them
 OBSERVED = "observation"  # a further tag, of what an assistant noted by itself
 MAX_OBSERVED = 10  # of one session: whoever notes more keeps a log, and buries what was worth a note
-EXCHANGE = ".exchange.txt"  # which keeps it from being a source
 FILE_ID = re.compile(r"-([0-9a-f]{8})\.md$")
 GIVEN = uuid.UUID("0d5c0b3e-6f0f-5a55-9a3c-6f1f2f6b8d11")  # namespace of the ids made of those that senders gave
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ud800-\udfff]+")

@@ -16,7 +16,7 @@ import yaml
 
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
-from memory_server.layers.mif import Frontmatter, Value, camel_case, parse_date, parse_frontmatter
+from memory_server.layers.mif import Frontmatter, Value, camel_case, parse_date, valid_frontmatter
 from memory_server.layers.topics import first_heading, name_in_words
 
 CONTEXT = "https://mif-spec.dev/schema/context.jsonld"
@@ -71,14 +71,14 @@ def as_markdown(text: str, path: SourcePath, day: str) -> str:
     `day` (ISO 8601) counts as the day it was created where the file names none. Raises ContentError for a frontmatter
     that cannot be read.
     """
-    file = parse_frontmatter(text)
+    file = valid_frontmatter(text)
     dumped = yaml.safe_dump(_fields(file, path, day), sort_keys=False, allow_unicode=True, width=10**9)
     return f"---\n{dumped}---\n{'' if file.block else chr(10)}{file.body}"
 
 
 def as_json_ld(markdown: str) -> dict[str, Any]:
     """The projection of a file of MIF 1.0, as its JSON schema describes it."""
-    file = parse_frontmatter(markdown)
+    file = valid_frontmatter(markdown)
     fields = _fields(file, SourcePath(""), "")
     head: dict[str, Any] = {"@context": CONTEXT, "@type": "Concept", "@id": f"{URN}{fields.pop('id')}"}
     head |= {"conceptType": fields.pop("type"), "content": file.body}
@@ -90,7 +90,7 @@ def as_json_ld(markdown: str) -> dict[str, Any]:
 
 def as_own(markdown: str) -> str:
     """A file of MIF 1.0 or 0.1 as a file of a memory. Raises ContentError for one without id, type and created."""
-    file = parse_frontmatter(markdown)
+    file = valid_frontmatter(markdown)
     if missing := [key for key in ("id", "type", "created") if not file.text(key)]:
         raise ContentError(f"it names no {missing[0]}", line=1, remedy="A file of MIF names id, type and created")
     fields = _fields(file, SourcePath(""), "")

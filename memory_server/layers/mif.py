@@ -3,6 +3,9 @@
 A frontmatter is kept as the text it was. Reading gives a view of it in which the older snake_case keys are named in
 camelCase; an edit replaces the one value by its position. All scalars are read as text: YAML would make a float of a
 version and a boolean of `on`. What the fields must look like is said in `mif.schema.json`; `validate.py` checks it.
+
+A frontmatter that is not valid YAML is read key by key, as far as that goes, and says what is wrong with it; whoever
+would write one asks for a valid one.
 """
 
 import calendar
@@ -28,6 +31,9 @@ MAX_DEPTH = 50
 LINE_BREAK = re.compile(r"\r\n|\n|\r")
 FENCE = re.compile(r"---[ \t]*(?:\r\n|\n|\r)")
 CLOSING = re.compile(r"(?:(?<=\n)|(?<=\r))(?:---|\.\.\.)[ \t]*(?:\r\n|\n|\r|\Z)")
+ROW = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
+ENTRY = re.compile(r"([ \t]*)[\w\"'][^:\r\n]*:(?:[ \t]+([^\r\n]*))?(?=[\r\n]|\Z)")
+NO_ENTRY = re.compile(r"(?:(?<=\n)|(?<=\r))(?=[ \t]*[\r\n]|#{1,6}[ \t])")  # a blank line or a heading
 KEY_LINE = re.compile(r"(?:\A|(?<=[\r\n]))[ \t]*[\w\"'@?{][^:\r\n]*:(?=\s|\Z)")
 DURATION = re.compile(r"P(?=[0-9T])(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T[\dHMS.]+)?")
 WORDS_OF_YAML = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})  # not text to other readers
@@ -43,6 +49,7 @@ class Frontmatter:
     body: str
     fields: Mapping[str, Value]  # camelCase view of the block
     lines: Mapping[str, int]  # dotted key -> line of the file, from 1
+    fault: ContentError | None = None  # why it is not valid, where its fields were read key by key
 
     @property
     def body_line(self) -> int:
@@ -85,7 +92,17 @@ class Frontmatter:
 
 
 def parse_frontmatter(text: str) -> Frontmatter:
-    """Splits a file into frontmatter and body. Raises ContentError with the line where the YAML is broken."""
+    """Splits a file into frontmatter and body. One that is broken is read as far as it goes, with its fault."""
+    try:
+        return valid_frontmatter(text)
+    except ContentError as error:
+        block = _block_of(text)
+        fields, lines = _read_by_key(block) if len(block) <= MAX_FRONTMATTER_CHARS else ({}, {})
+        return Frontmatter(block, text[len(block) :], MappingProxyType(fields), MappingProxyType(lines), error)
+
+
+def valid_frontmatter(text: str) -> Frontmatter:
+    """The same of a file whose frontmatter is valid. Raises ContentError with the line where it is broken."""
     opening = FENCE.match(text.removeprefix("\ufeff"))
     if opening is None:
         return _plain(text)
@@ -104,6 +121,51 @@ def parse_frontmatter(text: str) -> Frontmatter:
     return Frontmatter(text[: closing.end()], text[closing.end() :], MappingProxyType(fields), MappingProxyType(lines))
 
 
+def _block_of(text: str) -> str:
+    """The frontmatter of a file in which it is broken; of one that is never closed the lines up to the text."""
+    opening = FENCE.match(text.removeprefix("\ufeff"))
+    assert opening is not None
+    start = opening.end() + (len(text) - len(text.removeprefix("\ufeff")))
+    if closing := CLOSING.search(text, start):
+        return text[: closing.end()]
+    end = NO_ENTRY.search(text, start)
+    return text[: end.start()] if end else text
+
+
+def _read_by_key(block: str) -> tuple[dict[str, Value], dict[str, int]]:
+    """What each key of a broken block says by itself: as YAML, with blanks for tabs, else the text behind it.
+
+    Of a key that stands there twice the last counts, as in most readers of YAML.
+    """
+    fields: dict[str, Value] = {}
+    lines: dict[str, int] = {}
+    for first, entry in _entries_of(block):
+        try:
+            read, at = _view(_compose(entry, FRONTMATTER, first), _View(entry, FRONTMATTER, first))
+        except ContentError:
+            key, _, value = entry.partition(":")
+            name = camel_case(key.strip("\"'"))
+            read, at = {name: " ".join(value.split()).strip("\"'")}, {name: first}
+        fields |= read
+        lines |= at
+    return fields, lines
+
+
+def _entries_of(block: str) -> Iterator[tuple[int, str]]:
+    """The keys of a broken block, each with its line of the file and all that stands below it."""
+    entry, first, is_said = "", 0, True
+    for number, row in enumerate(ROW.findall(block), start=1):
+        row, key = row.replace("\t", "  "), ENTRY.match(row)
+        if key and (is_said or not key[1]):  # one set in below a value is meant to stand beside it
+            if entry:
+                yield first, entry
+            entry, first, is_said = row.lstrip(" "), number, (key[2] or "|")[0] not in "|>[{&"
+        elif entry and row.rstrip() not in ("---", "..."):
+            entry += row
+    if entry:
+        yield first, entry
+
+
 def parse_yaml(text: str, named: str) -> Frontmatter:
     """A whole file of YAML, all of it block, its keys as they are written. Raises ContentError as the above does."""
     if len(text) > MAX_FRONTMATTER_CHARS:
@@ -120,10 +182,10 @@ def set_field(text: str, key: str, value: str) -> str:
     """The file with one scalar field set and every other byte as it was.
 
     `key` is dotted camelCase (`modified`, `temporal.validUntil`). An older snake_case spelling is found and renamed; a
-    missing key is added at the end of its block. Raises ContentError where the file has no frontmatter or a parent is
-    not a mapping.
+    missing key is added at the end of its block. Raises ContentError where the file has no valid frontmatter, or a
+    parent is not a mapping.
     """
-    parsed = parse_frontmatter(text)
+    parsed = valid_frontmatter(text)
     if not parsed.block:
         raise ContentError("the file has no frontmatter", line=1, remedy="Add one that starts and ends with `---`")
     fence = FENCE.match(parsed.block.removeprefix("\ufeff"))
@@ -134,7 +196,7 @@ def set_field(text: str, key: str, value: str) -> str:
     source = parsed.block[start : closing.start()]
     keys = key.split(".")
     changed = parsed.block[:start] + _set_in(source, _compose(source), keys, value) + parsed.block[closing.start() :]
-    if not _is_same_but(parsed.fields, parse_frontmatter(changed).fields, keys, value):
+    if not _is_same_but(parsed.fields, valid_frontmatter(changed).fields, keys, value):
         raise ContentError(
             f"{key} cannot be set without touching another field", line=1, remedy="Write the aliases of its block out"
         )

@@ -10,13 +10,14 @@ import posixpath
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
 from memory_server.chunking import split_lines
+from memory_server.completeness import SkipKind
 from memory_server.document import ALWAYS, CLAUDE, Document, Interval, Layer, SourcePath
-from memory_server.errors import ContentError
+from memory_server.errors import ContentError, Problem
 from memory_server.language.sentences import first_sentence
 from memory_server.layers.mif import Frontmatter, Value, parse_date, parse_frontmatter
 from memory_server.layers.sessions import superseded_files
@@ -35,6 +36,13 @@ LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 NOTED_DAY = re.compile(
     r"^ {0,3}\[\^[^\]\s]+\]:.*?(?<![\w-])(\d{4}-\d{2}-\d{2})(?![\w-])", re.MULTILINE
 )  # of a footnote
+EXCHANGE = ".exchange.txt"  # the ending of what an episode was made from: it lies beside that and is no source
+A_LINK = (
+    "a symlink is not followed, since it could bring in a file from outside the memory",
+    "Put the file itself in its place",
+    SkipKind.SYMLINK,
+)
+RENAME = ("Rename or move it", SkipKind.FILE_IGNORED)
 DATE_IN_NAME = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 
 
@@ -61,11 +69,13 @@ class TopicHead:
     namespace: str = ""  # words joined by /
 
 
-def find_sources(root: MemoryRoot) -> Iterator[SourceFile]:
+def find_sources(root: MemoryRoot, skipped: list[Problem] | None = None) -> Iterator[SourceFile]:
     """All sources below a memory root, in the order of their paths, layer by layer.
 
-    Of a compressed session only the newest revision is one.
+    Of a compressed session only the newest revision is one. To `skipped` is added, at the end, what lies among them
+    and is none; of references nothing, which are copies of our own.
     """
+    left_out: list[Problem] = []
     for page in (root.index_page, root.lessons):
         if is_plain_file(page):
             yield SourceFile(root.relative(page), Layer.TOPIC)
@@ -75,12 +85,21 @@ def find_sources(root: MemoryRoot) -> Iterator[SourceFile]:
         (root.episodes, Layer.SESSION),
         (root.references, Layer.REFERENCE),
     ):
-        files, place = list(_markdown_names(folder)), root.relative(folder)
+        files, place = list(_markdown_names(folder, left_out)), root.relative(folder)
         old = {str(file) for file in superseded_files(map(Path, files))} if folder == root.sessions else set()
         for file in files:
             if file not in old:  # texts, since paths take ten times as long, and every run asks for all
                 below = file[len(str(folder)) :].replace(os.sep, "/")
                 yield SourceFile(SourcePath(place + below), layer)
+    if skipped is not None:
+        links = [page for page in (root.index_page, root.lessons, root.ontology) if page.is_symlink()]
+        left_out += [Problem(str(page), 1, *A_LINK) for page in links]
+        here = (one for one in left_out if not Path(one.path).is_relative_to(root.derived))
+        skipped += [replace(one, path=_shown_path(root, one.path)) for one in here]
+
+
+def _shown_path(root: MemoryRoot, file: str) -> str:
+    return root.relative(Path(file)).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def markdown_files(folder: Path) -> Iterator[Path]:
@@ -89,18 +108,42 @@ def markdown_files(folder: Path) -> Iterator[Path]:
     A symlink could bring a file from outside the memory to rank 1. A name that is not UTF-8 could not be written to
     the ledger. `validate` reports both.
     """
-    return map(Path, _markdown_names(folder))
+    return map(Path, _markdown_names(folder, []))
 
 
-def _markdown_names(folder: Path) -> Iterator[str]:
+def _markdown_names(folder: Path, skipped: list[Problem]) -> Iterator[str]:
     if folder.is_symlink():
+        skipped.append(Problem(str(folder), 1, *A_LINK))
+    elif folder.exists():
+        yield from _names_below(str(folder), skipped)
+
+
+def _names_below(folder: str, skipped: list[Problem]) -> Iterator[str]:
+    try:
+        with os.scandir(folder) as found:  # which tells links and folders apart without asking for each
+            entries = sorted(found, key=lambda entry: entry.name)
+    except OSError as error:
+        what = f"the folder cannot be read ({error.strerror})"
+        skipped.append(Problem(folder, 1, what, "Check its rights", SkipKind.UNREADABLE))
         return
-    for place, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and is_utf8(name))
-        for name in sorted(names):
-            file = f"{place}{os.sep}{name}"
-            if name.endswith(".md") and not is_editors_file(name) and is_utf8(name) and is_plain_file(file):
-                yield file
+    folders = []
+    for entry in entries:
+        if entry.name.startswith(".") or (is_editors_file(entry.name) and not entry.is_dir()):
+            continue
+        if entry.is_symlink():
+            skipped.append(Problem(entry.path, 1, *A_LINK))
+        elif not is_utf8(entry.name):
+            skipped.append(Problem(entry.path, 1, "its name is not UTF-8", *RENAME))
+        elif entry.is_dir():
+            folders.append(entry.path)
+        elif not entry.is_file():
+            skipped.append(Problem(entry.path, 1, "it is no ordinary file", *RENAME))
+        elif entry.name.endswith(".md"):
+            yield entry.path
+        elif not entry.name.endswith(EXCHANGE):
+            skipped.append(Problem(entry.path, 1, "only files that end in .md are read here", *RENAME))
+    for below in folders:
+        yield from _names_below(below, skipped)
 
 
 def is_editors_file(name: str) -> bool:
@@ -227,13 +270,18 @@ def is_topic(path: SourcePath) -> bool:
     return path.startswith("topics/")
 
 
-def is_readable(root: MemoryRoot, source: SourceFile) -> bool:
-    """Whether a source is what it should be, so far that it can be read."""
+def fault_of(root: MemoryRoot, source: SourceFile) -> Problem | None:
+    """Why a source cannot be read; None where it can."""
     try:
         read_document(root, source)
-    except ContentError:
-        return False
-    return True
+    except ContentError as error:
+        return as_problem(source, error)
+    return None
+
+
+def as_problem(source: SourceFile, error: ContentError) -> Problem:
+    """A source that cannot be read, as a finding."""
+    return Problem(source.path, error.line or 1, error.what, error.remedy, SkipKind.UNREADABLE)
 
 
 def as_document(source: SourceFile, parsed: Frontmatter) -> Document:
@@ -257,6 +305,7 @@ def as_document(source: SourceFile, parsed: Frontmatter) -> Document:
         head=parsed.block.strip("-.\r\n \ufeff")[:MAX_HEAD_CHARS],
         identity=parsed.text("id"),
         interval=parsed.interval() if source.layer is Layer.TOPIC else ALWAYS,
+        fault=parsed.fault,
     )
 
 

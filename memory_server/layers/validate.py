@@ -4,23 +4,21 @@ Every finding is a `Problem` with path, line and the stable name of its rule; no
 check. Plain Markdown without frontmatter is fine. Statements of sessions are not judged, only their frontmatter.
 """
 
-import os
 import posixpath
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from urllib.parse import unquote
 
 from memory_server.chunking import code_lines, split_lines
+from memory_server.completeness import SkipKind
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, OneirosError, Problem
-from memory_server.layers.episodes import EXCHANGE
 from memory_server.layers.footnotes import find_footnotes, without_code_spans
 from memory_server.layers.index_page import NO_USE, approved_heads, find_markers, with_pointers
-from memory_server.layers.mif import FRONTMATTER, Frontmatter, Value, parse_frontmatter
+from memory_server.layers.mif import FRONTMATTER, Frontmatter, Value, valid_frontmatter
 from memory_server.layers.ontology import MIF_TYPES, ONTOLOGY, Ontology, read_ontology
 from memory_server.layers.schema import FrontmatterSchema
 from memory_server.layers.topics import (
@@ -29,8 +27,6 @@ from memory_server.layers.topics import (
     as_named,
     entities_of,
     find_sources,
-    is_editors_file,
-    is_utf8,
     markdown_files,
     names_of,
     read_text,
@@ -38,7 +34,6 @@ from memory_server.layers.topics import (
     topic_heads,
     topic_name,
 )
-from memory_server.machine.files import is_plain_file
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings, read_memory_settings
 
@@ -56,8 +51,8 @@ OWN_TARGETS = ("topics/", "sessions/", "episodes/", "lessons.md")  # where a lin
 class ValidationRule(StrEnum):
     """What is checked, by names that programs may rely on."""
 
-    UNREADABLE = "unreadable"  # gone, too large, no UTF-8, or a folder that may not be opened
-    FRONTMATTER = "frontmatter"  # YAML that cannot be read
+    UNREADABLE = SkipKind.UNREADABLE  # gone, too large, no UTF-8, or a folder that may not be opened
+    FRONTMATTER = SkipKind.FRONTMATTER  # YAML that cannot be read
     FIELD_MISSING = "field-missing"
     FIELD_UNKNOWN = "field-unknown"  # in temporal, embedding, citations and relationships, which are closed
     FIELD_VALUE = "field-value"
@@ -75,8 +70,8 @@ class ValidationRule(StrEnum):
     MARKERS = "markers"  # of the pointers: not one pair
     POINTER_DEAD = "pointer-dead"
     TOPIC_UNLISTED = "topic-unlisted"
-    FILE_IGNORED = "file-ignored"  # lies among the sources and is none
-    SYMLINK = "symlink"
+    FILE_IGNORED = SkipKind.FILE_IGNORED  # lies among the sources and is none
+    SYMLINK = SkipKind.SYMLINK
     SETTINGS = "settings"
     ONTOLOGY = "ontology"  # the file is not what it should be, or names what there is not
     NAMESPACE_UNKNOWN = "namespace-unknown"  # to the ontology
@@ -106,10 +101,11 @@ def validate_root(
 
     `unapproved` and `uses` tell what the index page should hold, see `write_index_page`.
     """
-    files = [source for source in find_sources(root) if source.layer is not Layer.REFERENCE]  # those are of others
+    problems: list[Problem] = []
+    files = [one for one in find_sources(root, problems) if one.layer is not Layer.REFERENCE]  # those are of others
     revisions = {root.relative(file) for file in markdown_files(root.sessions)}  # what a newer one supersedes too
     sources: list[_Source] = []
-    problems = [*_settings(root), *_left_out(root), *_read(root, files, sources)]
+    problems += [*_settings(root), *_read(root, files, sources)]
     schema = FrontmatterSchema()
     for source in sources:
         problems += _fields(source, schema)
@@ -132,7 +128,7 @@ def _read(root: MemoryRoot, files: Sequence[SourceFile], sources: list[_Source])
         try:
             text = read_text(root.file(file.path))
             rule = ValidationRule.FRONTMATTER
-            sources.append(_Source(file, text, parse_frontmatter(text)))
+            sources.append(_Source(file, text, valid_frontmatter(text)))
         except ContentError as error:
             yield Problem(file.path, error.line or 1, error.what, error.remedy, rule)
 
@@ -145,54 +141,6 @@ def _settings(root: MemoryRoot) -> Iterator[Problem]:
         read_memory_settings(root.settings)
     except OneirosError as error:
         yield Problem(root.settings.name, error.line or 1, error.what, error.remedy, ValidationRule.SETTINGS)
-
-
-def _left_out(root: MemoryRoot) -> Iterator[Problem]:
-    """Files among the sources that are not read, and why."""
-    for page in (root.index_page, root.lessons, root.ontology):
-        if page.is_symlink():
-            yield _symlink(root, page)
-    for folder in (root.topics, root.sessions, root.episodes):
-        if folder.is_symlink():
-            yield _symlink(root, folder)
-            continue
-        yield from _left_out_below(root, folder)
-
-
-def _left_out_below(root: MemoryRoot, folder: Path) -> Iterator[Problem]:
-    closed: list[OSError] = []
-    for place, folders, names in os.walk(folder, onerror=closed.append):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted([*folders, *names]):
-            file = Path(place, name)
-            if file.is_symlink():
-                yield _symlink(root, file)
-            elif not is_utf8(name):
-                yield _ignored(root, file, "its name is not UTF-8")
-            elif name in folders or is_editors_file(name):
-                continue
-            elif not is_plain_file(file):
-                yield _ignored(root, file, "it is no ordinary file")
-            elif not name.endswith((".md", EXCHANGE)):
-                yield _ignored(root, file, "only files that end in .md are read here")
-    for error in closed:
-        if not isinstance(error, FileNotFoundError):
-            where = _shown_path(root, Path(error.filename))
-            what = f"the folder cannot be read ({error.strerror})"
-            yield Problem(where, 1, what, "Check its rights", ValidationRule.UNREADABLE)
-
-
-def _ignored(root: MemoryRoot, file: Path, what: str) -> Problem:
-    return Problem(_shown_path(root, file), 1, what, "Rename or move it", ValidationRule.FILE_IGNORED)
-
-
-def _symlink(root: MemoryRoot, file: Path) -> Problem:
-    what = "a symlink is not followed, since it could bring in a file from outside the memory"
-    return Problem(_shown_path(root, file), 1, what, "Put the file itself in its place", ValidationRule.SYMLINK)
-
-
-def _shown_path(root: MemoryRoot, file: Path) -> str:
-    return root.relative(file).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 # -- one source -------------------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from memory_server.chunking import chunk_document
 from memory_server.document import Answer, Chunk, Document, Hit, Layer, Reason, SourcePath
 from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.embedding.vector_cache import VectorCache, text_hash
-from memory_server.errors import ContentError
 from memory_server.index.ledger import embedded_text
 from memory_server.language.words import FUNCTION_WORDS, Stemmer, content_words
 from memory_server.layers.mif import parse_frontmatter
@@ -81,10 +80,7 @@ def joined_with(answer: Answer, topics: Sequence[Hit], limit: int) -> Answer:
 def _documents(root: MemoryRoot, day: dt.date) -> list[Document]:
     found = []
     for path, text in topics_on(root.path, day).items():
-        try:
-            document = as_document(SourceFile(SourcePath(path), Layer.TOPIC), parse_frontmatter(text))
-        except ContentError:
-            continue  # it was broken on that day
+        document = as_document(SourceFile(SourcePath(path), Layer.TOPIC), parse_frontmatter(text))
         if not document.interval.outside(day):
             found.append(document)
     return found

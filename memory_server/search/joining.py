@@ -47,6 +47,7 @@ def joined(question: Question, ours: Answer, theirs: Answer, project: str, likel
         ours,
         hits=tuple(hits),
         note=_note(question, ours, theirs, hits),
+        lacks=" ".join(filter(None, [ours.lacks, theirs.lacks and f"{ACCOUNT.capitalize()}: {theirs.lacks}"])),
         terms=tuple(dict.fromkeys([*ours.terms, *theirs.terms])),
         confidence=max(ours.confidence, theirs.confidence),
     )

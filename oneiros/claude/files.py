@@ -19,15 +19,16 @@ class ClaudeFiles:
 
     home: Path  # the person's
     folder: Path  # the session's
+    client: Path | None = None  # the client's, where that is not `~/.claude`
 
     @property
     def settings_file(self) -> Path:
-        return self.home / ".claude" / "settings.json"
+        return (self.client or self.home / ".claude") / "settings.json"
 
     @property
     def personal_page(self) -> Path:
         """The CLAUDE.md of all projects."""
-        return self.home / ".claude" / "CLAUDE.md"
+        return self.settings_file.with_name("CLAUDE.md")
 
     def pages(self) -> Iterator[Path]:
         """The CLAUDE.md files that the client loads, the personal one first."""

@@ -21,6 +21,7 @@ from oneiros.claude.plugin import adding, client_program, run_client, taking_out
 from oneiros.clients.entries import NAME
 from oneiros.clients.table import McpClient, clients_of
 from oneiros.environment import Environment
+from oneiros.light.client_folders import named_folder
 
 BEGIN = "<!-- oneiros: begin -->"
 END = "<!-- oneiros: end -->"
@@ -60,14 +61,27 @@ class Setup:
     def of(cls, environment: Environment, page: Path | None = None) -> "Setup":
         """The plan for the memory that is meant. `page`: another CLAUDE.md than the person's own."""
         notes = environment.person_file.with_name("setup.json")
-        page = page or environment.home / ".claude" / "CLAUDE.md"
-        return cls(environment.home, notes, page, environment.choice.root.index_page, environment.variables)
+        named = named_folder(environment.variables)  # which may be still to be made
+        folder = Path(named) if named else environment.claude_folder
+        page, index_page = page or folder / "CLAUDE.md", environment.choice.root.index_page
+        return cls(environment.home, notes, page, index_page, environment.variables, folder)
 
-    def __init__(self, home: Path, notes: Path, page: Path, index_page: Path, variables: Mapping[str, str]):
-        """`notes`: the file that remembers what stood there before; `page`: the CLAUDE.md to write to."""
+    def __init__(
+        self,
+        home: Path,
+        notes: Path,
+        page: Path,
+        index_page: Path,
+        variables: Mapping[str, str],
+        folder: Path | None = None,
+    ):
+        """`notes`: the file that remembers what stood there before; `page`: the CLAUDE.md to write to; `folder`: the
+        client's, where that is not `~/.claude`.
+        """
+        folder = folder or home / ".claude"
         self._variables = variables
-        self._settings = home / ".claude" / "settings.json"
-        self._skill = home / ".claude" / "skills" / "dream" / "SKILL.md"
+        self._settings = folder / "settings.json"
+        self._skill = folder / "skills" / "dream" / "SKILL.md"
         self._notes = notes
         self._page = page
         self._index_page = index_page

@@ -24,6 +24,7 @@ from oneiros.cli.early import EXIT_INTERRUPTED, print_version
 from oneiros.cli.table import GROUPS, ROWS, adder_of
 from oneiros.cli.terminal.completion import VARIABLE as COMPLETE
 from oneiros.cli.terminal.output import talk
+from oneiros.light.client_folders import seen_folders
 
 if TYPE_CHECKING:
     from oneiros.environment import Environment
@@ -43,6 +44,7 @@ class Commands(TyperGroup):
         if not known or not name:
             return None, None, rest
         ctx.obj = ctx.obj or _this_environment()
+        seen_folders(ctx.obj.variables)
         return name, loaded(name), rest
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  as typer calls it

@@ -1,5 +1,6 @@
 """What a command answers itself where no daemon runs: from the memory, opened in this process."""
 
+from dataclasses import replace
 from typing import Any
 
 from memory_server.document import Answer
@@ -9,7 +10,7 @@ from memory_server.memory import Memory
 from memory_server.search.joining import addressed, in_account
 from memory_server.search.question import Question
 from memory_server.upkeep import how_level
-from oneiros.cli.terminal.output import progress_shown, talk
+from oneiros.cli.terminal.output import progress_shown
 from oneiros.daemon.standing import standing
 from oneiros.daemon.two_memories import stands_beside, together
 from oneiros.environment import Environment
@@ -20,23 +21,24 @@ from oneiros.opening import open_memory
 def answer_here(environment: Environment, question: Question, *, both: bool = False) -> Answer:
     """The answer to a question. `both`: with the account's memory beside a project's."""
     with open_memory(environment) as memory:
-        bring_level(memory)
+        behind = bring_level(memory)
         if question.types:
             recorder_on(memory).bring_level()
         answer = memory.with_use(memory.search(question))
+        if answer.hits and behind:
+            answer = replace(answer, lacks=" ".join(filter(None, [behind, answer.lacks])))
     if not (both and stands_beside(environment.own_root, memory.root, environment.person)):
         return answer
     with open_memory(environment, environment.own_root) as account:
         return together(question, answer, account.with_use(account.look_up(question)), memory.root)
 
 
-def bring_level(memory: Memory) -> None:
-    """Indexes a small change before a search, and says who does a large one, or what it needs."""
+def bring_level(memory: Memory) -> str:
+    """Indexes a small change before a search; a sentence on who does a large one, or what it needs."""
     with progress_shown() as show:
         behind = memory.upkeep.refresh(show)
-    if not behind.is_empty:
-        files = len(behind.changed) + len(behind.removed)
-        talk(f"The indices are {how_level(files, behind.unfinished, memory.owner())}.")
+    is_level = not behind.count and not behind.unfinished
+    return "" if is_level else f"The indices are {how_level(behind.count, behind.unfinished, memory.owner())}."
 
 
 def lines_here(environment: Environment, name: str, *, with_tools: bool) -> dict[str, Any]:

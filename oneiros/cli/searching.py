@@ -10,7 +10,7 @@ import typer
 from memory_server.document import TYPES, Answer, Hit, Layer
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import shown, shown_line
-from memory_server.faces.answer_text import answer_json, explained, standing_shown
+from memory_server.faces.answer_text import answer_json, explained, remark_of, standing_shown
 from memory_server.language.sentences import shortened
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import DEFAULT_LIMIT, Question, Search, with_commands
@@ -128,10 +128,7 @@ def asked(environment: Environment, question: Question, *, no_daemon: bool, both
     client = Client.of(environment)
     if not no_daemon and root.index_page.is_file() and _starts(client):
         with suppress(DaemonLost):  # it ended meanwhile
-            answer, behind = client.search(question, both=both)
-            if behind:
-                talk(f"{behind} changed files are being read; this answer is without them.")
-            return answer
+            return client.search(question, both=both)
     from oneiros.cli.opened import answer_here
 
     return answer_here(environment, question, both=both)
@@ -164,13 +161,13 @@ def print_answer(answer: Answer, style: Callable[..., str], *, explain: bool) ->
         for line in [*_passage(hit, answer.terms, chars), *(_reasons(hit) if explain else ())]:
             data(style(f"      {line}", dim=True))
     if not answer.hits:
-        talk(with_commands(answer.note) or "Nothing found.")
+        talk(with_commands(remark_of(answer)) or "Nothing found.")
         return
     first = answer.hits[0]
     count = f"{len(answer.hits)} hit{'s' if len(answer.hits) > 1 else ''}"
     if explain and answer.terms:
         talk(f"Words looked up: {', '.join(answer.terms)}")
-    note = f" {with_commands(answer.note)}" if answer.note else ""
+    note = f" {with_commands(remark)}" if (remark := remark_of(answer)) else ""
     talk(f"{count}.{note} Read on: oneiros read {shlex.quote(f'{first.path}:{first.lines.first}')}")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import typer
 
+from memory_server.completeness import OF_MEMORY
 from memory_server.errors import Problem
 from memory_server.escaping import plural, shown_line
 from oneiros.cli.serving import daemon_json
@@ -83,6 +84,8 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"note      {note['kind']}, {note['age']}, in {shown_line(note['path'])}: {said}"
     for receipt in found["hooks"][:1]:
         yield f"hooks     {receipt['tokens']} tokens put into the last session, {receipt['injections']} times"
+    if lacks := found.get("lacks"):
+        yield f"lacking   {lacks}"
     yield from (f"lost      {loss}: oneiros report" for loss in found.get("losses", ()))
     if found["indexing"] and (error := found["indexing"]["error"]):
         yield f"problem   {error}"
@@ -99,9 +102,13 @@ def _sources_text(found: Mapping[str, Any]) -> str:
 
 
 def _archive_text(found: Mapping[str, Any]) -> str:
-    if not found["not_archived"]:
-        return "every session of this machine"
-    return f"{found['not_archived']} not archived yet, {found['expiring']} of them expire this week: oneiros ingest"
+    if found["not_archived"]:
+        return f"{found['not_archived']} not archived yet, {found['expiring']} of them expire this week: oneiros ingest"
+    is_whole = all(one["kind"] in OF_MEMORY for one in found.get("skipped", ()))
+    of = found.get("archive_of", "this machine")  # an older daemon tells nothing of the rest
+    told = f"every session of {of}" if is_whole else "every session that can be read"
+    left_out = found.get("left_out", 0)
+    return f"{told}, but {left_out} that you left out" if left_out else told
 
 
 def _readings_text(found: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from memory_server.embedding.workers import Interrupted
 from memory_server.errors import OneirosError
-from memory_server.faces.indexing import IndexingState
+from memory_server.faces.indexing import FRESH_SECONDS, IndexingState
 from memory_server.index.build import Progress, Report
 from memory_server.memory import Memory
 from oneiros.worker import Worker
@@ -25,6 +25,7 @@ FIRST_RETRY_SECONDS = 2.0  # after a failure
 LAST_RETRY_SECONDS = 300.0
 FIRST_INDEX_SECONDS = 20.0  # from its beginning, for which questions wait; beyond, they are told how far it is
 START_SECONDS = 2.0  # likewise for the look at the disk with which every daemon begins
+BEHIND = "What was written last is not indexed yet."
 END_SECONDS = 30.0  # for the batch under way when it is closed
 
 
@@ -43,6 +44,8 @@ class IndexRuns:
         self._served = threading.Condition()
         self._wanted = 1  # pokes so far; the first run is due at the start
         self._covered = 0  # of these, how many a finished run has
+        self._written = 0  # the last poke after a write, for which questions wait
+        self._written_at = 0.0  # the first such one that no finished run has
         self._poked_at = 0.0
         self._rebuild = self._anyway = False
         self._stage = Progress("waiting", 0, 0)
@@ -62,9 +65,15 @@ class IndexRuns:
         self.worker.close()
 
     def poke(self, *, rebuild: bool = False, anyway: bool = False) -> int:
-        """Something may have changed. Returns a ticket for `wait`. `anyway`: reports even where nothing has."""
+        """Something may have changed. Returns a ticket for `wait`. `anyway`: reports even where no file has, and no
+        question waits for it.
+        """
         with self._served:
             self._wanted += 1
+            if not anyway:  # a file or a note was written
+                if self._covered >= self._written:
+                    self._written_at = time.monotonic()
+                self._written = self._wanted
             self._rebuild |= rebuild
             self._anyway |= anyway
             self._poked_at = time.monotonic()
@@ -79,12 +88,16 @@ class IndexRuns:
             return self._covered >= ticket
 
     def before_search(self, is_indexed: bool) -> str:
-        """Waits for the run that a question needs, for a bounded time: the one that makes the indices, or the one that
-        looks at the start for what has changed meanwhile. A sentence where the indices are still not made.
+        """Waits for the run that a question needs, for a bounded time: the one that makes the indices, the one that
+        looks at the start for what has changed meanwhile, or the one behind a write. A sentence where it is not done.
         """
         with self._served:
             if is_indexed and self._covered:
-                return ""
+                left = self._written_at + FRESH_SECONDS - time.monotonic()
+                is_ready = self._served.wait_for(
+                    lambda: self.worker.is_ended or self._covered >= self._written, timeout=max(0.0, left)
+                )
+                return "" if is_ready and not self._error else f"{BEHIND} {self._error}".rstrip()
             if self._began_at is not None:
                 bound = START_SECONDS if is_indexed else FIRST_INDEX_SECONDS
                 left = self._began_at + bound - time.monotonic()

@@ -22,6 +22,8 @@ def standing(environment: Environment, memory: Memory) -> dict[str, Any]:
         **status_json(memory.status()),
         "not_archived": left.not_archived,
         "expiring": left.expiring,
+        "archive_of": left.of,
+        "left_out": left.left_out,
         "readings": reading_states(environment, memory.root, now()),
         "machines": machines_json(environment, memory.root, now()),
         "schedule": [dataclasses.asdict(job) for job in read_states(schedule_file(memory.root))],

@@ -68,7 +68,7 @@ class _Handler(FileSystemEventHandler):
         if event.is_directory:
             if event.event_type != "modified" and not all(self._is_hidden(path) for path in paths):
                 self._folders_changed()
-        elif any(path.suffix == ".md" and not is_editors_file(path.name) for path in paths):
+        elif not all(is_editors_file(path.name) for path in paths):
             self._poke()
 
     def _is_hidden(self, path: Path) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from memory_server.completeness import skipped_of, tell_skipped
 from memory_server.document import SourcePath
 from memory_server.errors import OneirosError
 from memory_server.escaping import plural, shown_line
@@ -144,10 +145,10 @@ def untrusted_lines(memory: Memory, call: HookCall, home: Path) -> list[str]:
 
 def person_line(memory: Memory, where: Whereabouts, waiting: Sequence[str]) -> str:
     """How the memory stands, in one line: the topics that hold here, what waits, and what is wrong, if anything."""
-    status = memory.status()
+    status = memory.status(with_transcripts=False)  # of which there may be thousands
     wrong = [
         *(["earlier memories are found no more: oneiros report"] if status.losses else []),
-        *([f"{plural(len(status.problems), 'file')} cannot be read: oneiros validate"] if status.problems else []),
+        *([told.replace("`", "").rstrip(".")] if (told := tell_skipped(skipped_of(status.problems))) else []),
         *([f"{problem.rstrip('.')}: oneiros doctor"] if (problem := search_problem(memory)) else []),
     ]
     held = ", ".join([plural(len(heads_here(memory, where)), "topic"), *waiting])

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from crawler.archive.discovery import linked_folders
 from crawler.ingest import ingest
 from memory_server.errors import OneirosError
 from memory_server.root.paths import MemoryRoot
@@ -101,8 +102,8 @@ class IngestQueue:
         if note == EVERYTHING:
             ingest_all(self._environment, self._root, self._on_ingested, wanted=HERE)
             return
-        file = Path(note.transcript)
-        if not self._is_ours(file):
+        file = self._place_of(Path(note.transcript))
+        if file is None:
             logger.warning("a hook named a transcript outside the client's folders; it was not read")
             return
         is_over = note.has_ended and (note.looks == len(LATER_SECONDS) or not _lives(note.client_pid))
@@ -133,11 +134,15 @@ class IngestQueue:
         )
         return report.ingest.entries + len(report.ingest.marked)
 
-    def _is_ours(self, file: Path) -> bool:
-        """Whether a transcript lies where transcripts are read anyway: a hook must not have any file read."""
-        return file.suffix == ".jsonl" and any(
-            file.resolve().is_relative_to(root.folder.resolve()) for root in crawl_roots(self._environment_now())
-        )
+    def _place_of(self, file: Path) -> Path | None:
+        """Where a transcript is read when all are; None outside of those: a hook must not have any file read."""
+        real = file.resolve()
+        for root in crawl_roots(self._environment_now()) if file.suffix == ".jsonl" else ():
+            if real.is_relative_to(root.folder.resolve()):
+                return file
+            if any(map(real.is_relative_to, linked_folders(root.folder))):
+                return real
+        return None
 
     def _environment_now(self) -> Environment:
         """The environment with the person's settings as they are now."""

@@ -5,7 +5,7 @@ Command line, daemon and doctor all start here, so that they ingest the same ses
 
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -20,7 +20,8 @@ from crawler.model.client import Busy, Completion, ModelClient, Prompt
 from crawler.model.table import ModelSettings, build_client
 from crawler.references import ReferenceSettings, ReferenceSource, pairs_of
 from crawler.sources.table import SOURCES
-from memory_server.errors import OneirosError, UsageError
+from memory_server.completeness import SkipKind, Skipped
+from memory_server.errors import ContentError, OneirosError, UsageError
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import ReferenceTable
 from oneiros.environment import Environment, now
@@ -41,9 +42,9 @@ def this_machine(environment: Environment) -> str:
 
 
 def crawl_roots(environment: Environment) -> list[CrawlRoot]:
-    """The client's own folder on this machine, then the folders that the settings name."""
+    """The client's own folders on this machine, then those that the settings name; each place once."""
     machine = this_machine(environment)
-    roots = [CrawlRoot(environment.home / ".claude" / "projects", machine)]
+    roots = [CrawlRoot(folder / "projects", machine) for folder in environment.claude_folders]
     for entry in environment.person.crawl_roots:
         name, separator, folder = entry.partition("=")
         path = Path(folder if separator else entry)
@@ -51,7 +52,7 @@ def crawl_roots(environment: Environment) -> list[CrawlRoot]:
         if not path.is_absolute():
             raise UsageError(f"crawl_roots holds {entry!r}", remedy="Give a whole path, or machine=/a/whole/path")
         roots.append(CrawlRoot(path, name if separator else machine))
-    return roots
+    return list({root.folder.resolve(): root for root in reversed(roots)}.values())[::-1]
 
 
 def stores_of(environment: Environment) -> dict[str, list[Path]]:
@@ -95,7 +96,7 @@ def own_project(root: MemoryRoot, aliases: Mapping[str, str]) -> str:
 def closed_when(environment: Environment, root: MemoryRoot, moment: datetime) -> ClosedWhen:
     """What this machine knows about which sessions are over."""
     ended = read_ends(root.ended)
-    markers = tuple(read_markers(environment.home / ".claude" / "sessions"))
+    markers = tuple(mark for folder in environment.claude_folders for mark in read_markers(folder / "sessions"))
     return ClosedWhen(moment, ended, markers, idle_hours=environment.person.idle_hours)
 
 
@@ -156,7 +157,7 @@ def reference_settings(environment: Environment) -> ReferenceSettings:
         roots=tuple(environment.home / Path(root).expanduser() for root in person.reference_roots),
         endings=person.reference_endings,
         tags=pairs_of(person.reference_tags),
-        client_folder=environment.home / ".claude",
+        client_folder=environment.claude_folder,
         deny_words=person.deny_words,
         sources=tuple(_source_of(table, environment) for table in person.references),
     )
@@ -179,5 +180,27 @@ def waiting(environment: Environment, root: MemoryRoot, moment: datetime) -> Wai
     """How many sessions of this machine are not archived yet, and how many of them the client deletes this week."""
     machine = this_machine(environment)
     folders = [one.folder for one in crawl_roots(environment) if one.machine == machine and one.folder.exists()]
-    keep_days = cleanup_days(environment.home / ".claude")
+    keep_days = cleanup_days(environment.claude_folder)
     return count_waiting(folders, ingest_settings(environment, root, machine), now=moment, keep_days=keep_days)
+
+
+def skipped_elsewhere(environment: Environment, root: MemoryRoot) -> list[Skipped]:
+    """What of this machine's transcripts, and of the folders that the settings name, is not in the archive."""
+    environment = replace(environment)  # with the settings as they are now
+    left = waiting(environment, root, now())
+    own = {folder / "projects" for folder in environment.claude_folders}
+    found = [Skipped(SkipKind.WAITING, "", left.not_archived)] if left.not_archived else []
+    found += [
+        Skipped(SkipKind.PLACE, str(one.folder))
+        for one in crawl_roots(environment)
+        if one.folder not in own and not one.folder.exists()
+    ]
+    if ignored := environment.ignored_claude_folder:
+        found.append(Skipped(SkipKind.CLIENT, ignored))
+    archive = archive_of(root)
+    for session_id in archive.session_ids():
+        try:
+            archive.record(session_id)
+        except ContentError:
+            found.append(Skipped(SkipKind.ARCHIVED, session_id))
+    return [*found, *left.skipped]

@@ -19,6 +19,7 @@ import select
 import sys
 import time
 
+from oneiros.light.client_folders import seen_folders
 from oneiros.light.endpoint import (
     DaemonUnreachable,
     chosen_root,
@@ -88,6 +89,7 @@ def answer(event: str) -> bytes:
 def _start_of_session(root: str, told: bytes) -> bytes:
     """The daemon's answer; where it gives none, the warning about changes that nobody answered for."""
     end = time.monotonic() + _signal.getitimer(_signal.ITIMER_REAL)[0]
+    seen_folders(os.environ)
     other = OtherWay(root, end)
     _signal.signal(_signal.SIGALRM, lambda *_: other.grow_impatient())
     _signal.setitimer(_signal.ITIMER_REAL, PATIENCE_SECONDS)

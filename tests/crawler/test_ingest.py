@@ -15,7 +15,7 @@ from crawler.archive.append import Ingester, IngestProgress, IngestSettings
 from crawler.archive.choice import Choice
 from crawler.archive.discovery import find_transcripts
 from crawler.archive.store import Archive
-from crawler.transcripts.tail import Verdict
+from crawler.transcripts.tail import FileState, TailState, Verdict
 from memory_server.errors import NeedsRepair
 from tests.crawler.builders import (
     OTHER_SESSION,
@@ -54,6 +54,47 @@ def test_an_ingest_again_does_nothing(ingester: Ingester, tmp_path: Path) -> Non
     first, second = ingester.ingest([tmp_path / "live"]), ingester.ingest([tmp_path / "live"])
 
     assert (first.read, first.entries, second.read, second.unchanged, second.entries) == (1, 10, 0, 1, 0)
+
+
+def test_a_projects_folder_that_is_a_link_is_read_once_by_its_real_path(ingester: Ingester, tmp_path: Path) -> None:
+    disk, projects = tmp_path / "disk" / "app", tmp_path / "projects"
+    write_transcript(disk, *working_session())
+    projects.mkdir()
+    for name, place in (
+        ("-srv-app", disk),
+        ("again", disk),
+        ("loop", projects),
+        ("above", tmp_path),
+        ("gone", disk / "x"),
+    ):
+        (projects / name).symlink_to(place)
+
+    report = ingester.ingest([projects])
+
+    assert (report.files, report.entries) == (1, 10)
+    assert ingester.sessions_of(disk) == [SESSION]
+
+
+def test_lines_that_hold_no_record_are_counted_over_all_reads_of_a_file(ingester: Ingester, tmp_path: Path) -> None:
+    path = write_transcript(tmp_path / "live", *working_session())
+    for lines in (b"torn {\n[1]\n", b'{"half": \n' + to_lines(person(11, "one more thing"))):
+        with path.open("ab") as stream:
+            stream.write(lines)
+        ingester.ingest([path])
+
+    with closing(TailState(tmp_path / "root" / ".oneiros" / "ingest.sqlite", "localhost")) as tail:
+        assert [state.unread for state in tail.files().values()] == [3]
+
+
+def test_a_table_of_files_from_before_lines_were_counted_is_completed(tmp_path: Path) -> None:
+    file = tmp_path / "ingest.sqlite"
+    with closing(TailState(file, "here")) as tail:
+        tail.put(FileState("/a.jsonl", 1, 2, 3, Verdict.TAKEN))
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript("ALTER TABLE files DROP COLUMN unread; PRAGMA user_version = 2")
+
+    with closing(TailState(file, "here")) as tail:
+        assert [state.unread for state in tail.files().values()] == [0]
 
 
 def test_an_append_reads_the_new_bytes_only(ingester: Ingester, tmp_path: Path) -> None:

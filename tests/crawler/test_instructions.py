@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from crawler.instructions import MAX_BYTES, InstructionReader, folders_of
+from tests.crawler.builders import person, write_transcript
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_of_the_home_the_persons_own_and_claudes_notes_are_read(home: Path) -> N
     write(home / ".claude" / "projects" / slug / "memory" / "user.md")
     reader = InstructionReader(home)
 
-    reader.read_home({"my_app": app})
+    reader.read_client(home / ".claude", {"my_app": app})
 
     assert sorted(names(reader)) == [
         ("~/.claude/CLAUDE.md", ""),
@@ -62,6 +63,19 @@ def test_of_the_home_the_persons_own_and_claudes_notes_are_read(home: Path) -> N
         ),
         ("~/.claude/rules/a.md", ""),
     ]
+
+
+def test_notes_of_a_folder_with_a_name_of_its_own_are_of_the_project_in_its_transcripts(home: Path) -> None:
+    app = home / "src" / "app"
+    app.mkdir(parents=True)
+    named = home / ".claude-work" / "projects" / "the-app"  # as CLAUDE_CODE_PROJECT_DIR_NAME calls it
+    write(named / "memory" / "user.md")
+    write_transcript(named, person(1, "Hello.", cwd=str(app / "src")))
+    reader = InstructionReader(home)
+
+    reader.read_client(home / ".claude-work", {"app": app})
+
+    assert names(reader) == [("~/.claude-work/projects/the-app/memory/user.md", "app")]
 
 
 def test_imports_are_followed_inside_the_folder_alone(home: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from dream.records import State
+from dream.topics import read_topics
 from memory_server.errors import ContentError, NeedsRepair
 from memory_server.layers.validate import validate_root
 from memory_server.memory import Memory
@@ -97,6 +98,22 @@ def test_nothing_is_accepted_in_the_middle_of_a_merge(root: MemoryRoot, state: s
         decisions.accept(hunk.id, PERSON)
 
     assert files_of(root.path) == before and decisions.store.hunk(hunk.id).state is State.PENDING
+
+
+def test_a_topic_with_a_broken_head_is_written_into_below_it(root: MemoryRoot) -> None:
+    head = "---\ntitle: Mail: the relay\nmodified: 2026-01-01\n---\n"
+    file = root.topics / "mail.md"
+    file.write_text(head + file.read_text(encoding="utf-8").rpartition("---\n")[2], encoding="utf-8")
+    git(root.path, "commit", "--quiet", "--all", "--message", "a broken head")
+    decisions = decisions_on(root)
+    [topic] = read_topics(root).files
+    [hunk] = proposed(decisions, replacing(root, "The relay listens on port 2526.", "2525"))
+
+    decisions.accept(hunk.id, PERSON)
+
+    assert (topic.title, len(topic.statements)) == ("Mail: the relay", 2)
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith(head) and "2526" in text
 
 
 def test_without_commits_where_the_setting_says_so(root: MemoryRoot) -> None:

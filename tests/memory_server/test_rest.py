@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from memory_server.faces.rest import FRESH_SECONDS, QuestionBody, create_api, made_fresh
+from memory_server.faces.indexing import FRESH_SECONDS
+from memory_server.faces.rest import QuestionBody, create_api, made_fresh
 from memory_server.index.build import UNFINISHED
 from memory_server.memory import Memory
 from memory_server.search.query import filter_of, parse_query
@@ -89,6 +90,26 @@ def test_every_filter_has_a_key_and_a_key_that_nobody_knows_is_an_error(api: Tes
         assert "projct" in told.json()["error"]["what"]
 
 
+def test_nobody_says_how_far_the_indices_are_who_has_not_looked(api: TestClient, memory: Memory) -> None:
+    write_topic(memory, "mail", "The relay listens on a port.")
+    memory.reindex()
+    write_topic(memory, "shop", "The shop opens at nine.")
+
+    assert api.post("/api/exact", json={"query": "relay", "fresh": False}).json()["behind"] is None
+
+
+def test_health_says_what_no_search_can_find(api: TestClient, memory: Memory) -> None:
+    write_topic(memory, "mail", "The relay listens on a port.")
+    (memory.root.topics / "old.md").write_bytes(b"\xff")
+    memory.reindex()
+
+    health = api.get("/health")
+
+    assert health.status_code == 200
+    assert (health.json()["status"], health.json()["problem"]) == ("incomplete", "")
+    assert health.json()["lacks"] == "1 file cannot be read: `oneiros validate`."
+
+
 def test_a_question_waits_for_a_run_that_is_under_way(memory: Memory) -> None:
     write_topic(memory.root, "mail", "# Mail\n\nThe relay listens on port 2525.\n")
     memory.own()
@@ -103,5 +124,5 @@ def test_a_question_waits_for_a_run_that_is_under_way(memory: Memory) -> None:
     with closing(IndexRuns(memory)) as indexer:
         behind = anyio.run(made_fresh, memory, indexer, waited)
 
-    assert behind == 0
+    assert behind == 0  # of files; the run's passages are not
     assert tickets == [(2, FRESH_SECONDS)]

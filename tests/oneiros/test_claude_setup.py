@@ -12,6 +12,7 @@ from memory_server.errors import ContentError, NeedsRepair, UsageError
 from oneiros.claude.files import ClaudeFiles
 from oneiros.claude.setup import BEGIN, END, Setup, with_block, without_block
 from oneiros.cli.terminal.completion import SHELLS, completion_lines, shell_of, startup_file
+from oneiros.environment import Environment
 
 
 def setup_in(home: Path) -> Setup:
@@ -36,6 +37,15 @@ def undo_all(setup: Setup) -> None:
 
 def files_below(folder: Path) -> dict[str, str]:
     return {str(file): file.read_text(encoding="utf-8") for file in folder.rglob("*") if file.is_file()}
+
+
+def test_setup_writes_where_the_clients_variable_says(tmp_path: Path) -> None:
+    variables = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": str(tmp_path / "work")}
+
+    do_all(Setup.of(Environment(variables, tmp_path, tmp_path)))
+
+    assert {file.name for file in (tmp_path / "work").iterdir()} == {"CLAUDE.md", "settings.json", "skills"}
+    assert not (tmp_path / ".claude").exists()
 
 
 def test_the_client_loads_memory_by_what_setup_wrote(tmp_path: Path) -> None:

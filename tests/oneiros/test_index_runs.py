@@ -15,7 +15,7 @@ from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
 from oneiros.daemon import index_runs as module
 from oneiros.daemon.index_runs import IndexRuns
-from tests.memories import root_at, search_exact, search_memory
+from tests.memories import root_at, search_exact, search_memory, write_topic
 
 asked: list[IndexRuns] = []  # of the memory under test, as the daemon puts them together
 is_asked = threading.Event()
@@ -96,6 +96,33 @@ def test_a_question_is_told_how_far_the_first_index_is(
     answer = search_memory(memory, "where does the relay listen")
 
     assert answer.note.startswith("This memory is being indexed for the first time")
+
+
+def test_a_question_waits_for_the_run_behind_a_write(memory: Memory, indexer: IndexRuns) -> None:
+    HeldEngine.may_go.set()
+    indexer.worker.start()
+    assert indexer.wait(indexer.poke(), 60)
+    write_topic(memory, "okapi", "# Okapi\n\nThe okapi is striped.\n")
+
+    indexer.poke()
+
+    assert [hit.path for hit in search_exact(memory, "okapi").hits] == ["topics/okapi.md"]
+
+
+def test_a_question_says_that_the_run_behind_a_write_failed(
+    memory: Memory, indexer: IndexRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    HeldEngine.may_go.set()
+    indexer.worker.start()
+    assert indexer.wait(indexer.poke(), 60)
+    monkeypatch.setattr(memory.upkeep.indices, "reindex", lambda *_, **__: 1 / 0)
+    write_topic(memory, "okapi", "# Okapi\n\nThe okapi is striped.\n")
+
+    indexer.poke()
+
+    assert search_exact(memory, "2525").lacks == (
+        "What was written last is not indexed yet. indexing failed: ZeroDivisionError('division by zero')"
+    )
 
 
 def test_without_an_indexer_files_that_wait_are_counted_not_asked_for(memory: Memory) -> None:

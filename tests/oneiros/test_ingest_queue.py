@@ -11,9 +11,9 @@ import pytest
 from crawler.archive.store import Archive
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings_file import change_setting
-from oneiros.environment import Environment
+from oneiros.environment import Environment, now
 from oneiros.ingest.queue import IngestQueue, Note
-from oneiros.ingest.settings import archive_folder
+from oneiros.ingest.settings import archive_folder, waiting
 from tests.crawler.builders import (
     OTHER_SESSION,
     SESSION,
@@ -144,6 +144,18 @@ def test_a_setting_that_was_changed_counts_for_the_next_session(house: Ingesting
 
     wait_until(lambda: house.taken == [(SESSION, False), (OTHER_SESSION, True)])
     assert house.said(OTHER_SESSION) == []
+
+
+def test_a_project_that_lies_behind_a_link_is_read_by_its_real_path(house: Ingesting, tmp_path: Path) -> None:
+    real = write_transcript(tmp_path / "disk", person(1, "first"))
+    house.transcripts.parent.mkdir(parents=True)
+    house.transcripts.symlink_to(tmp_path / "disk")
+    house.queue.note(Note(SESSION, str(house.transcripts / real.name)))
+    house.queue.worker.start()
+
+    wait_until(lambda: house.taken == [(SESSION, False)])
+
+    assert house.said() == ["first"] and waiting(house.environment, house.root, now()).not_archived == 0
 
 
 def test_a_file_outside_the_clients_folders_is_not_read(house: Ingesting, tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ STANDING: dict[str, Any] = {
     "topics": 1,
     "passages": 1,
     "problems": [],
+    "lacks": "",
     "changed": 0,
     "removed": 0,
     "unfinished": 0,

@@ -47,7 +47,8 @@ def model(
         add_model(environment, environment.working_folder / add.expanduser(), as_json=as_json)
     elif try_ is not None:
         with open_memory(environment) as memory, progress_shown() as show:
-            bring_level(memory)
+            if behind := bring_level(memory):
+                talk(behind)
             found = tried(memory, try_, show)
         data_json(dataclasses.asdict(found)) if as_json else show_tried(found)
     elif download and name is not None:

@@ -41,14 +41,16 @@ def queries(
     environment: Environment = context.obj
     if judge or judged:
         with open_memory(environment) as memory:
-            bring_level(memory)
+            if behind := bring_level(memory):
+                talk(behind)
             if judge:
                 judge_at_terminal(memory, limit)
             _show_judged(judged_now(memory), as_json=as_json)
         return
     if save or replay:
         with open_memory(environment) as memory:
-            bring_level(memory)
+            if behind := bring_level(memory):
+                talk(behind)
             if replay:
                 _show_replay(replay_answers(memory, environment.working_folder / replay), as_json=as_json)
                 if not as_json and memory.judgements():

@@ -122,7 +122,7 @@ def _passed(environment: Environment, name: str) -> Habit:
 def _skills_folder(environment: Environment, habit: Habit, *, mine: bool) -> Path:
     """Where a client looks for skills: the person's, or those of the project in which they stand."""
     if mine:
-        return environment.home / ".claude" / "skills"
+        return environment.claude_folder / "skills"
     top = top_of(environment.working_folder)
     common = git_common_directory(environment.working_folder)
     if top is None or common is None or habit.project not in ("", project_name(str(common))):

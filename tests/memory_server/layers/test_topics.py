@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_server.document import Layer, SourcePath
-from memory_server.errors import ContentError
+from memory_server.errors import ContentError, Problem
 from memory_server.layers import topics
 from memory_server.layers.mif import Frontmatter, parse_frontmatter
 from memory_server.layers.topics import (
@@ -75,6 +75,15 @@ def test_a_symlink_brings_nothing_into_the_memory(root: MemoryRoot, tmp_path_fac
     assert list(find_sources(root)) == []
 
 
+def test_what_lies_among_the_sources_and_is_none_is_told_but_no_editors_file(root: MemoryRoot) -> None:
+    for name in ("#inbox/a.md", "#inbox/b.txt", ".obsidian/app.json", ".#a.md", "a.md~", ".hidden.md"):
+        write(root, f"topics/{name}")
+    skipped: list[Problem] = []
+
+    assert [source.path for source in find_sources(root, skipped)] == ["topics/#inbox/a.md"]
+    assert [(one.path, one.rule) for one in skipped] == [("topics/#inbox/b.txt", "file-ignored")]
+
+
 def test_a_pipe_or_a_name_that_is_no_text_does_not_stop_the_reading(root: MemoryRoot) -> None:
     write(root, "topics/mail.md")
     os.mkfifo(root.topics / "pipe.md")
@@ -120,7 +129,6 @@ def test_a_date_in_the_name_stands_in_for_a_missing_one() -> None:
         (b"a\nb\xff\n", 2, "UTF-8"),
         (b"a\n\nb\0", 3, "NUL"),
         (b"x" * (MAX_SOURCE_BYTES + 1), 1, "bytes"),
-        (b"---\na: [\n---\n", 3, "YAML"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named_with_its_line(root: MemoryRoot, raw: bytes, line: int, what: str) -> None:

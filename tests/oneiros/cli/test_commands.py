@@ -145,7 +145,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     found = shell.json("exact", "2525", "--explain")
     reindexed = shell.json("reindex")
 
-    assert list(found) == ["query", "hits", "note", "explain"]
+    assert list(found) == ["query", "hits", "note", "lacks", "explain"]
     assert list(found["explain"]) == ["terms", "confidence", "scores"]
     assert list(found["hits"][0]) == [
         *("number", "id", "layer", "rank", "title", "date", "path", "first_line", "last_line", "score", "certainty"),
@@ -165,8 +165,8 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     assert list(shell.json("reindex", "--dry-run")) == ["changed", "removed", "unchanged"]
     assert list(shell.json("status")) == [
         *("root", "model", "model_reason", "sources", "topics", "passages", "semantic", "changed", "removed"),
-        *("unfinished", "level", "problems", "index_bytes", "owner", "queries_logged", "losses", "used"),
-        *("not_archived", "expiring", "readings", "machines", "notes"),
+        *("unfinished", "level", "problems", "skipped", "lacks", "index_bytes", "owner", "queries_logged", "losses"),
+        *("used", "not_archived", "expiring", "archive_of", "left_out", "readings", "machines", "notes"),
         *("chosen", "ignored", "places", "daemon", "indexing", "schedule", "hooks"),
     ]
     assert list(shell.json("doctor")["checks"][0]) == ["check", "state", "detail", "repair"]
@@ -213,11 +213,11 @@ def test_the_command_to_read_on_is_one_as_it_stands(shell: Shell, own: Path) -> 
 
 
 def test_a_file_that_cannot_be_read_is_named(shell: Shell, own: Path) -> None:
-    write_topic(own, "broken", "---\ntitle: [x\n---\n")
+    (own / "topics" / "broken.md").write_bytes(b"a\nb\xff\n")
 
     code, _, error = shell("read", "broken")
 
-    assert code == 1 and error.startswith("topics/broken.md:3: the frontmatter is not valid YAML")
+    assert code == 1 and error.startswith("topics/broken.md:2: the file is not UTF-8 text")
 
 
 def test_a_value_of_a_filter_is_taken_as_it_is_whatever_stands_in_it(shell: Shell, own: Path) -> None:

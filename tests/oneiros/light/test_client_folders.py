@@ -1,0 +1,58 @@
+"""Which folders of Claude Code are read: the one that its variable names, then and later, and none of a clone."""
+
+from pathlib import Path
+
+import pytest
+
+from oneiros.environment import Environment
+from oneiros.ingest.settings import crawl_roots
+from oneiros.light.client_folders import seen_folders
+
+
+@pytest.fixture
+def variables(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / ".claude").mkdir()
+    return {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
+
+
+def folders(variables: dict[str, str], home: Path) -> list[str]:
+    roots = crawl_roots(Environment(variables, home, home))
+    return [root.folder.relative_to(home).as_posix() for root in roots]
+
+
+def test_a_folder_that_was_seen_is_read_without_the_variable_too(variables: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+
+    with_variable = folders({**variables, "CLAUDE_CONFIG_DIR": str(tmp_path / "work")}, tmp_path)
+
+    assert with_variable == ["work/projects", ".claude/projects"]
+    assert folders(variables, tmp_path) == [".claude/projects", "work/projects"]
+    assert (tmp_path / "state" / "oneiros" / "claude-folders").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_place_with_two_names_is_read_once(variables: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / ".claude")
+
+    assert folders({**variables, "CLAUDE_CONFIG_DIR": str(tmp_path / "link")}, tmp_path) == ["link/projects"]
+
+
+@pytest.mark.parametrize("repository", ["clone", "clone/deep/claude"])
+def test_a_folder_that_came_with_a_repository_is_not_read(
+    variables: dict[str, str], tmp_path: Path, repository: str
+) -> None:
+    folder = tmp_path / "clone" / "deep" / "claude"
+    folder.mkdir(parents=True)
+    (tmp_path / repository / ".git").mkdir()
+    named = {**variables, "CLAUDE_CONFIG_DIR": str(folder)}
+
+    assert folders(named, tmp_path) == [".claude/projects"] and seen_folders(variables) == []
+    assert Environment(named, tmp_path, tmp_path).ignored_claude_folder == str(folder)
+
+
+def test_where_nothing_can_be_written_the_variable_counts_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "state").write_text("no folder", encoding="utf-8")
+
+    assert seen_folders({"XDG_STATE_HOME": str(tmp_path / "state"), "CLAUDE_CONFIG_DIR": str(tmp_path / "work")}) == [
+        str(tmp_path / "work")
+    ]
