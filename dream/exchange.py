@@ -44,14 +44,18 @@ class MifBundle:
     problems: tuple[Problem, ...]
 
 
-def write_bundle(decisions: Decisions, folder: Path, redactor: Redactor) -> Sent:
-    """Writes the approved files of layer 1. Raises UsageError unless the folder is new or empty, outside the memory."""
+def write_bundle(decisions: Decisions, folder: Path, redactor: Redactor, project: str = "") -> Sent:
+    """Writes the approved files of layer 1, with a project its topics alone.
+
+    Raises UsageError unless the folder is new or empty, outside the memory.
+    """
     if folder.resolve().is_relative_to(decisions.root.path.resolve()):
         raise UsageError(f"{folder} lies in the memory", remedy="Name a folder outside of it")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is not an empty folder", remedy="Name a new one")
     doubtful = {one.path for one in decisions.unexplained()}
     topics = [topic for topic in read_topics(decisions.root).files if topic.path not in doubtful]
+    topics = [topic for topic in topics if not project or topic.project == project.casefold()]
     day = decisions.now().date().isoformat()
     make_folder(folder / ".mif")
     replace_file(folder / ".mif" / "config.yaml", CONFIG)

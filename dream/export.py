@@ -32,10 +32,11 @@ class Exported:
     left_out: tuple[str, ...]  # files in a state that nobody answered for
 
 
-def export_approved(decisions: Decisions, file: Path, redactor: Redactor) -> Exported:
-    """Writes one JSON object a line, the same bytes for the same memory."""
+def export_approved(decisions: Decisions, file: Path, redactor: Redactor, project: str = "") -> Exported:
+    """Writes one JSON object a line, the same bytes for the same memory; with a project of its topics alone."""
     doubtful = {one.path for one in decisions.unexplained()}
     topics = [topic for topic in read_topics(decisions.root).files if topic.path not in doubtful]
+    topics = [topic for topic in topics if not project or topic.project == project.casefold()]
     approvals, rejections = decisions.store.approvals(), decisions.rejections()
     rows = [row for topic in topics for row in rows_of(topic, approvals, rejections)]
     lines = [json.dumps(redactor.redact_json(row), ensure_ascii=False) + "\n" for row in rows]

@@ -24,7 +24,7 @@ from crawler.transcripts.turns import Role
 from dream.evidence import Evidence
 from dream.judge.compare import is_known
 from dream.judge.rejections import Rejections
-from dream.records import LESSON_LEAD, Candidate, Given, Kind, Told
+from dream.records import LESSON_LEAD, Candidate, Given, Kind, Told, Written, words_of
 from dream.topics import Topics
 from memory_server.document import Standing
 from memory_server.escaping import HIDDEN
@@ -97,6 +97,7 @@ ENDED: Mapping[Standing | None, str] = {
     None: "you let it stand",
 }  # what became of a finding
 MAX_TEXT = 400  # characters of a statement
+UNSAID = "words that were not said: "
 LETTERS = re.compile(r"[^\W\d_]+")
 LOOK_ALIKE, FOR_SHOW = {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"}, {"FULLWIDTH", "MATHEMATICAL"}  # names of scripts
 
@@ -134,8 +135,17 @@ class Gate:
         if candidate.kind is Kind.FINDING:
             told.append(f"Claude said it, {ENDED[standing_of(session, candidate.quotes[0])]}")
         if new := find_new_words(candidate.text, _own_quotes(candidate), session):
-            told.append(f"words that were not said: {', '.join(new)}")
+            told.append(f"{UNSAID}{', '.join(new)}")
         return replace(candidate, why="; ".join(told))
+
+    def reworded(self, candidate: Candidate, text: str) -> Candidate:
+        """A candidate in other words, where these pass as its own did; else as it is."""
+        if text == candidate.text or self.check(told := replace(candidate, text=text)):
+            return candidate
+        quotes, session = _grounds(told, self._evidence)
+        new = find_new_words(text, quotes, session)
+        why = [one for one in candidate.why.split("; ") if not one.startswith(UNSAID)]
+        return replace(told, why="; ".join([*why, "worded anew", *([f"{UNSAID}{', '.join(new)}"] if new else [])]))
 
     def _refusals(self, candidate: Candidate) -> Iterator[Refusal]:
         yield from self._about_quotes(candidate)
@@ -159,6 +169,7 @@ class Gate:
         yield from unfounded
         if quotes and not unfounded:
             yield from self._about_source(candidate)
+        if candidate.evidence and not unfounded:
             yield from self._about_support(candidate)
 
     def _about_quote(self, quote: Quote) -> Iterator[Refusal]:
@@ -217,7 +228,7 @@ class Gate:
         return all(is_same_request(words[0], other) for other in words[1:])
 
     def _about_support(self, candidate: Candidate) -> Iterator[Refusal]:
-        """Whether the words of the first quote's session say what the statement says."""
+        """Whether the words of the first quote's session, or of the file's section, say what the statement says."""
         for objection in _objections(candidate, self._evidence):
             yield refusal_for(objection)
 
@@ -230,12 +241,9 @@ def is_supported(candidate: Candidate, evidence: Evidence) -> bool:
 
     Words of the person as they stand always do.
     """
-    said = " ".join(words.text for words in candidate.evidence)
-    if not candidate.quotes:
-        return set(content_words(candidate.text)) <= set(content_words(said))
-    if " ".join(candidate.text.casefold().rstrip(".").split()) in " ".join(said.casefold().split()):
-        return True
-    return not _objections(candidate, evidence)
+    said = " ".join(words.text for words in candidate.quotes)
+    is_verbatim = " ".join(candidate.text.casefold().rstrip(".").split()) in " ".join(said.casefold().split())
+    return is_verbatim or not _objections(candidate, evidence)
 
 
 def _own_quotes(candidate: Candidate) -> list[Quote]:
@@ -244,9 +252,28 @@ def _own_quotes(candidate: Candidate) -> list[Quote]:
 
 
 def _objections(candidate: Candidate, evidence: Evidence) -> tuple[Objection, ...]:
-    """What the proof has against a candidate that rests on quotes."""
+    """What the proof has against a candidate. Words of a file that stand as they are written are not asked about."""
     text = candidate.text.removeprefix(LESSON_LEAD) if candidate.kind is Kind.LESSON else candidate.text
-    return find_objections(text, _own_quotes(candidate), evidence.session(candidate.quotes[0].session_id))
+    if candidate.given:
+        said = set(content_words(" ".join(one.text for one in candidate.given)))
+        extra = tuple(word for word in content_words(text) if word not in said and not word.isdigit())
+        if not _is_reworded(candidate):
+            return (Objection(ObjectionKind.NEW, extra),) if extra else ()
+    quotes, session = _grounds(candidate, evidence)
+    return find_objections(text, quotes, session) if quotes else (Objection(ObjectionKind.FOREIGN, ()),)
+
+
+def _is_reworded(candidate: Candidate) -> bool:
+    """Whether a statement of a file is not word by word what the file says, its leading line ahead."""
+    written = [one.text for one in candidate.given if isinstance(one, Written)]
+    return bool(written) and words_of(candidate.text) != [word for one in reversed(written) for word in words_of(one)]
+
+
+def _grounds(candidate: Candidate, evidence: Evidence) -> tuple[list[Quote], SessionTurns]:
+    """The quotes of the session that the first one stands in, or words of a file as quotes of its section."""
+    if written := [one for one in candidate.given if isinstance(one, Written)]:
+        return evidence.quotes_in_section(written, candidate.project)
+    return _own_quotes(candidate), evidence.session(candidate.quotes[0].session_id)
 
 
 def standing_of(session: SessionTurns, quote: Quote) -> Standing | None:
@@ -271,9 +298,6 @@ def _about_text(candidate: Candidate) -> Iterator[Refusal]:
         yield Refusal.of(RefusalReason.HIDDEN)
     if any(INJECTION.search(part) or TAG in part or OWN_SESSION_MARK in part for part in shown):
         yield Refusal.of(RefusalReason.INSTRUCTION)
-    said = set(content_words(" ".join(one.text for one in candidate.given)))
-    if candidate.given and (extra := [word for word in content_words(text) if word not in said and not word.isdigit()]):
-        yield Refusal(RefusalReason.BEYOND_QUOTE, f"The words do not say: {', '.join(extra[:5])}.")
 
 
 def _shown(candidate: Candidate) -> list[str]:

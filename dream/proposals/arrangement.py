@@ -10,13 +10,15 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from dream.judge.filing import make_path
 from dream.proposals.links import Moves, anchor_of, relinked
 from dream.proposals.placing import RULE, RULES, dated, depth_of
+from dream.records import words_of
 from dream.topics import HISTORY_HEADINGS
-from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
-from memory_server.document import SourcePath
+from memory_server.chunking import FOOTNOTE_DEFINITION, chunk_document, code_lines, split_lines
+from memory_server.document import Document, Layer, SourcePath
 from memory_server.errors import UsageError
 from memory_server.layers.footnotes import REFERENCE, find_footnotes
 from memory_server.layers.mif import Frontmatter, Value, new_frontmatter, parse_frontmatter, set_field
@@ -104,7 +106,89 @@ def split(texts: Texts, path: str, today: dt.date, heading: str = "", into: str 
         known = ", ".join(one.heading for one in whole.sections()) or "it has none"
         what = f"{path} has no section {heading!r}" if heading else f"{path} has no sections"
         raise UsageError(what, remedy=f"Its headings: {known}")
-    names = [into or posixpath.join(posixpath.dirname(path), posixpath.basename(one.path)) for one in sections]
+    return _split(texts, path, whole, sections, today, into=into)
+
+
+def regrouped(
+    texts: Texts, path: str, today: dt.date, names: Mapping[tuple[str, ...], str], summaries: Mapping[str, str]
+) -> Arrangement:
+    """The statements of a topic, by their words, under the names of new topics; what has none stays.
+
+    Each goes whole: an item with what is set in below it, a paragraph with the code or table behind it, under the
+    heading that it had. What is no longer true stays where it is.
+    """
+    whole = _parts(texts[path])
+    taken = {make_path(name) for name in names.values() if _beside(path, make_path(name)) in texts}
+    groups: dict[str, list[str]] = {}
+    stays, headings = list[str](), list[tuple[int, str]]()
+    under: dict[str, str] = {}  # the heading that a group has last been given
+    for block, words in _blocks(whole):
+        rest = list(block)
+        while rest and (not rest[0].strip() or depth_of(rest[0])):
+            line = rest.pop(0)
+            if depth := depth_of(line):
+                headings = [*(one for one in headings if one[0] < depth), (depth, line)]
+            stays.append(line)
+        is_past = any(bare_heading(line.strip().lstrip("#")).casefold() in HISTORY_HEADINGS for _, line in headings)
+        name = "" if is_past else names.get(words, "")
+        if not name or make_path(name) in taken:
+            stays += rest
+            continue
+        heading = headings[-1][1] if len(headings) > 1 or (headings and headings[0][0] > 1) else ""
+        group = groups.setdefault(name, [])
+        if heading and under.get(name) != heading:
+            group += ["\n", "### " + heading.strip().lstrip("# ") + "\n"]
+            under[name] = heading
+        group += rest
+    if not groups:
+        raise UsageError("the reader leaves the topic as it is", remedy="Cut it by its sections: --heading X")
+    lines = _without_empty_sections(stays)
+    sections = []
+    for name, group in groups.items():
+        first = len(lines)
+        lines += [f"## {name}\n", *group]
+        sections.append(_Section(name, 2, first, len(lines), ()))
+    cut = _Parts(whole.block, lines, whole.notes, whole.fields)
+    return _split(texts, path, cut, sections, today, summaries=summaries)
+
+
+def _beside(path: str, name: str) -> str:
+    """The path of a topic of this name in the folder of another."""
+    return posixpath.join(posixpath.dirname(path), posixpath.basename(name))
+
+
+def _blocks(whole: "_Parts") -> Iterator[tuple[Sequence[str], tuple[str, ...]]]:
+    """The lines of a topic, statement by statement, each with the headings above it, and the words of the statement."""
+    at = 0
+    for chunk in chunk_document(Document(SourcePath("topics/x.md"), Layer.TOPIC, "", whole.text, 1)):
+        end = at + len(split_lines(chunk.text))
+        yield whole.lines[at:end], tuple(words_of(chunk.searchable))
+        at = end
+
+
+def _without_empty_sections(lines: Sequence[str]) -> list[str]:
+    """The lines without the headings, save the first, below which nothing stands any more."""
+    depths = {number: depth for number, depth, _ in _headings(lines)}
+    kept, below = list[str](), 0  # how deep what stands below belongs: to headings above that depth
+    for number, line in reversed(list(enumerate(lines))):
+        depth = depths.get(number, 7)
+        if depth < below or depth == 7 or number == min(depths):
+            kept.append(line)
+            below = depth if line.strip() else below
+    return kept[::-1]
+
+
+def _split(
+    texts: Texts,
+    path: str,
+    whole: "_Parts",
+    sections: "Sequence[_Section]",
+    today: dt.date,
+    *,
+    into: str = "",
+    summaries: Mapping[str, str] = MappingProxyType({}),
+) -> Arrangement:
+    names = [into or _beside(path, one.path) for one in sections]
     for number, name in enumerate(names):
         if name in names[:number]:
             raise UsageError(f"two sections would be {name}", remedy="Take one at a time: --heading X --into NAME")
@@ -117,7 +201,7 @@ def split(texts: Texts, path: str, today: dt.date, heading: str = "", into: str 
     files: dict[str, str | None] = {}
     kept = set(whole.notes)
     for one, name in zip(sections, names, strict=True):
-        head, founded = _founded(one.heading, whole)
+        head, founded = _founded(one.heading, whole, summaries.get(one.heading, ""))
         lines = [*founded.lines, *_shifted(whole.lines[one.first + 1 : one.end], 1 - one.depth)]
         notes = _used(lines, whole.notes)
         files[name] = head + relinked(_body(lines, notes), path, name, moves)
@@ -231,10 +315,11 @@ def _headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
             yield number, depth, bare_heading(line.strip().lstrip("#"))
 
 
-def _founded(title: str, source: _Parts) -> tuple[str, _Parts]:
+def _founded(title: str, source: _Parts, summary: str = "") -> tuple[str, _Parts]:
     """The head and the heading of a topic made of others: whose it is."""
     lines = [f"# {title}\n"]
-    fields = {key: source.fields.text(key) for key in ("project", "type") if source.fields.text(key)}
+    fields = {key: source.fields.text(key) for key in ("project", "type")} | {"summary": summary}
+    fields = {key: value for key, value in fields.items() if value}
     head = new_frontmatter(fields) if fields else ""
     return head, _Parts(head, lines, {}, source.fields)
 

@@ -130,6 +130,7 @@ def offer_lines(environment: Environment, root: MemoryRoot, found: FoundModel, c
         f"Found {found.called}. It could read your sessions, which finds far more than rules do.",
         f"What waits: {_cost_text(cost)}.",
         f"Projects: {named}{more}; `oneiros config reader_projects NAME,...` names fewer.",
+        "Of the same projects it sees what you import and what your topics say: it files and words statements.",
         f"Sent to {found.receiver}; secrets are masked, and it has no tools, hooks or transcript.",
         f"It may take {limits_text(environment)}.",
     ]
