@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from crawler.outcome import outcomes_of
 from crawler.quotes import Quote, SessionTurns, is_true_of
+from crawler.reading.ground import Bag, tokenize
 from crawler.reading.proof import Objection, ObjectionKind, find_new_words, find_objections
 from crawler.reading.repeats import MIN_SESSIONS, failures_in, is_same_request, telling
 from crawler.spoken import picked_in
@@ -28,7 +29,7 @@ from dream.records import LESSON_LEAD, Candidate, Given, Kind, Told, Written, wo
 from dream.topics import Topics
 from memory_server.document import Standing
 from memory_server.escaping import HIDDEN
-from memory_server.language.cues import INJECTION, is_agreement
+from memory_server.language.cues import INJECTION, NEGATION, is_agreement
 from memory_server.language.words import content_words
 from memory_server.redaction import Redactor
 
@@ -96,6 +97,7 @@ ENDED: Mapping[Standing | None, str] = {
     Standing.DROPPED: "it was taken back",
     None: "you let it stand",
 }  # what became of a finding
+MOST_STRAY = 1  # words of a wording that stand nowhere: with more most planted additions pass, see RESULTS.md
 MAX_TEXT = 400  # characters of a statement
 UNSAID = "words that were not said: "
 LETTERS = re.compile(r"[^\W\d_]+")
@@ -140,9 +142,10 @@ class Gate:
 
     def reworded(self, candidate: Candidate, text: str) -> Candidate:
         """A candidate in other words, where these pass as its own did; else as it is."""
-        if text == candidate.text or self.check(told := replace(candidate, text=text)):
-            return candidate
+        told = replace(candidate, text=text)
         quotes, session = _grounds(told, self._evidence)
+        if text == candidate.text or _find_strays(text, candidate.text, quotes, session) or self.check(told):
+            return candidate
         new = find_new_words(text, quotes, session)
         why = [one for one in candidate.why.split("; ") if not one.startswith(UNSAID)]
         return replace(told, why="; ".join([*why, "worded anew", *([f"{UNSAID}{', '.join(new)}"] if new else [])]))
@@ -260,7 +263,19 @@ def _objections(candidate: Candidate, evidence: Evidence) -> tuple[Objection, ..
         if not _is_reworded(candidate):
             return (Objection(ObjectionKind.NEW, extra),) if extra else ()
     quotes, session = _grounds(candidate, evidence)
-    return find_objections(text, quotes, session) if quotes else (Objection(ObjectionKind.FOREIGN, ()),)
+    if not quotes:
+        return (Objection(ObjectionKind.FOREIGN, ()),)
+    written = " ".join(one.text for one in candidate.given)
+    return (*(_find_strays(text, written, quotes, session) if written else ()), *find_objections(text, quotes, session))
+
+
+def _find_strays(text: str, said: str, quotes: list[Quote], session: SessionTurns) -> tuple[Objection, ...]:
+    """What a wording has that the words it stands for have not: more or fewer denials, several words out of nowhere."""
+    held, denials = Bag(tokenize(said)), NEGATION.findall(text)
+    new = [one for one in tokenize(" ".join(find_new_words(text, quotes, session))) if not held.holds(one)]
+    if len(denials) != len(NEGATION.findall(said)):
+        return (Objection(ObjectionKind.NEGATION, tuple(denials)),)
+    return (Objection(ObjectionKind.NEW, tuple(one.text for one in new)),) if len(new) > MOST_STRAY else ()
 
 
 def _is_reworded(candidate: Candidate) -> bool:
