@@ -1,7 +1,7 @@
 """dream as this person has set it up: command line and daemon start here, so that they decide on the same things."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -65,16 +65,20 @@ def dream_once(
         is_wanted = not project or project_of(record).casefold() == project.casefold()
         return is_wanted and (with_open or is_over(record.session_id))
 
-    dream = dream_on(environment, decisions, reader_of(environment, decisions.root))
+    dream = dream_on(environment, decisions, reader_of(environment, decisions.root, project))
     return dream.run(Bounds(max_sessions, max_seconds, is_closed), on_session)
 
 
-def reader_of(environment: Environment, root: MemoryRoot) -> DreamReader | None:
-    """The model that the person lets read, and whose statements it may see; None where rules are to read."""
+def reader_of(environment: Environment, root: MemoryRoot, project: str = "") -> DreamReader | None:
+    """The model that the person lets read, and what it may see, of a project alone; None where rules are to read."""
     asking = asking_of(environment, root, time.sleep)
     if asking is None:
         return None
-    may_see = see_when(archive_of(root), asking.person, environment.home)
+    is_open = see_when(archive_of(root), asking.person, environment.home)
+
+    def may_see(whose: str, files: Sequence[str]) -> bool:
+        return (not project or whose.casefold() == project.casefold()) and is_open(whose, files)
+
     return DreamReader(asking.model.ask, Redactor(asking.person.deny_words), may_see)
 
 

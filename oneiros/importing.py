@@ -68,7 +68,7 @@ def import_files(
     files = [one for one in reader.found.files if not project or one.project.casefold() == project.casefold()]
     imported = Imported(reader.found, takeover.run(files, dry=dry))
     if imported.taken.proposal:
-        dream = dream_on(environment, decisions, reader_of(environment, decisions.root))
+        dream = dream_on(environment, decisions, reader_of(environment, decisions.root, project))
         imported.filed = dream.file_waiting()
         imported.taken.updates = [one.update for one in decisions.store.proposal(imported.taken.proposal).hunks]
     for path in databases:

@@ -72,7 +72,7 @@ def dream(
     if offer_reader(environment, environment.choice.root):
         environment = dataclasses.replace(environment)  # with the settings as they are now
     if environment.person.reader != "rules":
-        told = read_waiting(environment, environment.choice.root, sessions, project)
+        told = read_waiting(environment, environment.choice.root, sessions, project, is_alone=bool(project))
         if told.stopped:
             talk(f"{plural(told.left, 'session')} wait for {environment.person.reader}: {told.stopped}.")
     with progress_shown() as show:

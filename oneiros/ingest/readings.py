@@ -160,18 +160,19 @@ class ReadingRun:
     tell: Callable[[ReadReport], None] = lambda _: None  # after each session
     report: ReadReport = field(default_factory=ReadReport)
 
-    def run(self, most: int | None = None, project: str = "") -> ReadReport:
-        """Reads up to `most` sessions, those of `project` first; each is kept as soon as it is answered."""
+    def run(self, most: int | None = None, project: str = "", *, is_alone: bool = False) -> ReadReport:
+        """Reads up to `most` sessions, those of `project` first, or alone; each is kept as soon as it is answered."""
         try:
             with FileLock(self.root.derived / LOCK, timeout=0):
-                return self._run(most, project)
+                return self._run(most, project, is_alone=is_alone)
         except Timeout:
             self.report.stopped = "another process has the model read just now"
             return self.report
 
-    def _run(self, most: int | None, project: str) -> ReadReport:
+    def _run(self, most: int | None, project: str, *, is_alone: bool) -> ReadReport:
         archive, readings, asking = archive_of(self.root), readings_of(self.root), self.asking
         every = waiting_records(archive, readings, asking.person, asking.is_over, project)
+        every = [one for one in every if not is_alone or project_of(one).casefold() == project.casefold()]
         waiting, self.report.left = every[:most], len(every)
         reader = ModelReader(asking.model, Redactor(asking.person.deny_words))
         known = list(readings.every())

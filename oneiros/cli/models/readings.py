@@ -76,15 +76,23 @@ def readings(
 
 
 def read_waiting(
-    environment: Environment, root: MemoryRoot, sessions: int | None = None, project: str = ""
+    environment: Environment,
+    root: MemoryRoot,
+    sessions: int | None = None,
+    project: str = "",
+    *,
+    is_alone: bool = False,
 ) -> ReadReport:
-    """Has the model of the settings read what waits, with progress, and brings all that is made of it level."""
+    """Has the model of the settings read what waits, with progress, and brings all that is made of it level.
+
+    Sessions of the project come first; `is_alone`: no others.
+    """
     asking = asking_of(environment, root, time.sleep)
     if asking is None:
         raise UsageError("rules read your sessions: no model is set", remedy="oneiros config reader claude-cli")
     with progress_shown() as show:
         run = ReadingRun(root, asking, tell=lambda done: show(Progress("reading", done.read, done.read + done.left)))
-        report = run.run(sessions, project)
+        report = run.run(sessions, project, is_alone=is_alone)
     if report.read:
         compress_again(environment, root)
         with open_memory(environment) as memory:
