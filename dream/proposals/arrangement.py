@@ -122,8 +122,13 @@ def regrouped(
     groups: dict[str, list[str]] = {}
     stays, headings = list[str](), list[tuple[int, str]]()
     under: dict[str, str] = {}  # the heading that a group has last been given
-    for block, words in _blocks(whole):
-        rest = list(block)
+    code, name = code_lines(whole.text), ""
+    for first, end, words in _blocks(whole):
+        rest = whole.lines[first:end]
+        begin = next((number for number in range(first, end) if whole.lines[number].strip()), first)
+        if begin in code or whole.lines[begin].startswith((" ", "\t")):  # it goes on with the statement before
+            groups.get(name, stays).extend(rest)
+            continue
         while rest and (not rest[0].strip() or depth_of(rest[0])):
             line = rest.pop(0)
             if depth := depth_of(line):
@@ -132,6 +137,7 @@ def regrouped(
         is_past = any(bare_heading(line.strip().lstrip("#")).casefold() in HISTORY_HEADINGS for _, line in headings)
         name = "" if is_past else names.get(words, "")
         if not name or make_path(name) in taken:
+            name = ""
             stays += rest
             continue
         heading = headings[-1][1] if len(headings) > 1 or (headings and headings[0][0] > 1) else ""
@@ -157,24 +163,27 @@ def _beside(path: str, name: str) -> str:
     return posixpath.join(posixpath.dirname(path), posixpath.basename(name))
 
 
-def _blocks(whole: "_Parts") -> Iterator[tuple[Sequence[str], tuple[str, ...]]]:
-    """The lines of a topic, statement by statement, each with the headings above it, and the words of the statement."""
+def _blocks(whole: "_Parts") -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """The first and the last line of each statement of a topic with the headings above it, and its words."""
     at = 0
     for chunk in chunk_document(Document(SourcePath("topics/x.md"), Layer.TOPIC, "", whole.text, 1)):
-        end = at + len(split_lines(chunk.text))
-        yield whole.lines[at:end], tuple(words_of(chunk.searchable))
-        at = end
+        if chunk.lines.last > at:  # else it is the end of a long line
+            yield at, chunk.lines.last, tuple(words_of(chunk.searchable))
+            at = chunk.lines.last
 
 
 def _without_empty_sections(lines: Sequence[str]) -> list[str]:
     """The lines without the headings, save the first, below which nothing stands any more."""
     depths = {number: depth for number, depth, _ in _headings(lines)}
     kept, below = list[str](), 0  # how deep what stands below belongs: to headings above that depth
+    is_gone = False  # whether a heading was left out just below
     for number, line in reversed(list(enumerate(lines))):
         depth = depths.get(number, 7)
-        if depth < below or depth == 7 or number == min(depths):
+        if depth < 7 and depth >= below and number != min(depths):
+            is_gone = True
+        elif line.strip() or not is_gone:  # nor the gap above one
             kept.append(line)
-            below = depth if line.strip() else below
+            below, is_gone = (depth, False) if line.strip() else (below, is_gone)
     return kept[::-1]
 
 

@@ -16,7 +16,9 @@ from dream.decisions.accept import Decisions
 from dream.judge.reader import DreamReader
 from dream.judge.splitting import ask_cut
 from dream.proposals.arrangement import merged, moved, regrouped, split
-from dream.records import State
+from dream.proposals.questions import statements_of
+from dream.records import State, words_of
+from memory_server.document import Document, Layer, SourcePath
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.layers.validate import ValidationRule, validate_root
 from memory_server.redaction import Redactor
@@ -167,6 +169,27 @@ def test_statements_go_under_the_names_that_a_reader_gives_and_the_rest_stays() 
     ), "what is past stays, and no statement goes under a name that is taken"
     with pytest.raises(UsageError, match="as it is"):
         regrouped(texts, "topics/shop/notes.md", TODAY, {("no", "such"): "Ports"}, {})
+
+
+def test_a_long_statement_is_cut_nowhere() -> None:
+    code = "".join(f"  # comment {number} of a long listing that no chunk holds as a whole\n" for number in range(40))
+    item = f"- Deploy so:\n\n  ```\n{code}  ```\n"
+    line = f"- {'A long line. ' * 120}\n"
+    text = f"# Notes\n{item}- Mail is red.\n{line}- Mail is blue.\n"
+    texts = {"topics/notes.md": text}
+    document = read_document_of(text)
+    names = {tuple(words_of(one)): "Deploying" for one in statements_of(document)[:1]}
+    names |= {("mail", "is", "blue"): "Colours", ("mail", "is", "red"): "Colours"}
+
+    found = regrouped(texts, "topics/notes.md", TODAY, names, {})
+
+    assert found.files["topics/deploying.md"] == f"# Deploying\n{item}"
+    assert found.files["topics/colours.md"] == "# Colours\n- Mail is red.\n- Mail is blue.\n"
+    assert found.files["topics/notes.md"] == f"# Notes\n{line}"
+
+
+def read_document_of(text: str) -> Document:
+    return Document(SourcePath("topics/notes.md"), Layer.TOPIC, "Notes", text, 1)
 
 
 def test_a_reader_says_how_a_topic_is_cut_and_nothing_else_of_its_answer_counts() -> None:

@@ -141,7 +141,8 @@ def test_an_error_of_two_projects_makes_no_lesson() -> None:
         ("topics/shop/mail.md", "Shop", "topics/shop/mail.md", "Mail"),
         ("work/mail", "", "topics/work/mail.md", "Mail"),
         ("git-hooks", "shop", "topics/shop/git-hooks.md", "Git hooks"),
-        ("lessons", "shop", "lessons.md", "Lessons"),
+        ("lessons", "shop", "topics/shop/lessons.md", "Lessons"),
+        ("lessons", "", "lessons.md", "Lessons"),
     ],
 )
 def test_no_name_leads_out_of_a_project(name: str, project: str, target: str, title: str) -> None:
