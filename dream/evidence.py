@@ -94,7 +94,7 @@ def _find_words(text: str, words: str) -> re.Match[str] | None:
 def find_section(text: str, at: int) -> str:
     """The section of a Markdown text in which a character stands, behind the headings above it."""
     lines, code = split_lines(text), code_lines(text)
-    place, depth, above = text.count("\n", 0, at), 0, list[tuple[int, str]]()
+    place, depth, above = text.count("\n", 0, at), 7, list[tuple[int, str]]()  # above all headings any ends it
     first, end = 0, len(lines)
     for number, line in enumerate(lines):
         heading = HEADING.match(line) if number not in code else None

@@ -128,7 +128,7 @@ class Dream:
             self._save(updates, done, report)
         report.left = len(waiting) - report.sessions
         report.filed = self.file_waiting()
-        doubted = {one.path for one in self._decisions.unexplained()}
+        doubted = {one.path for one in self._decisions.unexplained()} if self._reader else ()
         report.questions = write_questions(self._decisions.root, self._reader, doubted)
         with self._decisions.locked():
             today = self._now().date()

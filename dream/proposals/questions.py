@@ -108,9 +108,9 @@ def write_questions(root: MemoryRoot, reader: DreamReader | None, doubted: Colle
 
     `doubted`: files that nobody has answered for. Lessons are told before a task and not asked for.
     """
-    topics = [document for document in _documents_in(root) if document.path not in doubted]
-    held = {tuple(words_of(text)) for document in topics for text in statements_of(document)}
     was = read_written(root.questions)
+    topics = [one for one in _documents_in(root) if one.path not in doubted] if reader or was else []
+    held = {tuple(words_of(text)) for document in topics for text in statements_of(document)}
     kept = [row for row in was if tuple(words_of(row.statement)) in held]
     by_words, asked = known_in(root).by_words, ReaderRun()
     for document in topics if reader else ():

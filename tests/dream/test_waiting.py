@@ -209,5 +209,5 @@ def test_a_section_ends_where_one_of_its_level_begins() -> None:
     text = "# A\n\n## B\n\n```\n# no heading\n```\n\n### C\n\nhere\n\n#### D\n\nx\n\n## E\n\ny\n"
 
     assert find_section(text, text.index("here")) == "# A\n## B\n### C\n\nhere\n\n#### D\n\nx\n\n"
-    assert find_section("no heading\n", 3) == "no heading\n"
+    assert find_section("no heading\n\n# A\n\nx\n", 3) == "no heading\n\n"
     assert find_section(text, text.index("y")) == "# A\n## E\n\ny\n"
