@@ -5,7 +5,7 @@ decide nothing; a folder of Markdown that is named is read like any other files,
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,10 +41,16 @@ class Imported:
 
 
 def import_files(
-    environment: Environment, paths: Sequence[Path], *, with_others: bool, dry: bool, project: str = ""
+    environment: Environment,
+    paths: Sequence[Path],
+    *,
+    with_others: bool,
+    dry: bool,
+    project: str = "",
+    on_filing: Callable[[], None] = lambda: None,
 ) -> Imported:
     """Reads the files that are named, or those of the home and of the projects in the transcripts, and offers them:
-    with a project those of it alone.
+    with a project those of it alone. `on_filing` is called before a reader is asked where they go.
     """
     begun = time.monotonic()
     decisions = decisions_of(environment)
@@ -67,9 +73,9 @@ def import_files(
     )
     files = [one for one in reader.found.files if not project or one.project.casefold() == project.casefold()]
     imported = Imported(reader.found, takeover.run(files, dry=dry))
-    if imported.taken.proposal:
-        dream = dream_on(environment, decisions, reader_of(environment, decisions.root, project))
-        imported.filed = dream.file_waiting()
+    if imported.taken.proposal and (asked := reader_of(environment, decisions.root, project)):
+        on_filing()
+        imported.filed = dream_on(environment, decisions, asked).file_waiting()
         imported.taken.updates = [one.update for one in decisions.store.proposal(imported.taken.proposal).hunks]
     for path in databases:
         imported.references += _as_references(environment, decisions.root, environment.working_folder / path, dry=dry)

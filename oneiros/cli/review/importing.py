@@ -48,7 +48,13 @@ def take_over(
             raise UsageError("--mif takes one folder", remedy="Import other files by themselves")
         take_bundle(environment, environment.working_folder / mif, dry=dry_run)
         return
-    imported = import_files(environment, paths or [], with_others=others, dry=dry_run, project=project)
+
+    def tell_filing() -> None:
+        talk(f"{environment.person.reader} is asked where what waits goes, and for a wording.")
+
+    imported = import_files(
+        environment, paths or [], with_others=others, dry=dry_run, project=project, on_filing=tell_filing
+    )
     if as_json:
         data_json(_json(imported))
     else:
