@@ -118,58 +118,71 @@ def regrouped(
     heading that it had. What is no longer true stays where it is.
     """
     whole = _parts(texts[path])
-    taken = {make_path(name) for name in names.values() if _beside(path, make_path(name)) in texts}
-    groups: dict[str, list[str]] = {}
-    stays, headings = list[str](), list[tuple[int, str]]()
-    under: dict[str, str] = {}  # the heading that a group has last been given
-    code, name = code_lines(whole.text), ""
-    for first, end, words in _blocks(whole):
-        rest = whole.lines[first:end]
-        begin = next((number for number in range(first, end) if whole.lines[number].strip()), first)
-        if begin in code or whole.lines[begin].startswith((" ", "\t")):  # it goes on with the statement before
-            groups.get(name, stays).extend(rest)
-            continue
-        while rest and (not rest[0].strip() or depth_of(rest[0])):
-            line = rest.pop(0)
-            if depth := depth_of(line):
-                headings = [*(one for one in headings if one[0] < depth), (depth, line)]
-            stays.append(line)
-        is_past = any(bare_heading(line.strip().lstrip("#")).casefold() in HISTORY_HEADINGS for _, line in headings)
-        name = "" if is_past else names.get(words, "")
-        if not name or make_path(name) in taken:
-            name = ""
-            stays += rest
-            continue
-        heading = headings[-1][1] if len(headings) > 1 or (headings and headings[0][0] > 1) else ""
-        group = groups.setdefault(name, [])
-        if heading and under.get(name) != heading:
-            group += ["\n", "### " + heading.strip().lstrip("# ") + "\n"]
-            under[name] = heading
-        group += rest
+    free = {words: name for words, name in names.items() if _beside(path, make_path(name)) not in texts}
+    groups, stays = _grouped(whole, free)
     if not groups:
         raise UsageError("the reader leaves the topic as it is", remedy="Cut it by its sections: --heading X")
-    lines = _without_empty_sections(stays)
-    sections = []
-    for name, group in groups.items():
-        first = len(lines)
-        lines += [f"## {name}\n", *group]
-        sections.append(_Section(name, 2, first, len(lines), ()))
-    cut = _Parts(whole.block, lines, whole.notes, whole.fields)
-    return _split(texts, path, cut, sections, today, summaries=summaries)
+    whole.lines, sections = _without_empty_sections(stays), []
+    for name, lines in groups.items():
+        first = len(whole.lines)
+        whole.lines += [f"## {name}\n", *lines]
+        sections.append(_Section(name, 2, first, len(whole.lines), ()))
+    return _split(texts, path, whole, sections, today, summaries=summaries)
+
+
+def _grouped(whole: "_Parts", names: Mapping[tuple[str, ...], str]) -> tuple[dict[str, list[str]], list[str]]:
+    """The lines of a topic that go under each name, with the headings that they had, and those that stay."""
+    groups: dict[str, list[str]] = {}
+    stays, headings, name = list[str](), list[str](), ""
+    under: dict[str, str] = {}  # the heading that a group was given last
+    for block in _blocks(whole):
+        if block.is_rest:
+            groups.get(name, stays).extend([*block.above, *block.lines])
+            continue
+        for line in filter(depth_of, block.above):
+            headings = [*(one for one in headings if depth_of(one) < depth_of(line)), line]
+        stays += block.above
+        texts = [bare_heading(line.strip().lstrip("#")) for line in headings]
+        name = "" if HISTORY_HEADINGS & {text.casefold() for text in texts} else names.get(block.words, "")
+        group = groups.setdefault(name, []) if name else stays
+        section = texts[-1] if name and depth_of(headings[-1] if headings else "") > 1 else ""
+        if section and under.get(name) != section:
+            group += ["\n", f"### {section}\n"]
+            under[name] = section
+        group += block.lines
+    return groups, stays
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """The lines of a statement, or of a part of a long one."""
+
+    above: list[str]  # headings and blank lines
+    lines: list[str]
+    words: tuple[str, ...]
+    is_rest: bool  # whether it goes on with the one before
+
+
+def _blocks(whole: "_Parts") -> Iterator[_Block]:
+    """What a topic says, statement by statement."""
+    code, lines, at = code_lines(whole.text), whole.lines, 0
+    for chunk in chunk_document(Document(SourcePath("topics/x.md"), Layer.TOPIC, "", whole.text, 1)):
+        end = chunk.lines.last
+        said = (
+            number
+            for number in range(at, end)
+            if number in code or not (depth_of(lines[number]) or lines[number].isspace())
+        )
+        if end > at:  # else it is the end of a long line
+            first = next(said, end)
+            is_rest = first < end and (first in code or lines[first].startswith((" ", "\t")))
+            yield _Block(lines[at:first], lines[first:end], tuple(words_of(chunk.searchable)), is_rest)
+            at = end
 
 
 def _beside(path: str, name: str) -> str:
     """The path of a topic of this name in the folder of another."""
     return posixpath.join(posixpath.dirname(path), posixpath.basename(name))
-
-
-def _blocks(whole: "_Parts") -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """The first and the last line of each statement of a topic with the headings above it, and its words."""
-    at = 0
-    for chunk in chunk_document(Document(SourcePath("topics/x.md"), Layer.TOPIC, "", whole.text, 1)):
-        if chunk.lines.last > at:  # else it is the end of a long line
-            yield at, chunk.lines.last, tuple(words_of(chunk.searchable))
-            at = chunk.lines.last
 
 
 def _without_empty_sections(lines: Sequence[str]) -> list[str]:
