@@ -16,6 +16,9 @@ from dream.records import Candidate
 from memory_server.escaping import shown_line
 
 MOST = 100  # statements of one call: its answer stays below the limit of tokens
+LEAST = (
+    12  # of a call whose answer was none, perhaps since it was cut off, from which on halves are asked about no more
+)
 MAX_OUTPUT_TOKENS = 12_000
 NAME_CHARS, SECTION_CHARS, SUMMARY_CHARS, WORDING_CHARS = 48, 40, 160, 400
 INSTRUCTIONS = f"""{OWN_SESSION_MARK} name>
@@ -61,10 +64,13 @@ def name_topics(
 
     Raises Refused or LimitReached where the model is not to be had; what was answered before stands.
     """
-    summaries = dict(known)
-    for first in range(0, len(candidates), MOST):
-        group = candidates[first : first + MOST]
+    summaries, groups = dict(known), [candidates[at : at + MOST] for at in range(0, len(candidates), MOST)]
+    while groups:
+        group = groups.pop(0)
         told = reader.answer(prompt_for(project, group, summaries))
+        if not told and len(group) > LEAST:
+            groups[:0] = [group[: len(group) // 2], group[len(group) // 2 :]]
+            continue
         summaries |= {name: said for name, said in _summaries_in(told, reader).items() if name not in known}
         places = dict(_places_in(told, reader))
         filed = list[Candidate]()

@@ -205,6 +205,23 @@ def test_an_answer_that_is_none_leaves_statements_where_they_are(house: House) -
     assert filed.statements == 3 and {hunk.id for hunk in waiting(house).values()} == before
 
 
+def test_an_answer_that_was_cut_off_is_asked_for_in_halves(house: House) -> None:
+    rules = "".join(f"- Door {number} of the shop is locked at night.\n" for number in range(20))
+    take_over(house, f"# Shop\n\n## Doors\n\n{rules}")
+    asked: list[int] = []
+
+    def ask(prompt: Prompt) -> Completion:
+        count = len([line for line in prompt.session.splitlines() if ": Door " in line])
+        asked.append(count)
+        whole = json.dumps({"topics": [], "statements": {str(n): ["Locks"] for n in range(1, count + 1)}})
+        return Completion(whole if count <= 10 else whole[:40])
+
+    filed = house.dreamer(DreamReader(ask, Redactor(()))).file_waiting()
+
+    assert (asked, filed.statements, filed.left) == ([20, 10, 10], 20, 0)
+    assert {hunk.target for hunk in waiting(house).values()} == {"topics/shop/locks.md"}
+
+
 def test_a_section_ends_where_one_of_its_level_begins() -> None:
     text = "# A\n\n## B\n\n```\n# no heading\n```\n\n### C\n\nhere\n\n#### D\n\nx\n\n## E\n\ny\n"
 
