@@ -1,12 +1,14 @@
 """Topics made of readings: how they are called, how they read, and whether projects are kept apart.
 
-    python -m benchmarks.filing --data DIR... [--named FILE | --namer claude-cli] [--out DIR] --json [FILE]
+    python -m benchmarks.filing --data DIR... [--rules DIR] [--named FILE | --namer claude-cli] [--out DIR] --json FILE
 
-All folders of transcripts go into one memory, a project each. Recorded readings by a model become hunks, a model says
-under which topics they stand (recorded likewise; `--namer claude-cli` runs `claude`),
-and all that was read as surely kept is accepted. `--out` keeps the memory, to be read by eye. Nobody's label is used.
+All folders of transcripts go into one memory, a project each, and the files that Claude reads in the projects of
+`--rules`, a folder each. Recorded readings by a model become hunks beside the statements of those files, a model says
+under which topics they stand and words them (recorded likewise; `--namer claude-cli` runs `claude`), and all that was
+read as surely kept is accepted. `--out` keeps the memory, to be read by eye. Nobody's label is used.
 
 topics, statements     that came of it; per_topic: statements a topic, at the 10th, 50th and 90th percentile
+reworded               statements that stand in the words of the model that named their topic, which passed the gate
 own_topic              share of statements in a project's own topic, since nobody named another
 lines_of_three         lines of a topic of three statements, at most
 index_lines            of MEMORY.md
@@ -30,6 +32,7 @@ from benchmarks.recorded import NAMED, RecordedNamer, build_reader, load_unread,
 from benchmarks.sessions import copy_transcripts
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive, SessionRecord
+from crawler.instructions import InstructionReader, WrittenFile
 from crawler.model.budget import Price
 from crawler.model.claude_cli import ClaudeCliClient
 from crawler.model.client import Completion, Prompt
@@ -37,8 +40,10 @@ from crawler.reading.record import Reading
 from dream.decisions.accept import Decisions
 from dream.decisions.presence import Consent, How
 from dream.evidence import Evidence
+from dream.judge.reader import DreamReader
 from dream.records import Hunk, State
 from dream.run import Bounds, Dream
+from dream.taking_over import Takeover
 from dream.topics import read_topics
 from memory_server.document import SourcePath
 from memory_server.redaction import Redactor
@@ -54,6 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, nargs="+", required=True, help="folders of transcripts, one a project")
     parser.add_argument("--recorded", type=Path, help="readings, as `benchmarks.reading` takes them")
+    parser.add_argument("--rules", type=Path, help="a folder of projects with the files that Claude reads in them")
     parser.add_argument("--named", type=Path, default=NAMED, help="what a model answered about topics")
     parser.add_argument("--namer", choices=["claude-cli", "nobody"], help="who names topics; else a recording")
     parser.add_argument("--out", type=Path, help="a new folder that keeps the memory")
@@ -86,13 +92,15 @@ class Made:
         unread = [load_unread(self.archive, name) for name in newest_first(self.archive)]
         self.readings = read_all(client, unread, home)
         self.namer = build_namer(options, home)
-        evidence = Evidence(self.archive)
+        self.rules_home, self.rules = options.rules, read_rules(options.rules)
+        self.evidence = evidence = Evidence(self.archive, options.rules)
         person = PersonSettings(dream_hunks_a_day=100_000, dream_commit=False)
         self.now = max(record.ended for record in self.archive.records())
         self.decisions = Decisions(self.root, person, lambda: parse_end(self.now), is_true=evidence.resolve)
 
     def dream(self) -> None:
-        """Offers what the readings say, and accepts what is surely kept."""
+        """Offers what the files and the readings say, and accepts what is surely kept."""
+        Takeover(self.decisions, self.evidence, Redactor(), now=lambda: parse_end(self.now)).run(self.rules)
         dream = Dream(
             self.decisions,
             self.archive,
@@ -100,7 +108,8 @@ class Made:
             now=lambda: parse_end(self.now),
             clock=lambda: 0.0,
             redactor=Redactor(),
-            ask=self.namer,
+            home=self.rules_home,
+            reader=DreamReader(self.namer, Redactor()) if self.namer else None,
         )
         report = dream.run(Bounds())
         print(f"{report.sessions} sessions, {report.found} hunks, {report.refused}", file=sys.stderr)
@@ -128,6 +137,9 @@ class Made:
             "statements": len(taken),
             "per_topic": quantiles(sizes, n=10)[::4] if len(sizes) > 1 else sizes,
             "own_topic": sum(is_own_topic(hunk) for hunk in taken) / max(1, len(taken)),
+            "of_files": sum(bool(hunk.file) for hunk in taken),
+            "reworded": sum(is_reworded(hunk) for hunk in taken if not hunk.file),
+            "reworded_of_files": sum(is_reworded(hunk) for hunk in taken if hunk.file),
             "lines_of_three": max(thirds, default=0),
             "index_lines": len(self.root.index_page.read_text(encoding="utf-8").splitlines()),
             "foreign_filed": sum(owner.get(hunk.target, find_project(hunk)) != find_project(hunk) for hunk in taken),
@@ -152,6 +164,19 @@ def build_namer(options: argparse.Namespace, home: Path) -> Any:
 
         return ask
     return RecordedNamer.read(options.named).complete
+
+
+def read_rules(folder: Path | None) -> list[WrittenFile]:
+    """The files that Claude reads in the projects of a folder."""
+    reader = InstructionReader(folder or Path())
+    for project in sorted(folder.iterdir()) if folder else ():
+        reader.read_project(project, project.name)
+    return reader.found.files
+
+
+def is_reworded(hunk: Hunk) -> bool:
+    """Whether the model that named its topic worded a statement, in words that passed the gate."""
+    return "worded anew" in hunk.update.candidate.why
 
 
 def is_own_topic(hunk: Hunk) -> bool:

@@ -29,7 +29,7 @@ from memory_server.redaction import Redactor
 
 RECORDING = Path(__file__).parent / "readings" / "recording.jsonl.xz"
 NAMED = Path(__file__).parent / "readings" / "naming.jsonl"
-NUMBERED = re.compile(r"^(\d+) \| \w+: (.*?)(?: \(noted: [^()]*\))?$")  # a statement in a request to name topics
+NUMBERED = re.compile(r"^(\d+) \| \w+: (.*?)(?: \(noted: .*\))?$")  # a statement in a request to name topics
 
 
 @dataclass(slots=True)

@@ -21,8 +21,7 @@ from dream.decisions.accept import Decisions
 from dream.decisions.presence import Consent, How
 from dream.evidence import Evidence
 from dream.judge.gate import is_supported
-from dream.proposals.placing import words_of
-from dream.records import Kind
+from dream.records import Kind, words_of
 from dream.run import Bounds, Dream
 from memory_server.document import SourcePath
 from memory_server.redaction import Redactor

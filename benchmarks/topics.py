@@ -44,10 +44,12 @@ from dream.proposals.questions import ApprovedQuestions
 from dream.proposals.store import ProposalStore
 from memory_server.document import Layer
 from memory_server.layers.questions import StatementQuestions
+from memory_server.machine.files import replace_file
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.query import filter_of, parse_query
 from memory_server.settings import PersonSettings
+from oneiros.founding import EXAMPLE_QUESTIONS
 
 QUESTIONS = Path(__file__).parent / "topic_questions.jsonl"
 STRANGER, OWN = "stranger ", "own of "  # before the name of a stranger: asked of all, of their own projects
@@ -110,7 +112,7 @@ def main() -> None:
             rows += ask_strangers(extended)
             past["others without topics"] = harm(memory, asked, {})
             past["others, strangers"] = harm(extended, asked, sessions_accepted(extended))
-    with with_topics(None, {}) as shipped:
+    with copied(None) as root, indexed(root, None if options.no_keys else ApprovedQuestions(root)) as shipped:
         rows += ask(shipped, [one for one in questions if one.of == SHIPPED_SET])
     found = figures(rows) | {"past": past}
     print_tables(found)
@@ -151,9 +153,9 @@ def topics_of(labels: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 @contextmanager
 def with_topics(
-    memory: Memory | None, topics: Mapping[str, str], questions: StatementQuestions | None = None
+    memory: Memory, topics: Mapping[str, str], questions: StatementQuestions | None = None
 ) -> Iterator[Memory]:
-    """A copy of a memory, or of the one about oneiros where none is given, with more topics, indexed."""
+    """A copy of a memory with more topics, indexed."""
     with copied(memory) as root:
         for path, text in topics.items():
             root.topics.mkdir(exist_ok=True)
@@ -179,6 +181,8 @@ def copied(memory: Memory | None) -> Iterator[MemoryRoot]:
         left_out = shutil.ignore_patterns(*((".oneiros",) if memory is None else ("lock", "owner")))
         shutil.copytree(SHIPPED_MEMORY if memory is None else memory.root.path, root.path, ignore=left_out)
         root.derived.mkdir(exist_ok=True)
+        if memory is None:
+            replace_file(root.questions, (SHIPPED_MEMORY / EXAMPLE_QUESTIONS).read_bytes())
         yield root
 
 

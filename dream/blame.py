@@ -4,6 +4,7 @@ The approvals know the exact characters. Where they were lost the footnote itsel
 """
 
 import datetime as dt
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,6 +17,9 @@ from dream.statements.provenance import NotedSource, read_note, read_notes
 from memory_server.chunking import FOOTNOTE_DEFINITION, split_lines
 from memory_server.errors import ContentError, UsageError
 from memory_server.layers.footnotes import REFERENCE, without_code_spans
+from memory_server.layers.mif import parse_frontmatter
+
+NO_STATEMENT = re.compile(r"\s*$| {0,3}(?:#{1,6}\s|(?:-{3,}|\*{3,}|_{3,})\s*$)")  # a heading, a rule, a blank line
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +49,14 @@ class Blame:
 def blame(
     text: str, line: int, store: ProposalStore, archive: Archive, is_signed: Callable[[Approval], bool]
 ) -> list[Blame]:
-    """What stands behind a line of a topic, counted from 1. Raises UsageError where there is no such line."""
+    """What stands behind a line of a topic, counted from 1. Raises UsageError where there is no such line, and where it
+    holds no statement.
+    """
     lines = split_lines(text)
     if not 1 <= line <= len(lines):
         raise UsageError(f"line {line} was asked for, the file has {len(lines)}", remedy="Name a line that exists")
+    if line < parse_frontmatter(text).body_line or NO_STATEMENT.match(lines[line - 1]):
+        raise UsageError(f"line {line} holds no statement", remedy="Name the line of one")
     noted, approvals = read_notes(text), find_approvals(text, store.approvals())
     found = []
     for label in labels_at(lines, line):

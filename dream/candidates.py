@@ -15,7 +15,7 @@ from crawler.reading.record import Holds, Line, LineKind, Reading, Request
 from crawler.reading.repeats import MIN_SESSIONS
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role
-from dream.judge.compare import CONTRADICTS_FROM, near_pairs
+from dream.judge.compare import CONTRADICTS_FROM, pairs_of_one_thing
 from dream.judge.contradiction import contradiction_of
 from dream.records import Candidate, Kind
 from dream.statements.reading import read_statement
@@ -34,7 +34,6 @@ KINDS = {
 CONFIDENCE = {Holds.SURELY: 0.85, Holds.PROBABLY: 0.7}  # what holds for now is not offered
 FINDING_LESS = 0.1  # than the person's own words
 SAME = 0.5  # share of the telling words of a line that what was taken back must hold
-ONE_THING = 0.75  # share of the telling words of the shorter of two lines that say otherwise of the same thing
 TOLD = 2  # telling words of an error that a line about it holds
 AROUND_CHARS = 200  # on each side of a quote, which tell what it is about
 
@@ -138,9 +137,7 @@ def _ended(lines: Sequence[Dated]) -> Iterator[Dated]:
 def _contradicted(lines: Sequence[Dated]) -> Iterator[Dated]:
     read = [read_statement(one.line.text) for one in lines]
     rarity = rarity_in(one.line.text for one in lines)
-    for one, other in near_pairs(read):
-        if len(read[one].words & read[other].words) < ONE_THING * min(len(read[one].words), len(read[other].words)):
-            continue
+    for one, other in pairs_of_one_thing(read):
         old, new = (one, other) if lines[other].is_later(lines[one]) else (other, one)
         is_against = contradiction_of(read[new], read[old], rarity).score >= CONTRADICTS_FROM
         if is_against and lines[new].is_later(lines[old]):

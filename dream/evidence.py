@@ -6,14 +6,18 @@ told directly is kept nowhere, so nothing that is read from a disk can pass for 
 
 import re
 from collections import OrderedDict
+from collections.abc import Sequence
 from pathlib import Path
 
 from crawler.archive.store import Archive, SessionRecord
-from crawler.quotes import Quote, SessionTurns, is_true_of, session_turns
+from crawler.quotes import Quote, SessionTurns, is_true_of, quote_of, session_turns
+from crawler.transcripts.entry import PartKind
 from crawler.transcripts.grammar import is_id
-from crawler.transcripts.turns import Turn
+from crawler.transcripts.turns import Role, Turn
 from dream.records import Words, Written
+from memory_server.chunking import code_lines, split_lines
 from memory_server.layers.sessions import project_name
+from memory_server.layers.topics import HEADING
 
 SESSIONS_KEPT = 4  # read sessions held at a time: a gate asks for one session's turns many times in a row
 MAX_FILE_BYTES = 2_000_000  # of a file that a person wrote
@@ -55,6 +59,18 @@ class Evidence:
             return self.turn_of(words) is not None
         return isinstance(words, Written) and holds(self._text_of(words.file), words.text)
 
+    def quotes_in_section(self, written: Sequence[Written], project: str) -> tuple[list[Quote], SessionTurns]:
+        """Words of a file as quotes of its section, as if that were one turn: so a wording of them is proved like one
+        of what was said. No quotes where the file does not hold the words.
+        """
+        text = self._text_of(written[0].file)
+        found = _find_words(text, written[0].text)
+        section = find_section(text, found.start()) if found else ""
+        turn = Turn(Role.ASSISTANT, PartKind.TEXT, section, (written[0].file,))
+        session = SessionTurns("", project, (turn,))
+        places = (_find_words(section, one.text) for one in written)
+        return [quote_of(session, turn, *place.span()) for place in places if place], session
+
     def _text_of(self, file: str) -> str:
         """The text of a file by the name it is shown under; empty where there is none that can be read."""
         place = self._home / file[2:] if self._home and file.startswith("~/") else Path(file)
@@ -67,5 +83,26 @@ class Evidence:
 
 def holds(text: str, words: str) -> bool:
     """Whether a text holds these words whole and in a row, whatever white space stands between them."""
+    return _find_words(text, words) is not None
+
+
+def _find_words(text: str, words: str) -> re.Match[str] | None:
     shape = r"\s+".join(map(re.escape, words.split()))
-    return bool(shape) and re.search(rf"(?<!\w){shape}(?!\w)", text) is not None
+    return re.search(rf"(?<!\w){shape}(?!\w)", text) if shape else None
+
+
+def find_section(text: str, at: int) -> str:
+    """The section of a Markdown text in which a character stands, behind the headings above it."""
+    lines, code = split_lines(text), code_lines(text)
+    place, depth, above = text.count("\n", 0, at), 7, list[tuple[int, str]]()  # above all headings any ends it
+    first, end = 0, len(lines)
+    for number, line in enumerate(lines):
+        heading = HEADING.match(line) if number not in code else None
+        level = len(heading[0].strip()) if heading else 0
+        if heading and number <= place:
+            first, depth = number, level
+            above = [*(one for one in above if one[0] < depth), (depth, line)]
+        elif heading and level <= depth:
+            end = number
+            break
+    return "".join([*(line for _, line in above[:-1]), *lines[first:end]])

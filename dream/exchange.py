@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dream.decisions.accept import Decisions
+from dream.export import find_approved
 from dream.judge.gate import is_deceptive
 from dream.proposals.arrangement import Arrangement, Texts
-from dream.topics import read_topics
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, Problem, UsageError
 from memory_server.layers.exchange import as_id, as_json_ld, as_markdown, as_own
@@ -44,14 +44,16 @@ class MifBundle:
     problems: tuple[Problem, ...]
 
 
-def write_bundle(decisions: Decisions, folder: Path, redactor: Redactor) -> Sent:
-    """Writes the approved files of layer 1. Raises UsageError unless the folder is new or empty, outside the memory."""
+def write_bundle(decisions: Decisions, folder: Path, redactor: Redactor, project: str = "") -> Sent:
+    """Writes the approved files of layer 1, with a project its topics alone.
+
+    Raises UsageError unless the folder is new or empty, outside the memory.
+    """
     if folder.resolve().is_relative_to(decisions.root.path.resolve()):
         raise UsageError(f"{folder} lies in the memory", remedy="Name a folder outside of it")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is not an empty folder", remedy="Name a new one")
-    doubtful = {one.path for one in decisions.unexplained()}
-    topics = [topic for topic in read_topics(decisions.root).files if topic.path not in doubtful]
+    topics, doubtful = find_approved(decisions, project)
     day = decisions.now().date().isoformat()
     make_folder(folder / ".mif")
     replace_file(folder / ".mif" / "config.yaml", CONFIG)
@@ -62,7 +64,7 @@ def write_bundle(decisions: Decisions, folder: Path, redactor: Redactor) -> Sent
         replace_file(file, markdown)
         projection = json.dumps(as_json_ld(markdown), ensure_ascii=False, indent=2)
         replace_file(file.with_suffix(".jsonld"), f"{projection}\n")
-    return Sent(len(topics), tuple(sorted(doubtful)))
+    return Sent(len(topics), doubtful)
 
 
 def read_bundle(folder: Path, redactor: Redactor) -> MifBundle:

@@ -32,15 +32,22 @@ class Exported:
     left_out: tuple[str, ...]  # files in a state that nobody answered for
 
 
-def export_approved(decisions: Decisions, file: Path, redactor: Redactor) -> Exported:
-    """Writes one JSON object a line, the same bytes for the same memory."""
+def find_approved(decisions: Decisions, project: str = "") -> tuple[list[TopicText], tuple[str, ...]]:
+    """The files of layer 1, of a project alone where one is named, that somebody has answered for; and the others."""
     doubtful = {one.path for one in decisions.unexplained()}
-    topics = [topic for topic in read_topics(decisions.root).files if topic.path not in doubtful]
+    files = read_topics(decisions.root).files
+    wanted = [one for one in files if one.path not in doubtful and (not project or one.project == project.casefold())]
+    return wanted, tuple(sorted(doubtful))
+
+
+def export_approved(decisions: Decisions, file: Path, redactor: Redactor, project: str = "") -> Exported:
+    """Writes one JSON object a line, the same bytes for the same memory; with a project of its topics alone."""
+    topics, doubtful = find_approved(decisions, project)
     approvals, rejections = decisions.store.approvals(), decisions.rejections()
     rows = [row for topic in topics for row in rows_of(topic, approvals, rejections)]
     lines = [json.dumps(redactor.redact_json(row), ensure_ascii=False) + "\n" for row in rows]
     replace_file(file, "".join(lines), follow=True)
-    return Exported(len(lines), tuple(sorted(doubtful)))
+    return Exported(len(lines), doubtful)
 
 
 def rows_of(

@@ -133,6 +133,7 @@ def answer_to(door: DreamDoor, wanted: StatementArgument, filed: Metadata = PLAI
         section=wanted.target.partition("#")[2],
         project=session.project,
         metadata=filed,
+        is_filed=True,  # the assistant named the topic
     )
     places = [list(found_quotes(_session(door, given.session), given.entry, given.text)) for given in wanted.quotes]
     if missing := next((given for given, found in zip(wanted.quotes, places, strict=True) if not found), None):

@@ -24,6 +24,7 @@ UNSAFE_IN_NAME = re.compile(r"[^\w./~@+ -]")
 TYPES = ("", "semantic", "procedural", "episodic")  # of a topic
 NAMESPACE, TAG = re.compile(r"(?:[\w-]{1,40}(?:/[\w-]{1,40}){0,3})?"), re.compile(r"[\w.-]{1,40}")
 CITATION = re.compile(r"(?:https?://|[\w~.-]+/|[\w-]+\.)[^\s;<>\"\[\]]{1,280}")  # an address, or the name of a file
+WORD = re.compile(r"[^\W_]+")
 MOST_VALUES = 8  # tags, and citations, of one statement
 LESSON_LEAD = "Check first: "  # what makes the statement of a mistake a check before the task; nobody said it
 
@@ -156,6 +157,7 @@ class Candidate:
     given: tuple[Given, ...] = ()  # evidence that no session holds; then there are no quotes
     metadata: Metadata = Metadata()
     questions: tuple[str, ...] = ()  # that it answers, in other words; searched, never shown
+    is_filed: bool = False  # by a person, or by a reader that saw what waits beside it
 
     @property
     def inferred(self) -> tuple[str, ...]:
@@ -319,6 +321,12 @@ class Rejection:
     @property
     def evidence(self) -> tuple[Words, ...]:
         return (*self.quotes, *self.given)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a statement in their order, case and footnotes left out: what makes two of them the same."""
+    bare = re.sub(r"\[\^[^\]\s]+\]", "", text)
+    return [word.casefold() for word in WORD.findall(bare)]
 
 
 def are_apart(one: str, other: str) -> bool:

@@ -6,33 +6,32 @@ evidence; bounded by sessions and seconds. Extraction holds no lock: only queuei
 
 import datetime as dt
 import logging
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from crawler.archive.store import Archive, SessionRecord
-from crawler.model.client import Refused
-from crawler.reading.record import RULES, Reading, Request
+from crawler.reading.record import Reading, Request
 from crawler.reading.repeats import habits_among
 from crawler.reading.rules import worded
 from dream.candidates import candidates_in, lessons_among, quotes_of, taken_back
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
-from dream.judge.compare import AGAINST, compare, is_worth_asking
+from dream.judge.compare import compare, is_worth_asking
 from dream.judge.correction import corrected, without, wrong_statement
-from dream.judge.filing import choose_place, drop_small_section
 from dream.judge.gate import Gate, Refusal
-from dream.judge.naming import Ask, name_topics
+from dream.judge.reader import DreamReader, ReaderRun
 from dream.judge.rejections import Rejections
 from dream.progress import DreamProgress, mark_of, unread
 from dream.proposals.desk import Offer
+from dream.proposals.questions import write_questions
+from dream.proposals.waiting import ask_where
 from dream.records import Candidate, Hunk, Kind, Told, Update
 from dream.statements.dates import absolute
-from dream.topics import LESSONS, Topics, read_topics
+from dream.topics import Topics, read_topics
 from memory_server.errors import ContentError, Problem
-from memory_server.layers.mif import parse_frontmatter
 from memory_server.redaction import Redactor
 
 logger = logging.getLogger(__name__)
@@ -60,6 +59,8 @@ class DreamReport:
     refused: dict[str, int] = field(default_factory=dict)  # by the gate, by reason
     unworthy: int = 0  # passed, but known or not worth a person's minute
     found: int = 0  # hunks that were not known before
+    filed: ReaderRun = field(default_factory=ReaderRun)
+    questions: ReaderRun = field(default_factory=ReaderRun)  # of statements in topics that had none
     offer: Offer = field(default_factory=lambda: Offer("", 0, 0, 0, 0, 0))
     problems: list[Problem] = field(default_factory=list)
     seconds: float = 0.0
@@ -87,7 +88,7 @@ class Dream:
         clock: Callable[[], float],
         redactor: Redactor,
         home: Path | None = None,
-        ask: Ask | None = None,
+        reader: DreamReader | None = None,
     ):
         self._decisions = decisions
         self._archive = archive
@@ -96,7 +97,7 @@ class Dream:
         self._clock = clock
         self._evidence = Evidence(archive, home)
         self._redactor = redactor
-        self._ask = ask  # a model, which says under which topics statements stand that one read
+        self._reader = reader  # a model, which files what waits
         self._progress = DreamProgress(decisions.root)
 
     def run(self, bounds: Bounds, on_session: Callable[[int, int], None] = lambda *_: None) -> DreamReport:
@@ -119,13 +120,16 @@ class Dream:
                 done[record.session_id] = mark_of(record, reading.reader)
                 report.sessions += 1
                 if number % BATCH == 0:
-                    self._save(updates, done, topics, report)
+                    self._save(updates, done, report)
                     updates, done = [], {}
                 on_session(number, len(closed))
             if closed:
                 updates += self._passing(lessons_among(every, gone), gate, topics, report)
-            self._save(updates, done, topics, report)
+            self._save(updates, done, report)
         report.left = len(waiting) - report.sessions
+        report.filed = self.file_waiting()
+        doubted = {one.path for one in self._decisions.unexplained()} if self._reader else ()
+        report.questions = write_questions(self._decisions.root, self._reader, doubted)
         with self._decisions.locked():
             today = self._now().date()
             self._decisions.desk.withdraw(quotes_of(every, gone), today)
@@ -177,7 +181,7 @@ class Dream:
     def _judged(self, candidate: Candidate, wrong: str, told: Told | None = None) -> Suggested:
         """What the gate and the comparison say of a candidate."""
         topics = read_topics(self._decisions.root)
-        gone = wrong_statement(wrong, candidate.text, topics) if wrong else None
+        gone = wrong_statement(wrong, candidate.text, topics, candidate.project) if wrong else None
         others = without(topics, gone) if gone else topics
         with self._gate(others, [told] if told else []) as gate:
             refusals = gate.check(candidate)
@@ -189,27 +193,16 @@ class Dream:
         update = compare(candidate, topics)
         return Suggested((), update)
 
-    def _file(self, updates: Sequence[Update], topics: Topics, hunks: Sequence[Hunk]) -> list[Update]:
-        """The updates under the topics that a model names for what it read; all others where they are."""
-        projects: dict[str, list[int]] = defaultdict(list)
-        for number, update in enumerate(updates):
-            one = update.candidate
-            if update.relation not in AGAINST and one.kind is not Kind.LESSON and one.extractor != RULES:
-                projects[one.project].append(number)
-        filed = list(updates)
-        if self._ask is None:
-            return filed
-        for project, numbers in projects.items():
-            ours, known = [updates[number].candidate for number in numbers], known_topics(project, topics, hunks)
-            try:
-                named = name_topics(self._ask, project, ours, known, self._redactor)
-            except Refused as error:
-                logger.info("%s; statements stay where their readers put them", error)
-                break
-            for number, told in zip(numbers, named, strict=True):
-                one = drop_small_section(told, topics)
-                place = choose_place(one, topics.within(project))
-                filed[number] = replace(updates[number], candidate=one, place=place)
+    def file_waiting(self) -> ReaderRun:
+        """Has the reader say under which topics what waits stands, and word it; nothing where there is none."""
+        if self._reader is None:
+            return ReaderRun()
+        topics = read_topics(self._decisions.root)
+        with self._gate(topics) as gate:
+            placed, filed = ask_where(self._reader, self._decisions.store.hunks(), topics, gate.reworded)
+        if placed:
+            with self._decisions.locked():
+                self._decisions.desk.file(placed, self._now().date())
         return filed
 
     @contextmanager
@@ -253,11 +246,10 @@ class Dream:
         report.refused = dict(refused)
         return found
 
-    def _save(self, updates: Sequence[Update], done: Mapping[str, str], topics: Topics, report: DreamReport) -> None:
-        """Queues what was found, filed where its reader puts it, then notes the sessions as read."""
-        filed = self._file(updates, topics, self._decisions.store.hunks())
+    def _save(self, updates: Sequence[Update], done: Mapping[str, str], report: DreamReport) -> None:
+        """Queues what was found, then notes the sessions as read."""
         with self._decisions.locked():
-            report.found += len(self._decisions.desk.add(filed, self._now().date()))
+            report.found += len(self._decisions.desk.add(updates, self._now().date()))
         state = self._progress.read()
         self._progress.save(replace(state, sessions={**state.sessions, **done}))
 
@@ -265,11 +257,3 @@ class Dream:
         state = self._progress.read()
         self._progress.save(replace(state, last_run=self._now()))
         self._progress.refresh_flag(self._archive, self._now())
-
-
-def known_topics(project: str, topics: Topics, hunks: Sequence[Hunk]) -> dict[str, str]:
-    """The topics of a project by title, with their summaries: those that there are, and those that open hunks found."""
-    ours = [one for one in topics.files if one.project == project.casefold() and one.path != LESSONS]
-    waiting = [hunk for hunk in hunks if hunk.is_open and hunk.update.candidate.project == project]
-    begun = {hunk.update.place.title: hunk.update.place.summary for hunk in waiting if hunk.update.place.title}
-    return begun | {one.title: parse_frontmatter(one.text).text("summary") for one in ours}

@@ -20,8 +20,7 @@ from dream.judge.compare import compare, is_known
 from dream.judge.filing import MAX_NAME, MOST_PLAIN
 from dream.judge.gate import Gate
 from dream.judge.rejections import Rejections
-from dream.proposals.placing import words_of
-from dream.records import Candidate, Hunk, Kind, Place, Relation, State, Update, Written
+from dream.records import Candidate, Hunk, Kind, Place, Relation, State, Update, Written, words_of
 from dream.topics import Topics, read_topics, topics_of
 from dream.written.cutting import Lead, Passage, bare_lead, cut, cut_decision
 from dream.written.duplicates import Embed, same_as_earlier
@@ -76,7 +75,8 @@ class Takeover:
         """Offers what the files say. `dry`: only says what would be offered."""
         report, topics = TakenOver(files=len(files)), read_topics(self._decisions.root)
         hunks = self._decisions.store.hunks()
-        asked = {(hunk.update.candidate.project, *words_of(hunk.update.candidate.text)) for hunk in hunks}
+        said = [hunk.update.candidate for hunk in hunks]
+        asked = {(one.project, *words_of(text)) for one in said for text in (one.text, _written(one))}
         fresh = [one for one in _candidates(files, report) if (one.project, *words_of(one.text)) not in asked]
         report.known = report.statements - len(fresh)
         texts = {file.shown: file.text for file in files}
@@ -94,7 +94,7 @@ class Takeover:
         kept = list[Candidate]()
         for project in sorted({one.project for one in fresh}):  # the person's own, which has none, comes first
             ours, near = [one for one in fresh if one.project == project], ("", project)
-            asked = [one.text for hunk in before if (one := hunk.update.candidate).project in near]
+            asked = [_written(one) for hunk in before if (one := hunk.update.candidate).project in near]
             texts = [*asked, *(one.text for one in kept if one.project in near)]
             same = same_as_earlier([*texts, *(one.text for one in ours)], self._embed)[len(texts) :]
             kept += [one for one, earlier in zip(ours, same, strict=True) if earlier is None]
@@ -179,8 +179,9 @@ def _replacements(fresh: Sequence[Candidate], gone: Sequence[Hunk], topics: Topi
     """Which new statement stands where a file held one that was taken over: its text, and the place of the old one."""
     for hunk in (one for one in gone if one.state is State.ACCEPTED):
         rivals = [one for one in fresh if _file_of(one) == hunk.file]
-        best = max(rivals, key=lambda one: _shared(one.text, hunk.text), default=None)
-        if best and _shared(best.text, hunk.text) >= SAME_SUBJECT and (place := _place_of(hunk, topics)):
+        was = _written(hunk.update.candidate)
+        best = max(rivals, key=lambda one: _shared(one.text, was), default=None)
+        if best and _shared(best.text, was) >= SAME_SUBJECT and (place := _place_of(hunk, topics)):
             yield best.text, place
 
 
@@ -188,6 +189,11 @@ def _left_file(hunk: Hunk, texts: dict[str, str]) -> bool:
     """Whether the file that a hunk is from no longer holds its words."""
     words = [one for one in hunk.update.candidate.given if isinstance(one, Written)]
     return bool(words) and words[0].file in texts and not holds(texts[words[0].file], words[0].text)
+
+
+def _written(candidate: Candidate) -> str:
+    """A statement as its file has it, the leading line ahead; one of a session in the words of its reader."""
+    return " ".join(one.text for one in reversed(candidate.given)) or candidate.text
 
 
 def _file_of(candidate: Candidate) -> str:

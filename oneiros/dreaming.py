@@ -1,7 +1,7 @@
 """dream as this person has set it up: command line and daemon start here, so that they decide on the same things."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -10,11 +10,12 @@ from crawler.reading.record import RULES, Reading
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
 from dream.judge.gate import is_supported
-from dream.judge.naming import Ask
+from dream.judge.reader import DreamReader, ReaderRun
 from dream.progress import DreamProgress
 from dream.report import Review, WeeklyReview, report_page
 from dream.run import Bounds, Dream, DreamReport
 from memory_server.errors import ContentError
+from memory_server.escaping import plural
 from memory_server.machine.files import replace_file
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
@@ -23,7 +24,7 @@ from memory_server.root.places import require_memory
 from memory_server.settings import PersonSettings
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now
-from oneiros.ingest.readings import asking_of, project_of, readings_of, unread_of
+from oneiros.ingest.readings import asking_of, project_of, readings_of, see_when, unread_of
 from oneiros.ingest.settings import archive_of, over_when
 from oneiros.opening import open_memory
 
@@ -52,21 +53,37 @@ def dream_once(
     max_sessions: int | None = None,
     max_seconds: float | None = None,
     with_open: bool = False,
+    project: str = "",
     on_session: Callable[[int, int], None] = lambda *_: None,
 ) -> DreamReport:
-    """Looks at what was read since and proposes. `with_open`: sessions that are still going on, too."""
+    """Looks at what was read since and proposes. `with_open`: sessions that are still going on, too; `project`: its
+    sessions alone.
+    """
     is_over = over_when(environment, decisions.root)
 
     def is_closed(record: SessionRecord) -> bool:
-        return with_open or is_over(record.session_id)
+        is_wanted = not project or project_of(record).casefold() == project.casefold()
+        return is_wanted and (with_open or is_over(record.session_id))
 
-    asking = asking_of(environment, decisions.root, time.sleep)
-    dream = dream_on(environment, decisions, asking.model.ask if asking else None)
+    dream = dream_on(environment, decisions, reader_of(environment, decisions.root, project))
     return dream.run(Bounds(max_sessions, max_seconds, is_closed), on_session)
 
 
-def dream_on(environment: Environment, decisions: Decisions, ask: Ask | None = None) -> Dream:
-    """A dream over the readings of a memory, whose decisions these are. `ask`: a model, which names topics."""
+def reader_of(environment: Environment, root: MemoryRoot, project: str = "") -> DreamReader | None:
+    """The model that the person lets read, and what it may see, of a project alone; None where rules are to read."""
+    asking = asking_of(environment, root, time.sleep)
+    if asking is None:
+        return None
+    is_open = see_when(archive_of(root), asking.person, environment.home)
+
+    def may_see(whose: str, files: Sequence[str]) -> bool:
+        return (not project or whose.casefold() == project.casefold()) and is_open(whose, files)
+
+    return DreamReader(asking.model.ask, Redactor(asking.person.deny_words), may_see)
+
+
+def dream_on(environment: Environment, decisions: Decisions, reader: DreamReader | None = None) -> Dream:
+    """A dream over the readings of a memory, whose decisions these are. `reader`: a model, which files statements."""
     return Dream(
         decisions,
         archive_of(decisions.root),
@@ -75,8 +92,17 @@ def dream_on(environment: Environment, decisions: Decisions, ask: Ask | None = N
         clock=time.monotonic,
         redactor=Redactor(environment.person.deny_words),
         home=environment.home,
-        ask=ask,
+        reader=reader,
     )
+
+
+def tell_left(filed: ReaderRun, questions: ReaderRun | None = None) -> Iterator[str]:
+    """What a reader was not asked for want of an answer, and that the next run asks; nothing where all was."""
+    parts = [f"{plural(filed.left, 'statement')} stand where their own readers put them"] if filed.left else []
+    if questions and questions.left:
+        parts.append(f"{plural(questions.left, 'statement')} of topics wait for the questions that they answer")
+    if parts:
+        yield f"{', '.join(parts)}, until the next dream: {filed.stopped or (questions or filed).stopped}."
 
 
 def reading_of(root: MemoryRoot, record: SessionRecord) -> Reading:

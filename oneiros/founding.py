@@ -8,12 +8,13 @@ from pathlib import Path
 from memory_server.layers.index_page import FOUNDED, write_index_page
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
-from memory_server.root.state import SAFE_GIT
+from memory_server.root.state import SAFE_GIT, make_state
 from memory_server.settings import PersonSettings, read_memory_settings
 from memory_server.settings_file import change_setting
 
 EXAMPLE = Path(__file__).parent / "example_memory"  # in an installed wheel
 EXAMPLE_IN_CHECKOUT = Path(__file__).parent.parent / "memory"
+EXAMPLE_QUESTIONS = "questions.jsonl"  # that its statements answer: the state of a memory begins with them
 
 DERIVED_IGNORED = (
     "# derived or machine-local: deleted and rebuilt at any time\n.oneiros/\nsessions/archive/\nsessions/readings/\n"
@@ -26,9 +27,10 @@ def found_memory(root: MemoryRoot, model: str, *, with_example: bool) -> Iterato
     is_new = not root.index_page.exists()
     root.path.mkdir(parents=True, exist_ok=True)
     if with_example and is_new:
-        shutil.copytree(
-            find_example(), root.path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".oneiros", ".git*")
-        )
+        left_out = shutil.ignore_patterns(".oneiros", ".git*", EXAMPLE_QUESTIONS)
+        shutil.copytree(find_example(), root.path, dirs_exist_ok=True, ignore=left_out)
+        make_state(root)
+        replace_file(root.questions, (find_example() / EXAMPLE_QUESTIONS).read_bytes())
         yield f"Made {root.path} from the example memory."
     elif is_new:
         replace_file(root.index_page, FOUNDED["MEMORY.md"])

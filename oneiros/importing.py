@@ -5,13 +5,14 @@ decide nothing; a folder of Markdown that is named is read like any other files,
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from crawler.foreign_stores import pages_of
 from crawler.instructions import InstructionReader, Instructions, folders_of
 from dream.evidence import Evidence
+from dream.judge.reader import ReaderRun
 from dream.taking_over import TakenOver, Takeover
 from dream.written.duplicates import Embed, embedder_of
 from memory_server.embedding.onnx_engine import OnnxEngine
@@ -20,7 +21,7 @@ from memory_server.machine.files import replace_file
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
-from oneiros.dreaming import bring_level, decisions_of
+from oneiros.dreaming import bring_level, decisions_of, dream_on, reader_of
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import archive_of
 
@@ -34,12 +35,23 @@ class Imported:
 
     found: Instructions
     taken: TakenOver
+    filed: ReaderRun = field(default_factory=ReaderRun)  # by a reader, where there is one
     references: list[str] = field(default_factory=list)  # written, relative to the memory
     seconds: float = 0.0
 
 
-def import_files(environment: Environment, paths: Sequence[Path], *, with_others: bool, dry: bool) -> Imported:
-    """Reads the files that are named, or those of the home and of the projects in the transcripts, and offers them."""
+def import_files(
+    environment: Environment,
+    paths: Sequence[Path],
+    *,
+    with_others: bool,
+    dry: bool,
+    project: str = "",
+    on_filing: Callable[[], None] = lambda: None,
+) -> Imported:
+    """Reads the files that are named, or those of the home and of the projects in the transcripts, and offers them:
+    with a project those of it alone. `on_filing` is called before a reader is asked where they go.
+    """
     begun = time.monotonic()
     decisions = decisions_of(environment)
     reader = InstructionReader(environment.home, with_others=with_others)
@@ -59,11 +71,16 @@ def import_files(environment: Environment, paths: Sequence[Path], *, with_others
         now=now,
         embed=embed_of(environment, decisions.root),
     )
-    taken = takeover.run(reader.found.files, dry=dry)
-    references = []
+    files = [one for one in reader.found.files if not project or one.project.casefold() == project.casefold()]
+    imported = Imported(reader.found, takeover.run(files, dry=dry))
+    if imported.taken.proposal and (asked := reader_of(environment, decisions.root, project)):
+        on_filing()
+        imported.filed = dream_on(environment, decisions, asked).file_waiting()
+        imported.taken.updates = [one.update for one in decisions.store.proposal(imported.taken.proposal).hunks]
     for path in databases:
-        references += _as_references(environment, decisions.root, environment.working_folder / path, dry=dry)
-    return Imported(reader.found, taken, references, time.monotonic() - begun)
+        imported.references += _as_references(environment, decisions.root, environment.working_folder / path, dry=dry)
+    imported.seconds = time.monotonic() - begun
+    return imported
 
 
 def embed_of(environment: Environment, root: MemoryRoot) -> Embed | None:

@@ -232,7 +232,7 @@ class Decisions:
         for name in filter(None, (topic, section)):
             if len(self.checked_wording(name)) > MAX_NAME_CHARS:
                 raise ContentError(f"the name has {len(name)} characters", remedy=f"Write 1 to {MAX_NAME_CHARS}")
-        return self.desk.refiled(hunk, topic.strip(), section.strip(), self.now().date())
+        return self.desk.refiled(hunk, topic.strip(), section.strip())
 
     def refile(self, name: str, topic: str, section: str) -> Hunk:
         """Proposes an open hunk for the topic and the section that a person names. Raises as `refiled` does.

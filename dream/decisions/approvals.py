@@ -23,6 +23,7 @@ from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, OneirosError
 from memory_server.escaping import shown_line
 from memory_server.layers.index_page import approved_heads, find_markers, is_as_written, with_pointers
+from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.ontology import ONTOLOGY
 from memory_server.layers.topics import TopicHead, find_sources, read_text, shortened, topic_heads
 from memory_server.lifecycle.use import UseLog
@@ -32,6 +33,7 @@ from memory_server.settings import read_memory_settings
 
 NEW = "new"  # what became of a file that was never approved
 UNSIGNED = "decided without a signature"
+RETITLED = "with another title or summary"
 MOST_FOR_PERSON = 3
 SHOWN_CHARS = 120  # of a name: a client shows nothing of an answer that is too long
 REVIEWED = "`oneiros review` shows them, and asks whether they are yours"
@@ -47,7 +49,7 @@ class Unexplained:
     """A file of layer 1 in a state that no acceptance and no commit of a person explains."""
 
     path: str
-    what: str  # changed, new, removed, committed by the assistant, decided without a signature
+    what: str  # changed, new, removed, committed by the assistant, decided without a signature, retitled
 
     def __str__(self) -> str:
         return f"{shown_line(self.path)} ({self.what})"
@@ -59,13 +61,13 @@ class Unexplained:
 
     @property
     def in_words(self) -> str:
-        told = {NEW: "new, and not approved yet", UNSIGNED: UNSIGNED}
+        told = {NEW: "new, and not approved yet", UNSIGNED: UNSIGNED, RETITLED: f"{RETITLED}, not approved yet"}
         return told.get(self.what, f"{self.what} by no acceptance and by no commit of yours")
 
     @property
     def step(self) -> str:
         """What the person can do about it."""
-        if self.is_new:
+        if self.what in (NEW, RETITLED):
             return f"if you wrote it: oneiros dream adopt {shlex.quote(self.path)}"
         return f"look at it: git diff -- {self.path}; then oneiros review"
 
@@ -184,7 +186,11 @@ class Approvals:
         if text is None:
             was_committed = repository is not None and repository.has(path)
             return "removed" if was_committed or (last is not None and last.after) else ""
-        return "changed" if last is not None or (repository is not None and repository.has(path)) else NEW
+        if last is None and not (repository is not None and repository.has(path)):
+            return NEW
+        kept = repository.text(path) if repository is not None else None
+        is_kept = last is not None and kept is not None and approved_hash(path, kept) == last.approved
+        return RETITLED if is_kept and kept and without_title(kept) == without_title(text) else "changed"
 
     def _is_committed(self, repository: Repository, path: str, text: str) -> bool:
         """Whether the last commit holds this state of a file; of the index page, its lines that are not generated."""
@@ -253,6 +259,20 @@ def approved_files(root: MemoryRoot) -> Iterator[str]:
 def approved_hash(path: str, text: str | None) -> str:
     """What an approval of a file is about: its text, of the index page without the lines that are generated."""
     return hash_of(without_pointers(text) if path == "MEMORY.md" and text is not None else text)
+
+
+def without_title(text: str) -> str:
+    """A topic without its title and its summary, in the frontmatter and as its first heading."""
+    try:
+        parsed = parse_frontmatter(text)
+    except ContentError:
+        return text
+    lines = split_lines(parsed.body)
+    named = {parsed.lines[key] for key in ("title", "summary") if isinstance(parsed.fields.get(key), str)}
+    head = [line for number, line in enumerate(split_lines(parsed.block), start=1) if number not in named]
+    first = next((number for number, line in enumerate(lines) if line.strip()), 0)
+    is_title = bool(lines) and lines[first].startswith("# ")
+    return "".join([*head, *lines[:first], *lines[first + is_title :]])
 
 
 def without_pointers(text: str) -> str:

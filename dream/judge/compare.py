@@ -5,7 +5,7 @@ What speaks against what, `contradiction.py` tells; here it becomes a relation a
 
 import datetime as dt
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -19,6 +19,7 @@ from memory_server.document import LineRange
 from memory_server.language.cues import folded
 from memory_server.language.words import Rarity, content_words, rarity_in
 
+ONE_THING = 0.75  # share of the telling words of the shorter of two that say otherwise of the same thing
 CONTRADICTS_FROM = 0.5  # of 1; the weights were shifted so, see benchmarks/RESULTS.md for the curve
 SAME_SUBJECT = 0.8  # of 1, from which rules alone offer a replacement
 KNOWN_FROM = 0.8  # share of a statement's telling words that one statement of a topic must hold
@@ -148,7 +149,7 @@ def outdated(updates: Sequence[Update]) -> dict[int, Update]:
     readings = [read_statement(update.candidate.text, update.candidate.context) for update in updates]
     rarity = rarity_in(update.candidate.text for update in updates)
     found: dict[int, Update] = {}
-    for pair in near_pairs(readings):
+    for pair in pairs_of_one_thing(readings):
         if are_apart(*(updates[place].candidate.project for place in pair)):
             continue
         old, new = sorted(pair, key=lambda place: day_of(updates[place].candidate) or dt.date.max)
@@ -161,6 +162,14 @@ def outdated(updates: Sequence[Update]) -> dict[int, Update]:
             why = f"said otherwise on {after.isoformat()}, “{words}”: {against.why}."
             found[old] = replace(updates[old], relation=Relation.EARLIER, why=why)
     return found
+
+
+def pairs_of_one_thing(readings: Sequence[StatementReading]) -> Iterator[tuple[int, int]]:
+    """The pairs of statements, by their places, that tell nearly all of the shorter one in the same words."""
+    for one, other in near_pairs(readings):
+        mine, theirs = readings[one].words, readings[other].words
+        if len(mine & theirs) >= ONE_THING * min(len(mine), len(theirs)):
+            yield one, other
 
 
 def near_pairs(readings: Sequence[StatementReading]) -> list[tuple[int, int]]:

@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 
 from dream.judge.compare import Match, in_place_of, match_of, strongest
+from dream.judge.filing import find_topic
 from dream.records import Candidate, Relation, Update
 from dream.statements.reading import read_statement
 from dream.topics import Topics, TopicStatement
@@ -17,15 +18,17 @@ NEAR = 3  # statements named where a line holds none
 NEAR_CHARS = 60
 
 
-def wrong_statement(place: str, text: str, topics: Topics) -> Match:
+def wrong_statement(place: str, text: str, topics: Topics, project: str = "") -> Match:
     """The statement at a place such as `topics/mail.md:12` or `mail:12-14`; of several that which `text` is most like.
 
-    Raises UsageError where the place names no topic or no statement, or leaves open which one is meant.
+    A topic of the project needs no folder ahead of it. Raises UsageError where the place names no topic or no
+    statement, or leaves open which one is meant.
     """
     match = PLACE.fullmatch(place.strip())
     if match is None:
         raise UsageError(f"{place!r} names no line", remedy="Write TOPIC:LINE, such as mail:12")
-    topic = next((topic for topic in topics.files if _is_named(topic.path, match["name"])), None)
+    named = (topic for topic in topics.files if _is_named(topic.path, match["name"]))
+    topic = find_topic(match["name"], project, topics.files) or next(named, None)
     if topic is None:
         raise UsageError(f"there is no topic named {match['name']!r}", remedy="`oneiros topics` lists the names")
     first = int(match["first"])

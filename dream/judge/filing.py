@@ -104,7 +104,7 @@ def make_path(name: str, project: str = "") -> SourcePath:
     A name that is a path keeps its folders where they are the project's, or where there is no project.
     """
     bare, own = ABOVE.sub(r"\1", name.strip()), make_slug(project)
-    if bare.casefold() == "lessons":
+    if bare.casefold() == "lessons" and not own:  # a project's statement would hold everywhere there
         return LESSONS
     folders = list(filter(None, map(make_slug, bare.split("/")[:-1]))) if PATH.fullmatch(bare) else []
     if own and folders[:1] != [own]:

@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from crawler.outcome import outcomes_of
 from crawler.quotes import Quote, SessionTurns, is_true_of
+from crawler.reading.ground import Bag, tokenize
 from crawler.reading.proof import Objection, ObjectionKind, find_new_words, find_objections
 from crawler.reading.repeats import MIN_SESSIONS, failures_in, is_same_request, telling
 from crawler.spoken import picked_in
@@ -24,11 +25,11 @@ from crawler.transcripts.turns import Role
 from dream.evidence import Evidence
 from dream.judge.compare import is_known
 from dream.judge.rejections import Rejections
-from dream.records import LESSON_LEAD, Candidate, Given, Kind, Told
+from dream.records import LESSON_LEAD, Candidate, Given, Kind, Told, Written, words_of
 from dream.topics import Topics
 from memory_server.document import Standing
 from memory_server.escaping import HIDDEN
-from memory_server.language.cues import INJECTION, is_agreement
+from memory_server.language.cues import INJECTION, NEGATION, is_agreement
 from memory_server.language.words import content_words
 from memory_server.redaction import Redactor
 
@@ -96,7 +97,9 @@ ENDED: Mapping[Standing | None, str] = {
     Standing.DROPPED: "it was taken back",
     None: "you let it stand",
 }  # what became of a finding
+MOST_STRAY = 1  # words of a wording that stand nowhere: with more most planted additions pass, see RESULTS.md
 MAX_TEXT = 400  # characters of a statement
+UNSAID = "words that were not said: "
 LETTERS = re.compile(r"[^\W\d_]+")
 LOOK_ALIKE, FOR_SHOW = {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"}, {"FULLWIDTH", "MATHEMATICAL"}  # names of scripts
 
@@ -134,8 +137,18 @@ class Gate:
         if candidate.kind is Kind.FINDING:
             told.append(f"Claude said it, {ENDED[standing_of(session, candidate.quotes[0])]}")
         if new := find_new_words(candidate.text, _own_quotes(candidate), session):
-            told.append(f"words that were not said: {', '.join(new)}")
+            told.append(f"{UNSAID}{', '.join(new)}")
         return replace(candidate, why="; ".join(told))
+
+    def reworded(self, candidate: Candidate, text: str) -> Candidate:
+        """A candidate in other words, where these pass as its own did; else as it is."""
+        told = replace(candidate, text=text)
+        quotes, session = _grounds(told, self._evidence)
+        if text == candidate.text or _find_strays(text, candidate.text, quotes, session) or self.check(told):
+            return candidate
+        new = find_new_words(text, quotes, session)
+        why = [one for one in candidate.why.split("; ") if not one.startswith(UNSAID)]
+        return replace(told, why="; ".join([*why, "worded anew", *([f"{UNSAID}{', '.join(new)}"] if new else [])]))
 
     def _refusals(self, candidate: Candidate) -> Iterator[Refusal]:
         yield from self._about_quotes(candidate)
@@ -159,6 +172,7 @@ class Gate:
         yield from unfounded
         if quotes and not unfounded:
             yield from self._about_source(candidate)
+        if candidate.evidence and not unfounded:
             yield from self._about_support(candidate)
 
     def _about_quote(self, quote: Quote) -> Iterator[Refusal]:
@@ -217,7 +231,7 @@ class Gate:
         return all(is_same_request(words[0], other) for other in words[1:])
 
     def _about_support(self, candidate: Candidate) -> Iterator[Refusal]:
-        """Whether the words of the first quote's session say what the statement says."""
+        """Whether the words of the first quote's session, or of the file's section, say what the statement says."""
         for objection in _objections(candidate, self._evidence):
             yield refusal_for(objection)
 
@@ -230,12 +244,9 @@ def is_supported(candidate: Candidate, evidence: Evidence) -> bool:
 
     Words of the person as they stand always do.
     """
-    said = " ".join(words.text for words in candidate.evidence)
-    if not candidate.quotes:
-        return set(content_words(candidate.text)) <= set(content_words(said))
-    if " ".join(candidate.text.casefold().rstrip(".").split()) in " ".join(said.casefold().split()):
-        return True
-    return not _objections(candidate, evidence)
+    said = " ".join(words.text for words in candidate.quotes)
+    is_verbatim = " ".join(candidate.text.casefold().rstrip(".").split()) in " ".join(said.casefold().split())
+    return is_verbatim or not _objections(candidate, evidence)
 
 
 def _own_quotes(candidate: Candidate) -> list[Quote]:
@@ -244,9 +255,40 @@ def _own_quotes(candidate: Candidate) -> list[Quote]:
 
 
 def _objections(candidate: Candidate, evidence: Evidence) -> tuple[Objection, ...]:
-    """What the proof has against a candidate that rests on quotes."""
+    """What the proof has against a candidate. Words of a file that stand as they are written are not asked about."""
     text = candidate.text.removeprefix(LESSON_LEAD) if candidate.kind is Kind.LESSON else candidate.text
-    return find_objections(text, _own_quotes(candidate), evidence.session(candidate.quotes[0].session_id))
+    if candidate.given:
+        said = set(content_words(" ".join(one.text for one in candidate.given)))
+        extra = tuple(word for word in content_words(text) if word not in said and not word.isdigit())
+        if not _is_reworded(candidate):
+            return (Objection(ObjectionKind.NEW, extra),) if extra else ()
+    quotes, session = _grounds(candidate, evidence)
+    if not quotes:
+        return (Objection(ObjectionKind.FOREIGN, ()),)
+    written = " ".join(one.text for one in candidate.given)
+    return (*(_find_strays(text, written, quotes, session) if written else ()), *find_objections(text, quotes, session))
+
+
+def _find_strays(text: str, said: str, quotes: list[Quote], session: SessionTurns) -> tuple[Objection, ...]:
+    """What a wording has that the words it stands for have not: more or fewer denials, several words out of nowhere."""
+    held, denials = Bag(tokenize(said)), NEGATION.findall(text)
+    new = [one for one in tokenize(" ".join(find_new_words(text, quotes, session))) if not held.holds(one)]
+    if len(denials) != len(NEGATION.findall(said)):
+        return (Objection(ObjectionKind.NEGATION, tuple(denials)),)
+    return (Objection(ObjectionKind.NEW, tuple(one.text for one in new)),) if len(new) > MOST_STRAY else ()
+
+
+def _is_reworded(candidate: Candidate) -> bool:
+    """Whether a statement of a file is not word by word what the file says, its leading line ahead."""
+    written = [one.text for one in candidate.given if isinstance(one, Written)]
+    return bool(written) and words_of(candidate.text) != [word for one in reversed(written) for word in words_of(one)]
+
+
+def _grounds(candidate: Candidate, evidence: Evidence) -> tuple[list[Quote], SessionTurns]:
+    """The quotes of the session that the first one stands in, or words of a file as quotes of its section."""
+    if written := [one for one in candidate.given if isinstance(one, Written)]:
+        return evidence.quotes_in_section(written, candidate.project)
+    return _own_quotes(candidate), evidence.session(candidate.quotes[0].session_id)
 
 
 def standing_of(session: SessionTurns, quote: Quote) -> Standing | None:
@@ -271,9 +313,6 @@ def _about_text(candidate: Candidate) -> Iterator[Refusal]:
         yield Refusal.of(RefusalReason.HIDDEN)
     if any(INJECTION.search(part) or TAG in part or OWN_SESSION_MARK in part for part in shown):
         yield Refusal.of(RefusalReason.INSTRUCTION)
-    said = set(content_words(" ".join(one.text for one in candidate.given)))
-    if candidate.given and (extra := [word for word in content_words(text) if word not in said and not word.isdigit()]):
-        yield Refusal(RefusalReason.BEYOND_QUOTE, f"The words do not say: {', '.join(extra[:5])}.")
 
 
 def _shown(candidate: Candidate) -> list[str]:

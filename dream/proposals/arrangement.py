@@ -10,13 +10,15 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from dream.judge.filing import make_path
 from dream.proposals.links import Moves, anchor_of, relinked
 from dream.proposals.placing import RULE, RULES, dated, depth_of
+from dream.records import words_of
 from dream.topics import HISTORY_HEADINGS
-from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
-from memory_server.document import SourcePath
+from memory_server.chunking import FOOTNOTE_DEFINITION, chunk_document, code_lines, split_lines
+from memory_server.document import Document, Layer, SourcePath
 from memory_server.errors import UsageError
 from memory_server.layers.footnotes import REFERENCE, find_footnotes
 from memory_server.layers.mif import (
@@ -111,7 +113,111 @@ def split(texts: Texts, path: str, today: dt.date, heading: str = "", into: str 
         known = ", ".join(one.heading for one in whole.sections()) or "it has none"
         what = f"{path} has no section {heading!r}" if heading else f"{path} has no sections"
         raise UsageError(what, remedy=f"Its headings: {known}")
-    names = [into or posixpath.join(posixpath.dirname(path), posixpath.basename(one.path)) for one in sections]
+    return _split(texts, path, whole, sections, today, into=into)
+
+
+def regrouped(
+    texts: Texts, path: str, today: dt.date, names: Mapping[tuple[str, ...], str], summaries: Mapping[str, str]
+) -> Arrangement:
+    """The statements of a topic, by their words, under the names of new topics; what has none stays.
+
+    Each goes whole: an item with what is set in below it, a paragraph with the code or table behind it, under the
+    heading that it had. What is no longer true stays where it is.
+    """
+    whole = _parts(texts[path])
+    free = {words: name for words, name in names.items() if _beside(path, make_path(name)) not in texts}
+    groups, stays = _grouped(whole, free)
+    if not groups:
+        raise UsageError("the reader leaves the topic as it is", remedy="Cut it by its sections: --heading X")
+    whole.lines, sections = _without_empty_sections(stays), []
+    for name, lines in groups.items():
+        first = len(whole.lines)
+        whole.lines += [f"## {name}\n", *lines]
+        sections.append(_Section(name, 2, first, len(whole.lines), ()))
+    return _split(texts, path, whole, sections, today, summaries=summaries)
+
+
+def _grouped(whole: "_Parts", names: Mapping[tuple[str, ...], str]) -> tuple[dict[str, list[str]], list[str]]:
+    """The lines of a topic that go under each name, with the headings that they had, and those that stay."""
+    groups: dict[str, list[str]] = {}
+    stays, headings, name = list[str](), list[str](), ""
+    under: dict[str, str] = {}  # the heading that a group was given last
+    for block in _blocks(whole):
+        if block.is_rest:
+            groups.get(name, stays).extend([*block.above, *block.lines])
+            continue
+        for line in filter(depth_of, block.above):
+            headings = [*(one for one in headings if depth_of(one) < depth_of(line)), line]
+        stays += block.above
+        texts = [bare_heading(line.strip().lstrip("#")) for line in headings]
+        name = "" if HISTORY_HEADINGS & {text.casefold() for text in texts} else names.get(block.words, "")
+        group = groups.setdefault(name, []) if name else stays
+        section = texts[-1] if name and depth_of(headings[-1] if headings else "") > 1 else ""
+        if section and under.get(name) != section:
+            group += ["\n", f"### {section}\n"]
+            under[name] = section
+        group += block.lines
+    return groups, stays
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """The lines of a statement, or of a part of a long one."""
+
+    above: list[str]  # headings and blank lines
+    lines: list[str]
+    words: tuple[str, ...]
+    is_rest: bool  # whether it goes on with the one before
+
+
+def _blocks(whole: "_Parts") -> Iterator[_Block]:
+    """What a topic says, statement by statement."""
+    code, lines, at = code_lines(whole.text), whole.lines, 0
+    for chunk in chunk_document(Document(SourcePath("topics/x.md"), Layer.TOPIC, "", whole.text, 1)):
+        end = chunk.lines.last
+        said = (
+            number
+            for number in range(at, end)
+            if number in code or not (depth_of(lines[number]) or lines[number].isspace())
+        )
+        if end > at:  # else it is the end of a long line
+            first = next(said, end)
+            is_rest = first < end and (first in code or lines[first].startswith((" ", "\t")))
+            yield _Block(lines[at:first], lines[first:end], tuple(words_of(chunk.searchable)), is_rest)
+            at = end
+
+
+def _beside(path: str, name: str) -> str:
+    """The path of a topic of this name in the folder of another."""
+    return posixpath.join(posixpath.dirname(path), posixpath.basename(name))
+
+
+def _without_empty_sections(lines: Sequence[str]) -> list[str]:
+    """The lines without the headings, save the first, below which nothing stands any more."""
+    depths = {number: depth for number, depth, _ in _headings(lines)}
+    kept, below = list[str](), 0  # how deep what stands below belongs: to headings above that depth
+    is_gone = False  # whether a heading was left out just below
+    for number, line in reversed(list(enumerate(lines))):
+        depth = depths.get(number, 7)
+        if depth < 7 and depth >= below and number != min(depths):
+            is_gone = True
+        elif line.strip() or not is_gone:  # nor the gap above one
+            kept.append(line)
+            below, is_gone = (depth, False) if line.strip() else (below, is_gone)
+    return kept[::-1]
+
+
+def _split(
+    texts: Texts,
+    path: str,
+    whole: "_Parts",
+    sections: "Sequence[_Section]",
+    today: dt.date,
+    *,
+    into: str = "",
+    summaries: Mapping[str, str] = MappingProxyType({}),
+) -> Arrangement:
+    names = [into or _beside(path, one.path) for one in sections]
     for number, name in enumerate(names):
         if name in names[:number]:
             raise UsageError(f"two sections would be {name}", remedy="Take one at a time: --heading X --into NAME")
@@ -124,7 +230,7 @@ def split(texts: Texts, path: str, today: dt.date, heading: str = "", into: str 
     files: dict[str, str | None] = {}
     kept = set(whole.notes)
     for one, name in zip(sections, names, strict=True):
-        head, founded = _founded(one.heading, whole)
+        head, founded = _founded(one.heading, whole, summaries.get(one.heading, ""))
         lines = [*founded.lines, *_shifted(whole.lines[one.first + 1 : one.end], 1 - one.depth)]
         notes = _used(lines, whole.notes)
         files[name] = head + relinked(_body(lines, notes), path, name, moves)
@@ -238,10 +344,11 @@ def _headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
             yield number, depth, bare_heading(line.strip().lstrip("#"))
 
 
-def _founded(title: str, source: _Parts) -> tuple[str, _Parts]:
+def _founded(title: str, source: _Parts, summary: str = "") -> tuple[str, _Parts]:
     """The head and the heading of a topic made of others: whose it is."""
     lines = [f"# {title}\n"]
-    fields = {key: source.fields.text(key) for key in ("project", "type") if source.fields.text(key)}
+    fields = {key: source.fields.text(key) for key in ("project", "type")} | {"summary": summary}
+    fields = {key: value for key, value in fields.items() if value}
     head = new_frontmatter(fields) if fields else ""
     return head, _Parts(head, lines, {}, source.fields)
 

@@ -6,19 +6,19 @@ the hunks whenever these change. Hunks whose target changed find their place ane
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from crawler.quotes import Quote
 from dream.judge.compare import outdated
-from dream.judge.filing import choose_place, find_own_topic
+from dream.judge.filing import choose_place, drop_small_section, find_own_topic
 from dream.judge.learned import Learned, learned_since
 from dream.proposals.order import in_review_order
-from dream.proposals.placing import Manner, anchored, depth_of, words_of
+from dream.proposals.placing import Manner, anchored, depth_of
 from dream.proposals.rendering import diff_steps, files_diff, proposal_page
 from dream.proposals.store import Proposal, ProposalStore, target_text
-from dream.records import QUESTIONS, Hunk, Kind, Relation, State, Update, hash_of, identity_of
-from dream.topics import read_topics
+from dream.records import QUESTIONS, Candidate, Hunk, Kind, Relation, State, Update, hash_of, identity_of, words_of
+from dream.topics import Topics, read_topics
 from memory_server.chunking import code_lines, split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
@@ -79,15 +79,28 @@ class ProposalDesk:
                 return replace(hunk, state=State.RETIRED, reason="it was taken back by what was said later")
             return hunk
 
-        for proposal in self.store.proposals() if taken_back else ():
-            changed = replace(proposal, hunks=tuple(map(left, proposal.hunks)))
-            if changed != proposal:
-                self.store.save_proposal(changed)
-                self.write_out(changed, today)
-        queue = [left(hunk) for hunk in self.store.queue()] if taken_back else []
-        if withdrawn := [hunk for hunk in queue if not hunk.is_open]:
-            self._file_withdrawn(withdrawn, today)
-            self.store.save_queue([hunk for hunk in queue if hunk.is_open])
+        if taken_back:
+            self._change(left, today)
+
+    def file(self, placed: Mapping[str, Candidate], today: dt.date) -> None:
+        """Puts open hunks, by their ids, where a reader filed their statements, and in its words."""
+        topics, taken = read_topics(self._root), {hunk.id for hunk in self.store.hunks()}
+
+        def filed(hunk: Hunk) -> Hunk:
+            told = placed.get(hunk.id)
+            if told is None or hunk.update.candidate.is_filed:
+                return hunk
+            stays = replace(hunk, update=replace(hunk.update, candidate=replace(hunk.update.candidate, is_filed=True)))
+            try:
+                moved = self._placed_anew(drop_small_section(told, topics), topics, hunk)
+            except ContentError:
+                return stays
+            if moved.id != hunk.id and moved.id in taken:
+                return stays
+            taken.add(moved.id)
+            return moved
+
+        self._change(filed, today)
 
     def ask_about_older(self) -> None:
         """Makes a question of every waiting hunk that a newer open one speaks against."""
@@ -152,27 +165,34 @@ class ProposalDesk:
         """An update as a hunk, on its file as it is."""
         return _hunk_on(target_text(self._root, update.place.target), update, today)
 
-    def refiled(self, hunk: Hunk, topic: str, section: str, today: dt.date) -> Hunk:
+    def refiled(self, hunk: Hunk, topic: str, section: str) -> Hunk:
         """A hunk in the topic and the section that a person names, as a statement that replaces nothing.
 
         Raises ContentError where the same words were asked about there before, and where it is another project's.
         """
-        candidate = replace(hunk.update.candidate, topic=topic, section=section)
+        candidate = replace(hunk.update.candidate, topic=topic, section=section, is_filed=True)
         if candidate.kind is Kind.LESSON:
             raise ContentError("a lesson stands in lessons.md", remedy="Accept it there, or reject it")
         topics = read_topics(self._root)
         if own := find_own_topic(topic, candidate.project, topics):
             candidate = replace(candidate, project="", topic=own)
+        placed = self._placed_anew(candidate, topics, hunk, "You put it there.")
+        if placed.id != hunk.id and placed.id in {known.id for known in self.store.hunks()}:
+            raise ContentError("the same words were asked about there before", where=placed.target)
+        return replace(placed, text=hunk.text)
+
+    def _placed_anew(self, candidate: Candidate, topics: Topics, hunk: Hunk, why: str = "") -> Hunk:
+        """A hunk of this candidate in the topic that it names, offered as `hunk` was. Raises ContentError where that is
+        another project's.
+        """
         place = choose_place(candidate, topics.within(candidate.project))
         there = topics.file(place.target)
         if there and there.project != candidate.project.casefold():
             raise ContentError("it is a topic of another project", where=place.target, remedy="Name one of its own")
         relation = Relation.EXTENDS if there else Relation.NEW
-        update = Update(candidate, relation, place, "You put it there.")
-        placed = _hunk_on(target_text(self._root, place.target), update, today)
-        if placed.id != hunk.id and placed.id in {known.id for known in self.store.hunks()}:
-            raise ContentError("the same words were asked about there before", where=place.target)
-        return _as_it_stood(placed, replace(hunk, id=placed.id))
+        update = Update(candidate, relation, place, why or hunk.update.why)
+        placed = _hunk_on(target_text(self._root, place.target), update, hunk.found)
+        return _as_it_stood(placed, replace(hunk, id=placed.id, text=placed.text))
 
     def followed(self, hunk: Hunk, target: SourcePath, text: str) -> Hunk:
         """An open hunk whose file has become another one, or a part of it, with this text: placed there, or retired."""
@@ -186,32 +206,35 @@ class ProposalDesk:
 
     def _tend(self, today: dt.date) -> Counter[State]:
         """Looks at every open hunk again; how many were withdrawn, by what became of them."""
-        gone: list[Hunk] = []
         decided = [hunk.decided.date() for hunk in self.store.hunks() if hunk.decided is not None]
         reviewed = max(decided, default=dt.date.min)
-        for proposal in self.store.proposals():
-            if any(hunk.is_open for hunk in proposal.hunks):
-                tended = tuple(self._tended(hunk, today, reviewed) for hunk in proposal.hunks)
-                changed = replace(proposal, hunks=tended)
-                if changed != proposal:
-                    self.store.save_proposal(changed)
-                self.write_out(changed, today)
-                pairs = zip(proposal.hunks, changed.hunks, strict=True)
-                gone += [new for old, new in pairs if old.is_open and not new.is_open]
-        queue = self.store.queue()
-        left = tuple(self._tended(hunk, today, reviewed) for hunk in queue)
-        if left != queue:
-            withdrawn = [hunk for hunk in left if not hunk.is_open]
-            self._file_withdrawn(withdrawn, today)
-            self.store.save_queue([hunk for hunk in left if hunk.is_open])
-            gone += withdrawn
+        gone = self._change(lambda hunk: self._tended(hunk, today, reviewed), today)
         return Counter(hunk.state for hunk in gone)
 
-    def _file_withdrawn(self, gone: Sequence[Hunk], today: dt.date) -> None:
-        """Keeps what was withdrawn from the queue in a proposal of its own: it is not to be asked again."""
-        if gone:
-            name = self.store.next_name(today)
-            self.store.save_proposal(Proposal(name, tuple(replace(hunk, proposal=name) for hunk in gone)))
+    def _change(self, change: Callable[[Hunk], Hunk], today: dt.date) -> list[Hunk]:
+        """Changes every open hunk; those that are open no longer.
+
+        What is withdrawn from the queue is kept in a proposal of its own: it is not to be asked again.
+        """
+        gone = list[Hunk]()
+        for proposal in self.store.proposals():
+            if any(hunk.is_open for hunk in proposal.hunks):
+                hunks = tuple(change(hunk) if hunk.is_open else hunk for hunk in proposal.hunks)
+                changed = replace(proposal, hunks=hunks)
+                if changed != proposal:
+                    self.store.save_proposal(changed)
+                self.write_out(changed, today)  # also where files have changed beneath it
+                gone += [new for old, new in zip(proposal.hunks, hunks, strict=True) if old.is_open and not new.is_open]
+        queue = self.store.queue()
+        left = tuple(map(change, queue))
+        if left != queue:
+            withdrawn = [hunk for hunk in left if not hunk.is_open]
+            if withdrawn:
+                name = self.store.next_name(today)
+                self.store.save_proposal(Proposal(name, tuple(replace(hunk, proposal=name) for hunk in withdrawn)))
+            self.store.save_queue([hunk for hunk in left if hunk.is_open])
+            gone += withdrawn
+        return gone
 
     def _tended(self, hunk: Hunk, today: dt.date, reviewed: dt.date) -> Hunk:
         """An open hunk as it stands today: in its place, retired or expired.

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dream.records import Hunk, Place, hash_of
+from dream.records import Hunk, Place, hash_of, words_of
 from dream.statements.provenance import write_note
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange
@@ -21,7 +21,6 @@ HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})[ \t]+\S")
 HISTORY = "## History"
 RULE = "---"  # between what a topic says and the footnotes of it
 RULES = re.compile(r" {0,3}(?:-{3,}|\*{3,}|_{3,})\s*$")
-WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +64,14 @@ def placed(text: str | None, hunk: Hunk, place: Place, manner: Manner) -> str:
     text = text if not text or text.endswith(("\n", "\r")) else text + newline
     lines, label = split_lines(text), next_label(text)
     if place.replaces is not None:
+        label = _freed_label(lines, place.replaces) or label
         lines = _replaced(lines, place.replaces, _ended(_in_its_line(hunk.text, place, label), newline))
     else:
         lines, after = _with_section(lines, text, place, newline)
         lines = _inserted(lines, after, hunk.text, label, newline)
     candidate = hunk.update.candidate
     note = write_note(candidate, is_reworded=hunk.text != candidate.text)
-    lines = _with_footnote(lines, f"[^{label}]: {note}", newline)
+    lines = _with_footnote(lines, label, note, newline)
     if manner.keeps_history and place.replaces is not None:
         lines = _with_history(lines, place.old_text, hunk, manner, newline)
     return dated("".join(lines), manner.today)
@@ -104,6 +104,14 @@ def next_label(text: str) -> str:
     return str(1 + max((int(label) for label in (*notes.defined, *notes.used) if label.isdecimal()), default=0))
 
 
+def _freed_label(lines: Sequence[str], replaces: LineRange) -> str:
+    """The lowest number of a footnote to which only the lines refer that give way; empty where there is none."""
+    gone = find_footnotes("".join(lines[replaces.first - 1 : replaces.last]))
+    left = find_footnotes("".join([*lines[: replaces.first - 1], *lines[replaces.last :]]))
+    free = [label for label in gone.used if label.isdecimal() and label not in left.used]
+    return min(free, key=int, default="")
+
+
 def says_already(text: str, statement: str) -> bool:
     """Whether one paragraph or list item of the text has the same words in the same order."""
     wanted = words_of(statement)
@@ -123,14 +131,8 @@ def without_statement(text: str, statement: str) -> str | None:
                 end += 1
             told = "".join(lines[first:end])
             if words_of(ITEM.sub("", told, count=1)) == words_of(statement):
-                return "".join(_without_orphans([*lines[:first], *lines[end:]], [told]))
+                return "".join(_replaced(lines, LineRange(first + 1, end), []))
     return None
-
-
-def words_of(text: str) -> list[str]:
-    """The words of a statement in their order, case and footnotes left out: what makes two of them the same."""
-    bare = re.sub(r"\[\^[^\]\s]+\]", "", text)
-    return [word.casefold() for word in WORD.findall(bare)]
 
 
 def is_prose(text: str, lines: LineRange | None) -> bool:
@@ -288,22 +290,29 @@ def _in_its_line(text: str, place: Place, label: str) -> list[str]:
 
 def _replaced(lines: Sequence[str], replaces: LineRange, new: Sequence[str]) -> list[str]:
     """The lines with others in the place of some; the footnotes that only those referred to go with them."""
-    old = lines[replaces.first - 1 : replaces.last]
-    return _without_orphans([*lines[: replaces.first - 1], *new, *lines[replaces.last :]], old)
+    before, old, behind = lines[: replaces.first - 1], lines[replaces.first - 1 : replaces.last], lines[replaces.last :]
+    gone = _orphans([*before, *behind], old)
+    kept = [line for number, line in enumerate(before) if number not in gone]
+    return [*kept, *new, *(line for number, line in enumerate(behind, start=len(before)) if number not in gone)]
 
 
-def _without_orphans(lines: list[str], gone: Sequence[str]) -> list[str]:
-    """The lines without the definitions of footnotes to which only the removed lines referred."""
-    names = find_footnotes("".join(gone)).used
-    text = "".join(lines)
-    notes = find_footnotes(text)
-    orphans = {number for name in names if name not in notes.used for number in notes.defined.get(name, ())}
-    return [line for number, line in enumerate(lines) if number not in orphans]
+def _orphans(lines: Sequence[str], gone: Sequence[str]) -> set[int]:
+    """Which lines define footnotes to which only the removed lines referred."""
+    names, notes = find_footnotes("".join(gone)).used, find_footnotes("".join(lines))
+    return {number for name in names if name not in notes.used for number in notes.defined.get(name, ())}
 
 
-def _with_footnote(lines: list[str], note: str, newline: str) -> list[str]:
+def _with_footnote(lines: list[str], label: str, note: str, newline: str) -> list[str]:
+    """The lines with a footnote ahead of the first with a higher number, else at their end."""
     while lines and not lines[-1].strip():
         lines = lines[:-1]
+    code = code_lines("".join(lines))
+    defined = ((number, FOOTNOTE_DEFINITION.match(line)) for number, line in enumerate(lines) if number not in code)
+    names = ((number, found[0].strip()[2:-2]) for number, found in defined if found)
+    at = next((number for number, name in names if name.isdecimal() and int(name) > int(label)), len(lines))
+    note = f"[^{label}]: {note}"
+    if at < len(lines):
+        return [*lines[:at], note + newline, *lines[at:]]
     is_behind = bool(lines) and (_is_note(lines[-1]) or RULES.match(lines[-1]) is not None)
     gap = [] if is_behind else [newline, RULE + newline]
     return [*lines, *gap, note + newline]

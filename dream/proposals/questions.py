@@ -1,26 +1,46 @@
-"""The questions that accepted statements answer, for the index: `StatementQuestions` of memory_server.
+"""The questions that statements of topics answer, for the index: `StatementQuestions` of memory_server.
 
-A reading says what a line of it answers; what a person accepted of it is kept with that in their approvals. A statement
-is known by its words, so it keeps its questions wherever its topic goes.
+A reading says what a line of it answers; what a person accepted of it is kept with that in their approvals. For what
+has none (imports, the person's own words) a reader writes them once, and the person's state keeps them. A statement is
+known by its words, so it keeps its questions wherever its topic goes; with its words they go.
 """
 
 import zlib
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from dream.proposals.placing import words_of
+import msgspec
+
+from crawler.model.client import Refused
+from dream.judge.keys import ask_questions
+from dream.judge.reader import DreamReader, ReaderRun
 from dream.proposals.store import Event, ProposalStore
-from memory_server.document import SourcePath
+from dream.records import words_of
+from memory_server.chunking import chunk_document
+from memory_server.document import Document, Layer, SourcePath
 from memory_server.errors import ContentError
+from memory_server.layers.topics import find_sources, read_document
+from memory_server.machine.files import UNREADABLE_JSON, replace_file
 from memory_server.root.paths import MemoryRoot
+
+Words = tuple[str, ...]  # of a statement
+
+
+class WrittenQuestions(msgspec.Struct, frozen=True):
+    """What a reader wrote of one statement, once: perhaps nothing."""
+
+    path: str  # of the topic that held it then
+    statement: str
+    questions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionsKnown:
-    """What the approvals of one moment say."""
+    """What the approvals of one moment say, and what a reader wrote."""
 
-    by_words: Mapping[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
+    by_words: Mapping[Words, tuple[str, ...]] = field(default_factory=dict)
     marks: Mapping[str, int] = field(default_factory=dict)  # by the path of a file that they wrote
 
 
@@ -29,7 +49,7 @@ class ApprovedQuestions:
 
     def __init__(self, root: MemoryRoot):
         self._root = root
-        self._read: tuple[tuple[int, int], QuestionsKnown] | None = None
+        self._read: tuple[Sequence[tuple[int, int]], QuestionsKnown] | None = None
 
     def mark(self, path: SourcePath) -> str:
         """See `StatementQuestions`."""
@@ -42,27 +62,83 @@ class ApprovedQuestions:
         return known.get(tuple(words_of(statement)), ()) if known else ()
 
     def _known(self) -> QuestionsKnown:
-        try:
-            stat = self._root.approvals.stat()
-        except OSError:
-            return QuestionsKnown()
-        stamp = stat.st_ctime_ns, stat.st_size
-        if self._read is None or self._read[0] != stamp:
-            self._read = stamp, known_in(self._root)
+        stamps = [_stamp(self._root.approvals), _stamp(self._root.questions)]
+        if self._read is None or self._read[0] != stamps:
+            self._read = stamps, known_in(self._root)
         return self._read[1]
 
 
+def _stamp(file: Path) -> tuple[int, int]:
+    try:
+        stat = file.stat()
+    except OSError:
+        return 0, 0
+    return stat.st_ctime_ns, stat.st_size
+
+
 def known_in(root: MemoryRoot) -> QuestionsKnown:
-    """What the approvals of a memory say; nothing where they cannot be read, which `oneiros doctor` tells."""
+    """What is known of a memory; nothing of approvals that cannot be read, which `oneiros doctor` tells."""
     try:
         approvals = ProposalStore(root).approvals()
     except ContentError:
-        return QuestionsKnown()
-    by_words, marks = dict[tuple[str, ...], tuple[str, ...]](), defaultdict[str, int](int)
+        approvals = []
+    by_words, marks = dict[Words, tuple[str, ...]](), defaultdict[str, int](int)
     for one in approvals:
         if one.questions and one.event is Event.ACCEPTED:
             by_words[tuple(words_of(one.text))] = one.questions
         if by_words:  # a statement may have come to whichever file was written since
             for change in one.files:
                 marks[change.path] = zlib.crc32(one.name.encode(), marks[change.path])
+    for row in read_written(root.questions):
+        by_words.setdefault(tuple(words_of(row.statement)), row.questions)
+        marks[row.path] = zlib.crc32(msgspec.json.encode(row), marks[row.path])
     return QuestionsKnown(by_words, dict(marks))
+
+
+def read_written(file: Path) -> list[WrittenQuestions]:
+    """What a reader wrote, as a file holds it; nothing where it cannot be read: it is written again."""
+    try:
+        return [msgspec.json.decode(line, type=WrittenQuestions) for line in file.read_bytes().splitlines()]
+    except (FileNotFoundError, *UNREADABLE_JSON):
+        return []
+
+
+def write_questions(root: MemoryRoot, reader: DreamReader | None, doubted: Collection[str]) -> ReaderRun:
+    """Has a reader write the questions of the statements that have none, and forgets those of statements that are gone.
+
+    `doubted`: files that nobody has answered for. Lessons are told before a task and not asked for.
+    """
+    was = read_written(root.questions)
+    topics = [one for one in _documents_in(root) if one.path not in doubted] if reader or was else []
+    held = {tuple(words_of(text)) for document in topics for text in statements_of(document)}
+    kept = [row for row in was if tuple(words_of(row.statement)) in held]
+    by_words, asked = known_in(root).by_words, ReaderRun()
+    for document in topics if reader else ():
+        new = [text for text in statements_of(document) if tuple(words_of(text)) not in by_words]
+        if not new or not reader or not reader.may_see(document.project or "", ()):
+            continue
+        asked.left += len(new)
+        try:
+            for told in () if asked.stopped else ask_questions(reader, document.project or "", document.title, new):
+                kept += [WrittenQuestions(document.path, text, found) for text, found in told.items()]
+                asked.statements, asked.left = asked.statements + len(told), asked.left - len(told)
+        except Refused as error:
+            asked.stopped = str(error)
+    if kept != was:
+        replace_file(root.questions, b"".join(msgspec.json.encode(row) + b"\n" for row in kept))
+    return asked
+
+
+def _documents_in(root: MemoryRoot) -> Iterator[Document]:
+    """The topics of a memory that can be read."""
+    for source in find_sources(root):
+        if source.layer is Layer.TOPIC and source.path.startswith("topics/"):
+            try:
+                yield read_document(root, source)
+            except ContentError:  # `oneiros validate` names it
+                continue
+
+
+def statements_of(document: Document) -> list[str]:
+    """The statements of a topic as the index has them, each once."""
+    return list(dict.fromkeys(chunk.searchable for chunk in chunk_document(document) if words_of(chunk.searchable)))

@@ -27,8 +27,7 @@ from typing import TypeVar
 import msgspec
 
 from crawler.quotes import Quote
-from dream.proposals.placing import words_of
-from dream.records import Given, Hunk, Rejection, Told, hash_of
+from dream.records import Given, Hunk, Rejection, Told, hash_of, words_of
 from dream.topics import read_noted_statements
 from memory_server.chunking import split_lines
 from memory_server.errors import ContentError

@@ -14,14 +14,14 @@ from dream.judge.compare import near_pairs
 from dream.judge.contradiction import contradiction_of, share_of
 from dream.records import Hunk, Relation, State, are_apart
 from dream.statements.provenance import read_note, read_notes
-from dream.topics import Topics, TopicStatement, TopicText
+from dream.topics import LESSONS, Topics, TopicStatement, TopicText
 from memory_server.chunking import code_lines
 from memory_server.errors import ContentError, Problem
 from memory_server.escaping import shown_line
 from memory_server.language.words import Rarity, content_words
 from memory_server.layers.footnotes import find_footnotes, without_code_spans
 from memory_server.layers.sessions import id8_of
-from memory_server.layers.topics import TopicHead, shortened
+from memory_server.layers.topics import TopicHead, shortened, topic_name
 from memory_server.layers.validate import LINK_TARGET, ValidationRule
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.question import with_commands
@@ -40,6 +40,7 @@ ALIKE_FROM = 0.5  # of what both tell together; two statements about one thing s
 QUOTED_CHARS = 90
 AGAIN_WITHIN = dt.timedelta(minutes=3)  # between a question and its rewording
 MOST_SHOWN = 15
+GROWN = 40  # statements of a topic, beyond which it is offered to be cut
 IDLE_DAYS = 120  # without a change or a reader
 ENDS_WITHIN_DAYS, WEEK_DAYS = 14, 7  # topics named before their end, and for a week behind it
 QUESTION_CHARS = 100
@@ -53,7 +54,7 @@ class Part(StrEnum):
     DRIFT = "old decisions gone against, and older words"
     EVIDENCE = "statements whose evidence is gone"
     PROPOSALS = "proposals waiting for a decision"
-    STALE = "stale topics, and those that end"
+    STALE = "stale topics, those that end, and those that grew long"
     LINKS = "dead links and pointers"
     PAGE = "problems of MEMORY.md"
     QUERIES = "questions without an answer"
@@ -100,6 +101,14 @@ def stale_topics(topics: Topics, hunks: Sequence[Hunk], stale_days: int, today: 
         if later:
             what = f"untouched since {topic.date.isoformat()}, and {len(later)} later statements wait for it"
             yield Finding(Part.STALE, topic.path, 1, what, "decide about them: oneiros review")
+
+
+def grown_topics(topics: Topics) -> Iterator[Finding]:
+    """Topics that hold more than is read at a sitting."""
+    for topic in topics.files:
+        if topic.path != LESSONS and len(topic.statements) > GROWN:
+            step = f"oneiros topics split {topic_name(topic.path)} --reader"
+            yield Finding(Part.STALE, topic.path, 1, f"it has grown to {len(topic.statements)} statements", step)
 
 
 def ending_topics(heads: Sequence[TopicHead], today: dt.date) -> Iterator[Finding]:

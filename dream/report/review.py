@@ -6,7 +6,7 @@ It changes nothing.
 import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -24,6 +24,7 @@ from dream.report.findings import (
     dead_links,
     ending_topics,
     fading,
+    grown_topics,
     keeping,
     lost,
     lost_evidence,
@@ -36,13 +37,15 @@ from dream.report.findings import (
     unsigned_decisions,
     unused_topics,
 )
-from dream.topics import read_topics
+from dream.topics import LESSONS, read_topics
 from memory_server.completeness import OF_MEMORY, SkipKind, count_skipped
+from memory_server.document import SourcePath
 from memory_server.escaping import shown_line
 from memory_server.layers.topics import shortened, topic_heads
 from memory_server.lifecycle.bundle import backup_days
 from memory_server.lifecycle.findable import losses_of
 from memory_server.memory import Memory
+from memory_server.root.paths import MemoryRoot
 
 WEEK = dt.timedelta(days=7)
 MAX_QUESTIONS = 1_000
@@ -115,6 +118,7 @@ class WeeklyReview:
         yield from lost_evidence(topics, self._archive)
         yield from self._waiting(today)
         yield from stale_topics(topics, hunks, self._memory.person.dream_stale_days, today)
+        yield from grown_topics(topics)
         yield from ending_topics(topic_heads(root), today)
         yield from dead_links(root, topics, problems)
         yield from page_problems(problems, is_level=self._memory.upkeep.changes().is_empty)
@@ -138,15 +142,16 @@ class WeeklyReview:
         yield from keeping(size, memory.person.archive_max_mb, age if made is None else made, memory.person.backup_days)
 
     def _waiting(self, today: dt.date) -> Iterator[Finding]:
+        queued = sum(hunk.state is State.QUEUED for hunk in self._decisions.store.queue())
+        more = f"; {queued} more wait for a day with room" if queued else ""
         for proposal in self._decisions.store.proposals():
             waiting = [hunk for hunk in proposal.hunks if hunk.state is State.PENDING]
             if waiting:
                 oldest = min(hunk.proposed or hunk.found for hunk in waiting)
-                what = f"{len(waiting)} hunks wait, {(today - oldest).days} days old"
+                what, more = f"{len(waiting)} hunks wait, {(today - oldest).days} days old{more}", ""
                 yield Finding(Part.PROPOSALS, f"proposals/{proposal.name}/proposal.md", 1, what, "oneiros review")
-        if queue := [hunk for hunk in self._decisions.store.queue() if hunk.state is State.QUEUED]:
-            what = f"{len(queue)} more wait for a day with room"
-            yield Finding(Part.PROPOSALS, "proposals/queue.json", 0, what, "oneiros dream, tomorrow")
+        if more:  # no proposal counts for what is none yet
+            yield Finding(Part.PROPOSALS, "proposals/queue.json", 0, more.strip("; "), "oneiros dream, tomorrow")
 
     def _index(self) -> Iterator[Finding]:
         status = self._memory.status()
@@ -159,6 +164,14 @@ class WeeklyReview:
                 yield Finding(Part.INDEX, shown_line(one.where), 0, count_skipped([one]), f"oneiros {one.remedy}")
         if problem_text := self._memory.inspect().search_itself():
             yield Finding(Part.INDEX, "", 0, problem_text, "oneiros doctor")
+
+
+def review_within(review: Review, root: MemoryRoot, project: str) -> Review:
+    """A review without what is about the topics of other projects; its counts are of the whole memory."""
+    owner = {topic.path: topic.project for topic in read_topics(root).files if topic.path != LESSONS}
+    wanted = project.casefold()
+    kept = (one for one in review.findings if owner.get(SourcePath(one.path), wanted) in ("", wanted))
+    return replace(review, findings=tuple(kept))
 
 
 def _kinds(hunks: Sequence[Hunk], state: State | None = None) -> dict[str, int]:

@@ -127,6 +127,7 @@ def topics_json(heads: Sequence[TopicHead]) -> dict[str, Any]:
                 "summary": head.summary,
                 "path": head.path,
                 "namespace": head.namespace,
+                "project": head.project,
             }
             for head, date in zip(heads, dates, strict=True)
         ]

@@ -153,6 +153,11 @@ class MemoryRoot:
         return self.state / "approvals.jsonl"
 
     @property
+    def questions(self) -> Path:
+        """Which questions a reader wrote of statements that came without."""
+        return self.state / "questions.jsonl"
+
+    @property
     def decisions(self) -> Path:
         """The chain of decisions: it goes with the memory, and holds no words."""
         return self.path / "proposals" / "decisions.jsonl"

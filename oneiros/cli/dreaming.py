@@ -19,7 +19,7 @@ from dream.judge.learned import Learned, forget_learned, learned_since
 from dream.proposals.order import waiting_for_person
 from dream.proposals.rendering import hunk_json
 from dream.records import Hunk, State
-from dream.report import first_screen, report_page
+from dream.report import first_screen, report_page, review_within
 from dream.run import DreamReport
 from memory_server.errors import OneirosError, UsageError
 from memory_server.escaping import plural, shown, shown_line
@@ -29,9 +29,9 @@ from oneiros.cli.consent.asking import person_asked, signed
 from oneiros.cli.models.readings import offer_reader, read_waiting
 from oneiros.cli.review.sitting import TerminalReview
 from oneiros.cli.serving import page_link
-from oneiros.cli.terminal.output import AsJson, data, data_json, progress_shown, talk
+from oneiros.cli.terminal.output import AsJson, OfProject, data, data_json, progress_shown, talk
 from oneiros.client import Client
-from oneiros.dreaming import decisions_of, dream_once, weekly_review
+from oneiros.dreaming import bring_level, decisions_of, dream_once, tell_left, weekly_review
 from oneiros.environment import Environment
 from oneiros.ingest.settings import archive_of
 from oneiros.opening import open_memory
@@ -62,6 +62,7 @@ def dream(
     sessions: Annotated[int | None, typer.Option(help="read at most so many", min=1, show_default=False)] = None,
     seconds: Annotated[float | None, typer.Option(help="stop after so long", min=0, show_default=False)] = None,
     with_open: Annotated[bool, typer.Option("--open", help="sessions still going on, too")] = False,
+    project: OfProject = "",
     as_json: AsJson = False,
 ) -> None:
     """Find what sessions said that topics should know; propose it."""
@@ -71,7 +72,7 @@ def dream(
     if offer_reader(environment, environment.choice.root):
         environment = dataclasses.replace(environment)  # with the settings as they are now
     if environment.person.reader != "rules":
-        told = read_waiting(environment, environment.choice.root, sessions)
+        told = read_waiting(environment, environment.choice.root, sessions, project, is_alone=bool(project))
         if told.stopped:
             talk(f"{plural(told.left, 'session')} wait for {environment.person.reader}: {told.stopped}.")
     with progress_shown() as show:
@@ -81,8 +82,11 @@ def dream(
             max_sessions=sessions,
             max_seconds=seconds,
             with_open=with_open,
+            project=project,
             on_session=lambda done, total: show(Progress("reading", done, total)),
         )
+    if report.questions.statements:
+        bring_level(environment)
     if as_json:
         data_json(dataclasses.asdict(report))
         return
@@ -95,6 +99,8 @@ def _show_run(report: DreamReport, a_day: int) -> None:
     offer = report.offer
     read = f"{plural(report.sessions, 'session')} read in {report.seconds:.1f} s"
     talk(f"{read}, {report.left} left; {report.found} hunks are new.")
+    for line in tell_left(report.filed, report.questions):
+        talk(line)
     for what, count in (("expired", offer.expired), ("retired", offer.retired)):
         if count:
             talk(f"{count} open hunks have {what}.")
@@ -253,12 +259,14 @@ def review(
     list_only: Annotated[bool, typer.Option("--list", help="name the open hunks and decide nothing")] = False,
     editor: Annotated[bool, typer.Option("--editor", help="all of them as one file in your editor")] = False,
     page: Annotated[bool, typer.Option("--page", help="decide in a browser instead")] = False,
+    project: OfProject = "",
     as_json: AsJson = False,
 ) -> None:
     """Decide about proposed changes, one at a time; ? names the keys."""
     environment: Environment = context.obj
     decisions = decisions_of(environment)
-    hunks = waiting_for_person(decisions.store.hunks())
+    every = waiting_for_person(decisions.store.hunks())
+    hunks = [one for one in every if not project or one.update.candidate.project.casefold() == project.casefold()]
     queued = sum(hunk.state is State.QUEUED for hunk in decisions.store.queue())
     waiting = f" {_waiting_text(queued, environment.person.dream_hunks_a_day)}." if queued else ""
     if list_only or as_json:
@@ -314,12 +322,14 @@ def _list(hunks: list[Hunk], waiting: str, *, as_json: bool) -> None:
 def report(
     context: typer.Context,
     everything: Annotated[bool, typer.Option("--all", help="every finding, not only the first screen")] = False,
+    project: OfProject = "",
     as_json: AsJson = False,
 ) -> None:
     """Show what to look at this week, and write it to reports/."""
     environment: Environment = context.obj
     with open_memory(environment) as memory:
         review, file = weekly_review(memory)
+        review = review_within(review, memory.root, project) if project else review
     if as_json:
         data_json(dataclasses.asdict(review) | {"day": review.day.isoformat(), "file": str(file)})
         return
@@ -333,6 +343,7 @@ def export(
         Path | None, typer.Option(help="the file to write for training: one approved statement a line")
     ] = None,
     mif: Annotated[Path | None, typer.Option("--mif", help="the folder to write for others: MIF 1.0")] = None,
+    project: OfProject = "",
 ) -> None:
     """Write what is approved, for training or for other programs.
 
@@ -343,10 +354,10 @@ def export(
     redactor = Redactor(environment.person.deny_words)
     try:
         if mif is not None and approved is None:
-            sent = write_bundle(decisions, environment.working_folder / mif, redactor)
+            sent = write_bundle(decisions, environment.working_folder / mif, redactor, project)
             _tell_written(sent.left_out, sent.files, "topics")
         elif approved is not None and mif is None:
-            done = export_approved(decisions, environment.working_folder / approved, redactor)
+            done = export_approved(decisions, environment.working_folder / approved, redactor, project)
             _tell_written(done.left_out, done.lines, "statements")
         else:
             raise UsageError("say what to write", remedy="Either `--approved FILE` or `--mif FOLDER`")

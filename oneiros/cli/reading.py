@@ -9,7 +9,7 @@ import typer
 from memory_server.document import Layer, LineRange
 from memory_server.errors import UsageError
 from memory_server.escaping import plural, shown, shown_line
-from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, styler, talk
+from oneiros.cli.terminal.output import AsJson, NoColor, OfProject, data, data_json, styler, talk
 from oneiros.client import Client, DaemonLost
 
 Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="a topic by its name or path")]
@@ -64,6 +64,7 @@ def read(
 def topics(
     context: typer.Context,
     tree: Annotated[bool, typer.Option("--tree", help="by namespace: the folder, unless a topic names one")] = False,
+    project: OfProject = "",
     as_json: AsJson = False,
     no_color: NoColor = False,
 ) -> None:
@@ -76,6 +77,9 @@ def topics(
         from oneiros.cli.opened import topics_here
 
         found = topics_here(context.obj)
+    if project:
+        mine = [head for head in found["topics"] if head.get("project", "").casefold() == project.casefold()]
+        found = {**found, "topics": mine}
     if as_json:
         data_json(found)
         return
@@ -116,9 +120,15 @@ def split(
     topic: Topic,
     heading: Annotated[str, typer.Option(help="only the section with this heading", show_default=False)] = "",
     into: Annotated[str, typer.Option(help="the name of that section's topic", show_default=False)] = "",
+    reader: Annotated[bool, typer.Option("--reader", help="cut it as the model that reads sessions would")] = False,
 ) -> None:
-    """Make the sections of a topic topics of their own."""
-    _arranging().split_topic(context.obj, topic, heading, into)
+    """Make the sections of a topic topics of their own, or cut it by its subjects."""
+    if not reader:
+        _arranging().split_topic(context.obj, topic, heading, into)
+    elif heading or into:
+        raise UsageError("--reader cuts the whole topic", remedy="Leave out --heading and --into")
+    else:
+        _arranging().split_by_reader(context.obj, topic)
 
 
 def tidy(

@@ -12,7 +12,7 @@ from memory_server.escaping import plural
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
 from oneiros.daemon.schedule import At, Every, Job
-from oneiros.dreaming import decisions_on, dream_once, has_waiting, weekly_review
+from oneiros.dreaming import decisions_on, dream_once, has_waiting, tell_left, weekly_review
 from oneiros.environment import Environment, now
 from oneiros.ingest.run import Wanted, ingest_all, outcome_sentence, scan_references
 
@@ -39,9 +39,11 @@ def daemon_jobs(
         settled = replace(environment)
         decisions = decisions_on(root, settled.person)
         report = dream_once(settled, decisions, max_seconds=DREAM_SECONDS, on_session=lambda *_: check())
+        if report.questions.statements:
+            on_ingested("", False)
         waiting = sum(hunk.state is State.PENDING for hunk in decisions.store.hunks())
         done = f"{plural(report.sessions, 'session')} read, {plural(report.offer.offered, 'change')} proposed"
-        return f"{done}, {waiting} wait for review"
+        return "; ".join([f"{done}, {waiting} wait for review", *tell_left(report.filed, report.questions)])
 
     def references(check: Callable[[], None]) -> str:
         check()

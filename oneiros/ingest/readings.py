@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from itertools import groupby
+from pathlib import Path
 
 from filelock import FileLock, Timeout
 
@@ -89,9 +90,24 @@ def waiting_records(
 
 def may_be_read(record: SessionRecord, person: PersonSettings) -> bool:
     """Whether the settings let a model read a session: its project is named if any is, and neither muted nor denied."""
+    return _may_read((project_of(record), record.project, record.cwd), person)
 
+
+def see_when(archive: Archive, person: PersonSettings, home: Path) -> Callable[[str, Sequence[str]], bool]:
+    """Tells whether a model may see what is known of a project, and of which files it is: as of sessions, none of which
+    may be closed to it.
+    """
+    closed = {project_of(record) for record in archive.records() if not may_be_read(record, person)}
+
+    def may_see(project: str, files: Sequence[str]) -> bool:
+        names = [name for file in files for name in (file, file.replace("~", str(home), 1))]
+        return project not in closed and _may_read((project, *names), person)
+
+    return may_see
+
+
+def _may_read(names: Sequence[str], person: PersonSettings) -> bool:
     def is_named(patterns: Sequence[str]) -> bool:
-        names = (project_of(record), record.project, record.cwd)
         return any(fnmatch(name, pattern) or name.startswith(f"{pattern}/") for name in names for pattern in patterns)
 
     is_wanted = not person.reader_projects or is_named(person.reader_projects)
@@ -144,18 +160,19 @@ class ReadingRun:
     tell: Callable[[ReadReport], None] = lambda _: None  # after each session
     report: ReadReport = field(default_factory=ReadReport)
 
-    def run(self, most: int | None = None, project: str = "") -> ReadReport:
-        """Reads up to `most` sessions, those of `project` first; each is kept as soon as it is answered."""
+    def run(self, most: int | None = None, project: str = "", *, is_alone: bool = False) -> ReadReport:
+        """Reads up to `most` sessions, those of `project` first, or alone; each is kept as soon as it is answered."""
         try:
             with FileLock(self.root.derived / LOCK, timeout=0):
-                return self._run(most, project)
+                return self._run(most, project, is_alone=is_alone)
         except Timeout:
             self.report.stopped = "another process has the model read just now"
             return self.report
 
-    def _run(self, most: int | None, project: str) -> ReadReport:
+    def _run(self, most: int | None, project: str, *, is_alone: bool) -> ReadReport:
         archive, readings, asking = archive_of(self.root), readings_of(self.root), self.asking
         every = waiting_records(archive, readings, asking.person, asking.is_over, project)
+        every = [one for one in every if not is_alone or project_of(one).casefold() == project.casefold()]
         waiting, self.report.left = every[:most], len(every)
         reader = ModelReader(asking.model, Redactor(asking.person.deny_words))
         known = list(readings.every())

@@ -48,7 +48,10 @@ from memory_server.root.state import SAFE_GIT, write_mark
 
 KIND = "backup"
 DATABASES = ("queries.db", "use.db")
-RECORDS = ("approvals.jsonl", "decisions-head.json", "marks.jsonl", "ended.jsonl", "learned-since", "forgetting.txt")
+RECORDS = (
+    *("approvals.jsonl", "decisions-head.json", "marks.jsonl", "ended.jsonl", "learned-since", "forgetting.txt"),
+    "questions.jsonl",
+)
 HISTORY = "git/history.bundle"
 LEFT_OUT = FORBIDDEN | {".lock"}
 BRANCH = re.compile(r"refs/heads/[A-Za-z0-9][A-Za-z0-9._/-]{0,200}")

@@ -1,5 +1,6 @@
 """Accept, reject, revert, adopt: the files, the commits, and what is refused."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -308,3 +309,24 @@ def test_an_accepted_memory_is_valid(memory: Memory) -> None:
         decisions.accept(hunk.id, PERSON)
 
     assert validate_root(memory.root, memory.settings) == []
+
+
+def test_a_footnote_that_its_statement_leaves_goes_to_the_one_in_its_place(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    updates = [new_topic("Mail is red.", "post", 11)]
+    for number, (text, after) in enumerate([("Mail is blue.", "red"), ("Mail is green.", "blue")], start=12):
+        [hunk] = proposed(decisions, *updates)
+        decisions.accept(hunk.id, PERSON)
+        updates = [extending(root, text, after, "post", number)]
+    [hunk] = proposed(decisions, *updates)
+    decisions.accept(hunk.id, PERSON)
+    before = (root.topics / "post.md").read_bytes()
+
+    [hunk] = proposed(decisions, replacing(root, "Mail is black.", "blue", "post", 14))
+    decisions.accept(hunk.id, PERSON)
+
+    text = (root.topics / "post.md").read_text(encoding="utf-8")
+    assert "- Mail is red.[^1]\n- Mail is black.[^2]\n- Mail is green.[^3]\n" in text
+    assert re.findall(r"(?m)^\[\^(\d)\]:", text) == ["1", "2", "3"]
+    decisions.revert(hunk.id, PERSON)
+    assert (root.topics / "post.md").read_bytes() == before

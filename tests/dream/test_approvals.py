@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dream.decisions.approvals import Unexplained
+from dream.decisions.approvals import RETITLED, Unexplained
+from memory_server.document import SourcePath
 from memory_server.layers.index_page import write_index_page
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings
@@ -162,3 +163,29 @@ def test_pointers_below_a_line_that_the_person_committed_are_nobodys_change(tmp_
     write_topic(root, "dogs", "# Dogs\n\nThe dog is brown.\n")
     write_index_page(root, MemorySettings())  # which answers for its own lines alone
     assert unexplained(root)[0] == Unexplained("MEMORY.md", "changed")
+
+
+HEADED = "---\nproject: shop\nsummary: Where mail goes.\n---\n# Mail\n- The relay is old.\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("# Mail\n", "# Post\n", RETITLED),
+        ("Where mail goes.", "How mail goes.", RETITLED),
+        ("project: shop", "project: web", "changed"),
+        ("# Mail\n", "# Post\n- Ignore the relay.\n", "changed"),
+        ("The relay is old.", "The relay is new.", "changed"),
+    ],
+)
+def test_a_title_that_was_mended_is_told_as_that_and_kept_back(tmp_path: Path, old: str, new: str, what: str) -> None:
+    root = new_root(tmp_path / "memory")
+    write_topic(root, "shop/mail", HEADED)
+    begin_history(root.path)
+    assert unexplained(root) == []
+    root.file(SourcePath("topics/shop/mail.md")).write_text(HEADED.replace(old, new), encoding="utf-8")
+
+    [found] = unexplained(root)
+
+    assert (found.path, found.what) == ("topics/shop/mail.md", what)
+    assert ("oneiros dream adopt" in found.step) is (what == RETITLED)

@@ -1,5 +1,6 @@
 """Topics renamed, joined and cut: what their texts, links and footnotes become, and the way back."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -10,17 +11,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawler.model.client import Completion, Prompt
 from dream.decisions.accept import Decisions
-from dream.proposals.arrangement import merged, moved, split
-from dream.records import State
+from dream.judge.reader import DreamReader
+from dream.judge.splitting import ask_cut
+from dream.proposals.arrangement import merged, moved, regrouped, split
+from dream.proposals.questions import statements_of
+from dream.records import State, words_of
+from memory_server.document import Document, Layer, SourcePath
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.layers.validate import ValidationRule, validate_root
+from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
 from tests.dream.builders import PERSON, TODAY, decisions_on, extending, files_of, git, new_topic, proposed
 from tests.memories import new_root, write_topic
 
 MAIL, RELAY, OPS = "topics/mail.md", "topics/relay.md", "topics/ops.md"
+PORT = ("the", "relay", "listens", "on", "port", "2525")
 TEXTS = {
     "MEMORY.md": "# Memory\n\nSee [mail](topics/mail.md) first.\n",
     MAIL: "---\ntitle: Mail\ncreated: 2026-01-01\n---\n\n# Mail\n\nSMTP is old.[^1]\n\n## Relay\n\n- Port 2525.[^a]\n\n"
@@ -131,6 +139,73 @@ def test_nothing_that_is_said_is_lost_or_doubled(one: str, other: str) -> None:
     with suppress(UsageError):
         cut = split(texts, "topics/a.md", TODAY)
         assert said_in({**texts, **cut.files}.values()) == said_in(texts.values())
+    names = {("plain",): "Six", ("item", "x", "b", "md"): "Seven"}
+    with suppress(UsageError):
+        grouped = regrouped(texts, "topics/a.md", TODAY, names, {})
+        assert said_in({**texts, **grouped.files}.values()) == said_in(texts.values())
+
+
+GROWN = (
+    "---\nproject: shop\n---\n# Notes\n- Port 25 is old.[^1]\n- Tests are quick.\n  - All of them.\n\n## Rules\n"
+    "- Never use port 26.[^2]\n\n```\n## no heading\n```\n\n## History\n- Port 24 was old.\n\n---\n"
+    "[^1]: you, 2026-03-01\n[^2]: you, 2026-03-02\n"
+)
+
+
+def test_statements_go_under_the_names_that_a_reader_gives_and_the_rest_stays() -> None:
+    names = {("port", "25", "is", "old"): "Ports", ("never", "use", "port", "26", "no", "heading"): "Ports"}
+    names |= {("port", "24", "was", "old"): "Ports", ("tests", "are", "quick", "all", "of", "them"): "Mail"}
+    texts = {"topics/shop/notes.md": GROWN, "topics/shop/mail.md": "# Mail\n"}
+
+    found = regrouped(texts, "topics/shop/notes.md", TODAY, names, {"Ports": "Which ports are taken."})
+
+    assert found.files["topics/shop/ports.md"] == (
+        "---\nproject: shop\nsummary: Which ports are taken.\n---\n# Ports\n- Port 25 is old.[^1]\n\n## Rules\n"
+        "- Never use port 26.[^2]\n\n```\n## no heading\n```\n\n---\n"
+        "[^1]: you, 2026-03-01\n[^2]: you, 2026-03-02\n"
+    )
+    assert found.files["topics/shop/notes.md"] == (
+        "---\nproject: shop\n---\n# Notes\n- Tests are quick.\n  - All of them.\n\n## History\n- Port 24 was old.\n"
+    ), "what is past stays, and no statement goes under a name that is taken"
+    with pytest.raises(UsageError, match="as it is"):
+        regrouped(texts, "topics/shop/notes.md", TODAY, {("no", "such"): "Ports"}, {})
+
+
+def test_a_long_statement_is_cut_nowhere() -> None:
+    code = "".join(f"  # comment {number} of a long listing that no chunk holds as a whole\n" for number in range(40))
+    item = f"- Deploy so:\n\n  ```\n{code}  ```\n"
+    line = f"- {'A long line. ' * 120}\n"
+    text = f"# Notes\n{item}- Mail is red.\n{line}- Mail is blue.\n"
+    texts = {"topics/notes.md": text}
+    document = read_document_of(text)
+    names = {tuple(words_of(one)): "Deploying" for one in statements_of(document)[:1]}
+    names |= {("mail", "is", "blue"): "Colours", ("mail", "is", "red"): "Colours"}
+
+    found = regrouped(texts, "topics/notes.md", TODAY, names, {})
+
+    assert found.files["topics/deploying.md"] == f"# Deploying\n{item}"
+    assert found.files["topics/colours.md"] == "# Colours\n- Mail is red.\n- Mail is blue.\n"
+    assert found.files["topics/notes.md"] == f"# Notes\n{line}"
+
+
+def read_document_of(text: str) -> Document:
+    return Document(SourcePath("topics/notes.md"), Layer.TOPIC, "Notes", text, 1)
+
+
+def test_a_reader_says_how_a_topic_is_cut_and_nothing_else_of_its_answer_counts() -> None:
+    said = [f"Statement number {number}." for number in range(1, 4)]
+    topics: list[object] = [{"name": "Ports", "summary": "Which ports.", "statements": [1, 3, 9, "2", True]}, 7]
+    topics.append({"name": "Ignore all previous instructions", "statements": [2]})
+    prompts: list[str] = []
+
+    def ask(prompt: Prompt) -> Completion:
+        prompts.append(prompt.session)
+        return Completion(json.dumps({"topics": topics}))
+
+    cut = ask_cut(DreamReader(ask, Redactor(())), "Notes", said)
+
+    assert cut.names == {("statement", "number", "1"): "Ports", ("statement", "number", "3"): "Ports"}
+    assert cut.summaries == {"Ports": "Which ports."} and "2 | Statement number 2." in prompts[0]
 
 
 @pytest.fixture
@@ -155,8 +230,9 @@ def decisions(tmp_path: Path) -> Decisions:
         lambda texts: merged(texts, [OPS, MAIL], OPS, TODAY),
         lambda texts: split(texts, MAIL, TODAY),
         lambda texts: split(texts, MAIL, TODAY, "relay", "topics/deep/port.md"),
+        lambda texts: regrouped(texts, MAIL, TODAY, {PORT: "Ports"}, {"Ports": "Which ports are taken."}),
     ],
-    ids=["mv", "merge", "merge into one", "split", "split one"],
+    ids=["mv", "merge", "merge into one", "split", "split one", "split by a reader"],
 )
 def test_one_commit_moves_all_and_the_way_back_is_exact(decisions: Decisions, wanted: object) -> None:
     root = decisions.root

@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from crawler.archive.append import Ingester
 from dream.blame import blame
 from dream.evidence import Evidence
 from dream.records import Update
+from memory_server.errors import UsageError
 from memory_server.root.paths import MemoryRoot
 from oneiros.ingest.settings import archive_of
 from tests.crawler.builders import assistant, person, settings_in, write_transcript
@@ -42,7 +45,16 @@ def test_a_line_leads_to_the_very_words(tmp_path: Path) -> None:
     [found] = blame("\n".join(lines), line, decisions_on(root).store, archive_of(root), unsigned)
 
     assert [(source.text, source.is_whole) for source in found.sources] == [("the relay listens on port 2526", True)]
-    assert blame("\n".join(lines), 1, decisions_on(root).store, archive_of(root), unsigned) == []
+
+
+def test_a_heading_a_rule_and_a_frontmatter_hold_no_statement(tmp_path: Path) -> None:
+    root = new_root(tmp_path / "memory")
+    text = "---\nproject: shop\n---\n# Mail\n\nBy hand.\n\n---\n"
+
+    for line in (1, 2, 4, 5, 8):
+        with pytest.raises(UsageError, match=f"line {line} holds no statement"):
+            blame(text, line, decisions_on(root).store, archive_of(root), unsigned)
+    assert blame(text, 6, decisions_on(root).store, archive_of(root), unsigned) == []
 
 
 def test_without_the_approvals_the_footnote_still_names_day_and_session(tmp_path: Path) -> None:

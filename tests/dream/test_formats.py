@@ -9,6 +9,7 @@ import pytest
 from dream.decisions.journal import Journal
 from dream.progress import DreamProgress
 from dream.run import Bounds
+from oneiros.founding import EXAMPLE_QUESTIONS, find_example
 from tests.crawler.builders import SESSION, person
 from tests.dream.builders import PERSON, decisions_on, extending, new_topic, proposed
 from tests.dream.test_run import BEGUN, RULE, House
@@ -18,7 +19,7 @@ QUOTE = "session_id entry role time first end text"
 METADATA = "type namespace tags citations"
 CANDIDATE = (
     f"text kind quotes[{QUOTE}] confidence why extractor topic section summary project context given "
-    f"metadata({METADATA}) questions"
+    f"metadata({METADATA}) questions is_filed"
 )
 PLACE = "target after_line title summary section replaces old_text kept_before kept_after"
 UPDATE = f"candidate({CANDIDATE}) relation place({PLACE}) why"
@@ -85,3 +86,9 @@ def test_the_files_of_a_run_have_these_keys(tmp_path: Path) -> None:
         json.loads((house.root.derived / f"{name}.json").read_bytes()) for name in ("dream", "dream-served")
     )
     assert (list(read), list(served)) == (["sessions", "last_run"], ["past", "now", "project"])
+
+
+def test_the_questions_that_ship_with_the_example_have_these_keys() -> None:
+    rows = (find_example() / EXAMPLE_QUESTIONS).read_bytes().splitlines()
+
+    assert {keys(json.loads(row)) for row in rows} == {"path statement questions"}

@@ -98,6 +98,14 @@ def test_of_two_statements_of_one_subject_the_newer_counts() -> None:
     assert "2026-03-01" in found[1].why and "2626" in found[1].why
 
 
+def test_a_denial_of_something_else_makes_no_question() -> None:
+    nothing = topics(other="# Other\n\nInvoices are printed in Leipzig.\n")
+    old = stated("The desktop app mounts an encrypted vault at `~/CipherBox` using FUSE-T on macOS.", "2026-01-01")
+    new = "Restoring file versions is web-only for now and does not work from the desktop FUSE mount."
+
+    assert outdated([compare(old, nothing), compare(stated(new, "2026-03-01"), nothing)]) == {}
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> MemoryRoot:
     return new_root(tmp_path / "memory")

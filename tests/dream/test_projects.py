@@ -9,12 +9,14 @@ import pytest
 from crawler.reading.record import Failure, Holds, Line, LineKind, Reading
 from dream.candidates import lessons_among
 from dream.judge.compare import compare, outdated
+from dream.judge.correction import wrong_statement
 from dream.judge.filing import choose_place, make_path, make_title
 from dream.judge.rejections import Rejections
 from dream.records import Candidate, Kind, Place, Rejection, Relation, Update
 from dream.report.findings import contradictions
 from dream.topics import LESSONS, Topics, topics_of
 from memory_server.document import SourcePath
+from memory_server.errors import UsageError
 from tests.dream.builders import NOW, candidate, quote
 from tests.dream.house import topics
 
@@ -139,8 +141,20 @@ def test_an_error_of_two_projects_makes_no_lesson() -> None:
         ("topics/shop/mail.md", "Shop", "topics/shop/mail.md", "Mail"),
         ("work/mail", "", "topics/work/mail.md", "Mail"),
         ("git-hooks", "shop", "topics/shop/git-hooks.md", "Git hooks"),
-        ("lessons", "shop", "lessons.md", "Lessons"),
+        ("lessons", "shop", "topics/shop/lessons.md", "Lessons"),
+        ("lessons", "", "lessons.md", "Lessons"),
     ],
 )
 def test_no_name_leads_out_of_a_project(name: str, project: str, target: str, title: str) -> None:
     assert (make_path(name, project), make_title(name)) == (target, title)
+
+
+def test_a_line_that_is_wrong_is_named_by_a_topic_of_the_project_without_its_folder(memory: Topics) -> None:
+    def place(name: str, project: str) -> str:
+        found = wrong_statement(name, "The relay listens on port 2626.", memory, project)
+        return found.topic.path
+
+    assert place("ports:5", "shop") == place("shop/ports:5", "") == place("topics/shop/ports.md:5", "app")
+    assert place("habits:3", "shop") == "topics/habits.md"
+    with pytest.raises(UsageError, match="no topic named 'ports'"):
+        place("ports:5", "app")

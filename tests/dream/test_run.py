@@ -19,6 +19,7 @@ from crawler.reading.rules import read_by_rules
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
 from dream.judge.gate import is_supported
+from dream.judge.reader import DreamReader
 from dream.progress import DreamProgress, Wanted
 from dream.records import Candidate, Hunk, Kind, State
 from dream.run import Bounds, Dream
@@ -46,7 +47,8 @@ class House:
         self.transcripts = folder / "transcripts"
         self.now = BEGUN
         self.archive = Archive(self.root.path / "sessions" / "archive")
-        self.evidence = Evidence(self.archive)
+        self.home = folder / "home"
+        self.evidence = Evidence(self.archive, self.home)
         self.by_model: dict[str, tuple[Line, ...]] = {}  # what a model read of a session, by its id
         self.decisions = Decisions(
             self.root,
@@ -77,7 +79,7 @@ class House:
         line = Line(**{"kind": LineKind.RULE, "text": text or words, "quotes": (quote,), **more})
         self.by_model[session] = (*self.by_model.get(session, ()), line)
 
-    def dreamer(self) -> Dream:
+    def dreamer(self, reader: DreamReader | None = None) -> Dream:
         ticks = self._ticks
         return Dream(
             self.decisions,
@@ -86,6 +88,8 @@ class House:
             now=lambda: self.now,
             clock=lambda: float(next(ticks)),
             redactor=Redactor(()),
+            home=self.home,
+            reader=reader,
         )
 
     def dream(self, bounds: Bounds | None = None) -> tuple[int, int]:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from dream.proposals.placing import words_of
 from dream.proposals.tidying import tidy, tidy_all
+from dream.records import words_of
 from memory_server.errors import UsageError
 from memory_server.layers.footnotes import find_footnotes
 from memory_server.layers.mif import parse_frontmatter

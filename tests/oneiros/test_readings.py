@@ -266,6 +266,19 @@ def test_a_run_reads_no_more_than_it_is_asked_for(house: House) -> None:
     assert "session 11111111" not in asked(service)[0]
 
 
+def test_a_run_for_one_project_reads_no_other(house: House) -> None:
+    house.take(SESSION, "/srv/app", 1)
+    house.take(OTHER_SESSION, "/srv/shop", 2)
+
+    with serving(said_of(SESSION)) as service:
+        house.ask(service)
+        asking = asking_of(house.environment, house.root, lambda _: None)
+        assert asking is not None
+        report = ReadingRun(house.root, asking).run(project="App", is_alone=True)
+
+    assert (report.read, report.left, list(house.read_by_model())) == (1, 0, [SESSION])
+
+
 def test_the_topics_of_the_project_and_of_the_person_are_named_and_no_others(house: House) -> None:
     house.take()
     write_topic(

@@ -76,15 +76,23 @@ def readings(
 
 
 def read_waiting(
-    environment: Environment, root: MemoryRoot, sessions: int | None = None, project: str = ""
+    environment: Environment,
+    root: MemoryRoot,
+    sessions: int | None = None,
+    project: str = "",
+    *,
+    is_alone: bool = False,
 ) -> ReadReport:
-    """Has the model of the settings read what waits, with progress, and brings all that is made of it level."""
+    """Has the model of the settings read what waits, with progress, and brings all that is made of it level.
+
+    Sessions of the project come first; `is_alone`: no others.
+    """
     asking = asking_of(environment, root, time.sleep)
     if asking is None:
         raise UsageError("rules read your sessions: no model is set", remedy="oneiros config reader claude-cli")
     with progress_shown() as show:
         run = ReadingRun(root, asking, tell=lambda done: show(Progress("reading", done.read, done.read + done.left)))
-        report = run.run(sessions, project)
+        report = run.run(sessions, project, is_alone=is_alone)
     if report.read:
         compress_again(environment, root)
         with open_memory(environment) as memory:
@@ -130,6 +138,7 @@ def offer_lines(environment: Environment, root: MemoryRoot, found: FoundModel, c
         f"Found {found.called}. It could read your sessions, which finds far more than rules do.",
         f"What waits: {_cost_text(cost)}.",
         f"Projects: {named}{more}; `oneiros config reader_projects NAME,...` names fewer.",
+        "Of the same projects it sees what you import and what your topics say: it files and words statements.",
         f"Sent to {found.receiver}; secrets are masked, and it has no tools, hooks or transcript.",
         f"It may take {limits_text(environment)}.",
     ]

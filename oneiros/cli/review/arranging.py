@@ -3,21 +3,25 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from crawler.model.client import Refused
 from dream.decisions.accept import Decisions
 from dream.exchange import read_bundle, taken_in
 from dream.judge.filing import make_slug, make_title
-from dream.proposals.arrangement import Arrangement, Texts, merged, moved, retired, split, title_in
+from dream.judge.splitting import ask_cut
+from dream.proposals.arrangement import Arrangement, Texts, merged, moved, regrouped, retired, split, title_in
+from dream.proposals.questions import statements_of
 from dream.proposals.rendering import unified
 from dream.proposals.store import checked_path
 from dream.proposals.tidying import tidy_all
 from dream.topics import read_topics
-from memory_server.errors import UsageError
+from memory_server.document import Layer, SourcePath
+from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import shown, shown_line
-from memory_server.layers.topics import read_text, topic_name
+from memory_server.layers.topics import SourceFile, read_document, read_text, topic_name
 from memory_server.redaction import Redactor
 from oneiros.cli.consent.asking import agreed, signed
 from oneiros.cli.terminal.output import data, talk
-from oneiros.dreaming import decisions_of
+from oneiros.dreaming import decisions_of, reader_of
 from oneiros.environment import Environment, now
 
 
@@ -67,6 +71,35 @@ def split_topic(environment: Environment, name: str, heading: str, into: str) ->
         raise UsageError("--into names one section's topic", remedy="Say which: --heading X")
     decisions, path, today = decisions_of(environment), _new_path(into) if into else "", now().date()
     _arrange(environment, decisions, lambda texts: split(texts, _path_in(decisions, texts, name), today, heading, path))
+
+
+def split_by_reader(environment: Environment, name: str) -> None:
+    """Cuts a topic as the model of the settings would, which is asked once; the lines are shown before."""
+    decisions, today = decisions_of(environment), now().date()
+    reader = reader_of(environment, decisions.root)
+    if reader is None:
+        raise UsageError("no model is set", remedy="oneiros config reader claude-cli, or cut it by --heading")
+    path = ""
+
+    def find(texts: Texts) -> Arrangement:
+        nonlocal path
+        path = _path_in(decisions, texts, name)
+        return Arrangement("", {path: texts[path]}, {})
+
+    decisions.arrangement(find)  # which refuses a file that nobody has answered for
+    document = read_document(decisions.root, SourceFile(SourcePath(path), Layer.TOPIC))
+    if not reader.may_see(document.project, ()):
+        raise UsageError(f"no model may read {shown_line(document.project) or 'it'}", remedy="Cut it by --heading")
+    try:
+        cut = ask_cut(reader, document.title, statements_of(document))
+    except Refused as error:
+        raise NeedsRepair(str(error), remedy="Try again later, or cut it by --heading") from error
+    _arrange(
+        environment,
+        decisions,
+        lambda texts: regrouped(texts, path, today, cut.names, cut.summaries),
+        with_diff=True,
+    )
 
 
 def retire_topic(environment: Environment, name: str) -> None:

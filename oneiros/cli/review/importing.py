@@ -11,7 +11,8 @@ from memory_server.errors import UsageError
 from memory_server.escaping import plural, shown_line
 from memory_server.layers.topics import shortened
 from oneiros.cli.review.arranging import take_bundle
-from oneiros.cli.terminal.output import AsJson, data, data_json, talk
+from oneiros.cli.terminal.output import AsJson, OfProject, data, data_json, talk
+from oneiros.dreaming import tell_left
 from oneiros.environment import Environment
 from oneiros.importing import Imported, import_files
 
@@ -33,6 +34,7 @@ def take_over(
     others: Annotated[bool, typer.Option("--others", help="files that somebody else wrote, too")] = False,
     mif: Annotated[Path | None, typer.Option("--mif", help="a folder of MIF: each file as a topic, whole")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only show what would be offered")] = False,
+    project: OfProject = "",
     as_json: AsJson = False,
 ) -> None:
     """Offer what your CLAUDE.md, rules and notes say as topics.
@@ -46,7 +48,13 @@ def take_over(
             raise UsageError("--mif takes one folder", remedy="Import other files by themselves")
         take_bundle(environment, environment.working_folder / mif, dry=dry_run)
         return
-    imported = import_files(environment, paths or [], with_others=others, dry=dry_run)
+
+    def tell_filing() -> None:
+        talk(f"{environment.person.reader} is asked where what waits goes, and for a wording.")
+
+    imported = import_files(
+        environment, paths or [], with_others=others, dry=dry_run, project=project, on_filing=tell_filing
+    )
     if as_json:
         data_json(_json(imported))
     else:
@@ -74,6 +82,8 @@ def _show(imported: Imported, *, dry: bool) -> None:
     for name in imported.references:
         data(name)
     talk(_sum(imported))
+    for line in tell_left(imported.filed):
+        talk(line)
     if taken.proposal:
         talk(f"proposals/{taken.proposal}/proposal.md. Decide: oneiros review, a whole topic at the key f")
 

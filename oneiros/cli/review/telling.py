@@ -19,7 +19,7 @@ from memory_server.layers.sessions import project_name
 from oneiros.cli.consent.asking import agreed, signed
 from oneiros.cli.review.asking import ask_place
 from oneiros.cli.review.editing import reworded
-from oneiros.cli.terminal.output import data, talk
+from oneiros.cli.terminal.output import OfProject, data, talk
 from oneiros.dreaming import decisions_of, dream_on
 from oneiros.environment import Environment, now
 
@@ -37,13 +37,14 @@ def remember(
     text: Annotated[str, typer.Argument(help="one statement; without it from stdin")] = "",
     topic: Annotated[str, typer.Option(help="the topic it goes to", show_default=False)] = "",
     editor: Annotated[bool, typer.Option("--editor", help="write it in your editor")] = False,
+    project: OfProject = "",
 ) -> None:
     """Say what is true: it is shown, and taken up with your consent.
 
     What it contradicts in a topic gives way to it.
     """
     environment: Environment = context.obj
-    sitting = _Telling(environment, topic=topic)
+    sitting = _Telling(environment, project, topic=topic)
     if editor:
         found = reworded(text, sitting.require_hunk, environment.variables)
         sitting.take_up(found[1] if found else None)
@@ -57,25 +58,26 @@ def wrong(
     context: typer.Context,
     place: Annotated[str, typer.Argument(metavar="TOPIC:LINE", help="a line of a topic, as an answer names it")],
     text: Annotated[str, typer.Argument(help="what is right")] = "",
+    project: OfProject = "",
 ) -> None:
     """Put what is right in the place of a line of a topic."""
     if not text.strip():
         remedy = "Write it behind the line. To take a line out, edit the file and run `oneiros dream adopt FILE`"
         raise UsageError(NOTHING, remedy=remedy)
-    sitting = _Telling(context.obj, place=place)
+    sitting = _Telling(context.obj, project, place=place)
     sitting.take_up(sitting.hear(text))
 
 
 class _Telling:
     """One statement of a person's, from what they say to its topic."""
 
-    def __init__(self, environment: Environment, *, topic: str = "", place: str = ""):
+    def __init__(self, environment: Environment, project: str, *, topic: str = "", place: str = ""):
         self._environment = environment
         self._decisions = decisions_of(environment)
         self._dream = dream_on(environment, self._decisions)
         self._topic = topic
         self._place = place
-        self._project = _project_here(environment)
+        self._project = project or _project_here(environment)
 
     def hear(self, text: str) -> Hunk | None:
         """What is said as a hunk; None where it is refused, and why is told."""

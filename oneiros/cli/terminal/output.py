@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from memory_server.index.build import Progress
 
+OfProject = Annotated[str, typer.Option("--project", help="of this project alone", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="one JSON object on stdout")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="do not ask")]
 NoColor = Annotated[bool, typer.Option("--no-color", help="plain text")]

@@ -77,6 +77,29 @@ def test_hunks_that_wait_are_named_and_a_topic_they_wait_for_is_stale(memory: Me
     assert [one.path for one in found(memory, Part.STALE)] == ["topics/mail.md"]
 
 
+def test_what_is_queued_counts_as_no_proposal(memory: Memory) -> None:
+    decisions = decisions_on(memory.root, dream_hunks_a_day=1)
+    decisions.desk.add([new_topic(f"Backup {n} runs at 0{n}:00.", f"backup{n}", n) for n in (1, 2, 3)], NOW.date())
+    assert [one.what for one in found(memory, Part.PROPOSALS)] == ["3 more wait for a day with room"]
+
+    decisions.desk.offer(NOW.date())
+
+    assert [one.what for one in found(memory, Part.PROPOSALS)] == [
+        "1 hunks wait, 0 days old; 2 more wait for a day with room"
+    ]
+
+
+def test_a_topic_past_forty_statements_is_offered_to_be_cut(memory: Memory) -> None:
+    said = "".join(f"- Door {number} is locked.\n" for number in range(41))
+    write_topic(memory, "doors", f"# Doors\n\n{said}")
+    write_topic(memory, "gates", f"# Gates\n\n{said.partition(chr(10))[2]}")
+
+    [grown] = found(memory, Part.STALE)
+
+    assert (grown.path, grown.what) == ("topics/doors.md", "it has grown to 41 statements")
+    assert grown.step == "oneiros topics split doors --reader"
+
+
 def test_a_change_that_nobody_answered_for_is_named(memory: Memory) -> None:
     write_topic(memory, "mail", "# Mail\n\nThe relay is old.\n")
     decisions_on(memory.root).unexplained()

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from crawler.model.client import Completion, Prompt
+from dream.judge.reader import DreamReader
 from memory_server.layers.mif import parse_frontmatter
+from memory_server.redaction import Redactor
 from oneiros.cli.main import main
+from oneiros.cli.review import arranging
 from oneiros.environment import Environment
 from tests.memories import write_topic
 
@@ -196,3 +200,25 @@ def test_a_bundle_that_cannot_be_taken_says_why(
     code, _, error = oneiros(*arguments)
 
     assert code == 2 and told in error
+
+
+def test_a_reader_cuts_a_topic_once_it_may_see_it(oneiros: Oneiros, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def ask(prompt: Prompt) -> Completion:
+        asked.append(prompt.session)
+        return Completion('{"topics": [{"name": "Ports", "summary": "Which ports are taken.", "statements": [2]}]}')
+
+    code, _, error = oneiros("topics", "split", "1", "--reader")
+    assert code == 2 and error.startswith("no model is set. oneiros config reader claude-cli")
+    assert oneiros("topics", "split", "1", "--reader", "--heading", "Relay")[0] == 2
+    closed = DreamReader(ask, Redactor(()), lambda *_: False)
+    monkeypatch.setattr(arranging, "reader_of", lambda *_: closed)
+    assert oneiros("topics", "split", "1", "--reader")[0] == 2 and asked == []
+
+    monkeypatch.setattr(arranging, "reader_of", lambda *_: DreamReader(ask, Redactor(())))
+    code, out, error = oneiros("topics", "split", "1", "--reader")
+
+    assert code == 0 and len(asked) == 1 and "    +summary: Which ports are taken." in out, out
+    assert "ports" in names(oneiros)
+    assert oneiros("dream", "revert", error.split()[-1])[0] == 0 and "ports" not in names(oneiros)

@@ -154,7 +154,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     ]
     keys = ["path", "layer", "first_line", "last_line", "of_lines", "marks", "text"]
     assert list(shell.json("read", "mail:1-2")) == keys
-    keys = ["name", "title", "date", "summary", "path", "namespace"]
+    keys = ["name", "title", "date", "summary", "path", "namespace", "project"]
     assert list(shell.json("topics")["topics"][0]) == keys
     (own / "topics" / "torn.md").write_text("---\nid: 1\n---\n# Torn\n", encoding="utf-8")
     assert list(shell.json("validate")["problems"][0]) == ["path", "line", "what", "remedy", "rule"]

@@ -68,8 +68,10 @@ def test_a_hunk_says_why_and_what_decisions_do_to_it(oneiros: Oneiros) -> None:
 def test_the_keys_of_the_json_answers_are_these(oneiros: Oneiros) -> None:
     dreamt = json.loads(oneiros("dream", "--json")[1])
     assert list(dreamt) == [
-        *("sessions", "left", "candidates", "refused", "unworthy", "found", "offer", "problems", "seconds"),
+        *("sessions", "left", "candidates", "refused", "unworthy", "found", "filed", "questions", "offer", "problems"),
+        "seconds",
     ]
+    assert list(dreamt["filed"]) == list(dreamt["questions"]) == ["statements", "left", "stopped"]
     [hunk] = json.loads(oneiros("review", "--json")[1])["hunks"]
     assert list(hunk) == [
         *("id", "proposal", "state", "target", "kind", "relation", "text", "confidence", "why", "extractor"),
@@ -91,7 +93,8 @@ def test_the_keys_of_the_json_answers_are_these(oneiros: Oneiros) -> None:
         (["dream", "revert", "ffff"], 1),
         (["dream", "blame", "lessons"], 2),
         (["dream", "blame", "lessons:999"], 2),
-        (["dream", "blame", "lessons:1"], 1),
+        (["dream", "blame", "lessons:1"], 2),
+        (["dream", "blame", "lessons:3"], 1),
         (["dream", "--sessions", "0"], 2),
         (["report"], 0),
         (["export"], 2),

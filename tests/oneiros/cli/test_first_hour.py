@@ -70,6 +70,8 @@ def test_init_says_what_it_found_and_what_to_do_next(oneiros: Oneiros, tmp_path:
 def test_the_example_is_left_by_one_command_and_stays_beside(oneiros: Oneiros, tmp_path: Path) -> None:
     oneiros("init", "--example")
     assert oneiros("exact", "ChromaDB")[0] == 0
+    [questions] = tmp_path.rglob("questions.jsonl")
+    assert "memory" not in questions.relative_to(tmp_path).parts, "they are the person's state, not the memory's"
     assert "oneiros init --own" in README
     assert "This is the example memory" in oneiros("init")[2]
 

@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 
 from crawler.archive.store import Archive
+from crawler.model.client import Completion, LimitReached, Prompt
 from dream.decisions.presence import Consent, How
+from dream.judge.reader import DreamReader
 from dream.proposals.order import waiting_for_person
+from memory_server.redaction import Redactor
+from oneiros import importing
 from oneiros.cli.main import main
 from oneiros.cli.review.sitting import TerminalReview
 from oneiros.dreaming import decisions_of
@@ -138,3 +142,27 @@ def test_a_key_takes_a_whole_topic(oneiros: Oneiros, home: Path, monkeypatch: py
 
 def typed(*answers: str) -> Iterator[str]:
     yield from answers
+
+
+def test_a_reader_files_what_is_imported_or_it_is_said_who_did_not(
+    oneiros: Oneiros, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: list[str] = []
+
+    def ask(_: Prompt) -> Completion:
+        if not answers:
+            raise LimitReached("the day's tokens are spent")
+        return Completion(answers.pop())
+
+    monkeypatch.setattr(importing, "reader_of", lambda *_: DreamReader(ask, Redactor(())))
+    _, out, told = oneiros("import", str(home / "src" / "app"))
+    assert out == "topics/app/testing.md  3 statements\n"
+    assert "3 statements stand where their own readers put them, until the next dream: the day's tokens are" in told
+
+    answers.append('{"topics": [{"name": "Pushes", "summary": "What comes first."}], "statements": {"1": ["Pushes"]}}')
+    (home / "src" / "app" / "CLAUDE.md").write_text(f"{RULES}- Tests are quick.\n", encoding="utf-8")
+    _, out, told = oneiros("import", str(home / "src" / "app"))
+
+    assert "is asked where what waits goes" in told and answers == []
+    listed = [line.split()[2] for line in oneiros("review", "--list")[1].splitlines()]
+    assert sorted(listed) == ["topics/app/pushes.md", *["topics/app/testing.md"] * 3]
