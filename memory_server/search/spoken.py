@@ -70,8 +70,8 @@ class ShownStretch:
 def spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage], question: Question) -> list[Hit]:
     """Stretches, best first, as hits with what followed each; none shows what another one shows already.
 
-    What was dropped stands behind what took its place, which is read where the ranking did not bring it. A session has
-    as many hits as the question lets a source have, and of the WHOLE best passages those of one session are one hit.
+    What was dropped stands behind what took its place, which is read where the ranking did not bring it. Of the WHOLE
+    best passages those of one session are one hit; further ones are hits of their own, as many as a session may have.
     """
     shown: set[tuple[int, int]] = set()
     texts: set[str] = set()  # a session that was copied says the same again
@@ -81,13 +81,14 @@ def spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage], quest
     for candidate, chunk, amended in _with_amending(retriever, candidates, question):
         if passages >= WHOLE and len(hits) >= question.limit:
             break
-        if _place(chunk) in shown or (passages >= WHOLE and of_source.get(chunk.source, 0) >= question.per_source):
+        most = question.per_source if passages < WHOLE else question.per_session
+        if _place(chunk) in shown or (passages >= WHOLE and of_source.get(chunk.source, 0) >= most):
             continue
         for whole in _readings(retriever, chunk):
             reading = replace(whole, parts=_unshown(whole.parts, shown))
             if reading.parts and reading.passage not in texts:
                 hit = replace(_hit(candidate, reading, retriever), amended=amended)
-                _add(hits, hit, question.per_source)
+                _add(hits, hit, most)
                 of_source[chunk.source] = of_source.get(chunk.source, 0) + 1
                 passages += 1
                 texts.add(reading.passage)
@@ -124,10 +125,10 @@ def _with_amending(
     yield from ((candidate, chunk, "") for candidate, chunk in retriever.read(candidates[COMPARED:]))
 
 
-def _add(hits: list[Hit], hit: Hit, per_source: int) -> None:
+def _add(hits: list[Hit], hit: Hit, most: int) -> None:
     """Adds a hit; behind the last one of its session where that has as many as it may."""
     same = [place for place, other in enumerate(hits) if other.path == hit.path]
-    if len(same) < per_source:
+    if len(same) < most:
         hits.append(hit)
     else:
         hits[same[-1]] = with_more(hits[same[-1]], hit)

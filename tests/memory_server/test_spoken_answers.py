@@ -262,6 +262,29 @@ def test_what_two_sessions_say_in_the_same_words_is_shown_once(tmp_path: Path, m
         assert [hit.layer for hit in answer.hits if "2525" in hit.passage] == [Layer.RAW]
 
 
+@pytest.mark.parametrize(("limit", "hits"), [(6, 1), (7, 3), (10, 3)])
+def test_a_session_has_several_hits_where_more_than_six_are_asked_for(
+    tmp_path: Path, make_engine: MakeEngine, limit: int, hits: int
+) -> None:
+    """The best three passages are one hit of it in any case; what else it holds has a hit and a passage each."""
+    sides = ("left", "right", "front", "back", "upper")
+    records = [
+        record
+        for number, side in enumerate(sides, start=1)
+        for record in (
+            person(2 * number - 1, f"Which lamp hangs at the {side} door of the barn?"),
+            assistant(2 * number, f"At the {side} door of the barn hangs lamp number {number}. {LOG}"),
+        )
+    ]
+
+    with holding(tmp_path, make_engine, records) as memory:
+        found = recall(memory, "which lamp hangs at the door of the barn", limit=limit).hits
+
+    said = [hit.passage for hit in found if hit.layer is Layer.RAW]
+    assert len(said) == hits
+    assert all("hangs lamp number" in passage for passage in said)
+
+
 def test_what_was_dropped_stands_behind_what_took_its_place(tmp_path: Path, make_engine: MakeEngine) -> None:
     with opened(tmp_path, make_engine) as memory:
         found = words(memory, "coffee machine: a leaking boiler to be ordered from Milan")
