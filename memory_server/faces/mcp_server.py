@@ -27,7 +27,7 @@ from memory_server.layers.topics import topic_heads
 from memory_server.memory import Memory
 from memory_server.place import parse_place
 from memory_server.reading import without_before
-from memory_server.search.certainty import limit_to_project
+from memory_server.search.precedence import limit_to_project
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import MAX_LIMIT, SHOWN_HITS, Question, Search, several
 

@@ -13,6 +13,7 @@ MAX_LIMIT = 100
 SHOWN_HITS = 6  # of one answer to a model, unless it asks for more
 SEVERAL = 5  # hits of one session where more are asked for: answers of one day stand side by side
 NO_FILTER = Filter()
+EMPTY = "This memory is empty: it holds no topic and no session yet. `oneiros remember` keeps what you tell it."
 
 
 LISTS = {  # fields of the query syntax that hold alternatives, each with its name in `Filter`

@@ -5,7 +5,8 @@ comes after it; what begins with the person's words is read at the last reply th
 says does not change the order: it was measured, and helps nowhere.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+import datetime as dt
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, takewhile
 from textwrap import shorten
@@ -13,7 +14,7 @@ from textwrap import shorten
 from memory_server.document import Answer, Hit, Layer, LineRange, Standing
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.stretches import PERSON
-from memory_server.language.cues import is_refusal
+from memory_server.language.cues import AskedState, asked_state, is_refusal, says_nothing
 from memory_server.language.words import content_words
 from memory_server.layers.sessions import subject_of
 from memory_server.place import show_place
@@ -105,7 +106,11 @@ def _unshown(parts: Sequence[StoredChunk], shown: Collection[tuple[int, int]]) -
 def _with_amending(
     retriever: Retriever, candidates: Sequence[RankedPassage], question: Question
 ) -> Iterator[tuple[RankedPassage, StoredChunk, str]]:
-    """What was found in its order, but what amends one of the best before it; with the day and place that amend it."""
+    """What was found in its order, but what amends one of the best before it; with the day and place that amend it.
+
+    A question for what holds now begins with the newest of what is said like the best, one for the beginning with the
+    oldest.
+    """
     best, sources = list(retriever.read(candidates[:COMPARED])), retriever.snapshot.sources
     hits = [hit_of(candidate, chunk, sources[chunk.source]) for candidate, chunk in best]
     said = [
@@ -115,7 +120,8 @@ def _with_amending(
     alike = retriever.alikeness(hits)
     asked = content_words(question.text)
     amenders = find_amenders(said, asked, lambda one, other: alike(hits[one], hits[other]))
-    for place, (candidate, chunk) in enumerate(best):
+    for place in _by_time(said, lambda other: alike(hits[0], hits[other]), asked_state(question.text)):
+        candidate, chunk = best[place]
         if (later := amenders.get(place)) is None:
             yield candidate, chunk, ""
             continue
@@ -123,6 +129,20 @@ def _with_amending(
         yield *best[later], ""
         yield candidate, chunk, f"{day}{show_place(hits[later].path, best[later][1].lines)}"
     yield from ((candidate, chunk, "") for candidate, chunk in retriever.read(candidates[COMPARED:]))
+
+
+def _by_time(said: Sequence[SaidPassage], is_like_best: Callable[[int], bool], state: AskedState | None) -> list[int]:
+    """The places of some passages, best first, but the newest or the oldest of what is said like the best before it."""
+    if state is None or not said:
+        return list(range(len(said)))
+    alike = [
+        place
+        for place, one in enumerate(said)
+        if place == 0 or (one.project == said[0].project and is_like_best(place))
+    ]
+    by_time = sorted(alike, key=lambda place: (said[place].date or dt.date.min, said[place].turn))
+    chosen = by_time[-1 if state is AskedState.NEWEST else 0]
+    return [chosen, *(place for place in range(len(said)) if place != chosen)]
 
 
 def _add(hits: list[Hit], hit: Hit, most: int) -> None:
@@ -135,8 +155,13 @@ def _add(hits: list[Hit], hit: Hit, most: int) -> None:
 
 
 def _readings(retriever: Retriever, chunk: StoredChunk) -> list[ShownStretch]:
-    """What is shown for a stretch, behind what took its place where it was dropped; nothing for a mere question."""
+    """What is shown for a stretch, behind what took its place where it was dropped.
+
+    Nothing for a mere question, nor for a greeting.
+    """
     reading = _reading(retriever, chunk)
+    if says_nothing("\n".join(part.passage for part in reading.parts)):
+        return []
     settled = reading.parts[0]
     if _is_mere_question(chunk) and all(part.person_chars == len(part.passage) for part in reading.parts):
         return []

@@ -285,6 +285,45 @@ def test_a_session_has_several_hits_where_more_than_six_are_asked_for(
     assert all("hangs lamp number" in passage for passage in said)
 
 
+def test_a_greeting_is_never_a_hit(tmp_path: Path, make_engine: MakeEngine) -> None:
+    greeting = [
+        person(21, "Warmup", session=OTHER_SESSION),
+        assistant(22, "Hello! How can I help?", session=OTHER_SESSION),
+    ]
+    write_transcript(tmp_path / "live", *greeting, session=OTHER_SESSION)
+    records = [person(1, "Which warmup does the oven need?"), assistant(2, "The oven wants a warmup of ten minutes.")]
+
+    with holding(tmp_path, make_engine, records) as memory:
+        hits = recall(memory, "warmup").hits
+
+    assert ["ten minutes" in hit.passage for hit in hits] == [True]
+
+
+@pytest.mark.parametrize(
+    ("question", "port"),
+    [
+        ("which port does the camera relay use now?", "9090"),
+        ("which port did the camera relay use originally?", "2525"),
+    ],
+)
+def test_a_question_for_now_begins_with_the_newest_and_one_for_the_beginning_with_the_oldest(
+    tmp_path: Path, make_engine: MakeEngine, question: str, port: str
+) -> None:
+    """Nobody says in so many words that one takes the other back."""
+    later: dict[str, Any] = {"session": OTHER_SESSION, "timestamp": "2026-03-04T10:00:00.000Z"}
+    newest = [
+        person(21, "Set the camera relay up.", **later),
+        assistant(22, "The camera relay uses port 9090.", **later),
+    ]
+    write_transcript(tmp_path / "live", *newest, session=OTHER_SESSION)
+    records = [person(1, "Set the camera relay up."), assistant(2, "The camera relay uses port 2525.")]
+
+    with holding(tmp_path, make_engine, records) as memory:
+        best = recall(memory, question).hits[0]
+
+    assert f"uses port {port}" in best.passage.partition("[")[0]
+
+
 def test_what_was_dropped_stands_behind_what_took_its_place(tmp_path: Path, make_engine: MakeEngine) -> None:
     with opened(tmp_path, make_engine) as memory:
         found = words(memory, "coffee machine: a leaking boiler to be ordered from Milan")
