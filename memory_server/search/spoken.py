@@ -132,14 +132,12 @@ def _with_amending(
 
 
 def _by_time(said: Sequence[SaidPassage], is_like_best: Callable[[int], bool], state: AskedState | None) -> list[int]:
-    """The places of some passages, best first, but the newest or the oldest of what is said like the best before it."""
+    """The places of some passages, best first, but the newest or oldest of other sessions that say like the best first."""
     if state is None or not said:
         return list(range(len(said)))
-    alike = [
-        place
-        for place, one in enumerate(said)
-        if place == 0 or (one.project == said[0].project and is_like_best(place))
-    ]
+    best, *others = said
+    elsewhere = [place for place, one in enumerate(others, start=1) if one.source != best.source]
+    alike = [0, *(place for place in elsewhere if said[place].project == best.project and is_like_best(place))]
     by_time = sorted(alike, key=lambda place: (said[place].date or dt.date.min, said[place].turn))
     chosen = by_time[-1 if state is AskedState.NEWEST else 0]
     return [chosen, *(place for place in range(len(said)) if place != chosen)]
