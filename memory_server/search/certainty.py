@@ -19,6 +19,7 @@ from memory_server.language.words import extra_words
 from memory_server.search.literal import holds
 from memory_server.search.precedence import falling, fit
 from memory_server.search.question import Question, Search
+from memory_server.search.ranking.ranking import MOST_EXPONENT
 from memory_server.search.ranking.terms import IndexedTerm, rarity
 from memory_server.search.retrieval import AS_WRITTEN, IN_ANOTHER_CASE, OF_TIME
 
@@ -78,7 +79,8 @@ def probability(hit: Hit, answer: Answer) -> float:
     """How likely a hit of recall answers, by what speaks for it."""
     weights = OF_TOPICS if hit.layer is Layer.TOPIC else OF_SAID
     features = {"bias": 1.0, **features_of(hit, answer)}
-    return 1 / (1 + exp(-sum(weight * features[name] for name, weight in weights.items())))
+    lacking = -sum(weight * features[name] for name, weight in weights.items())
+    return 1 / (1 + exp(min(lacking, MOST_EXPONENT)))
 
 
 def with_certainty(

@@ -18,6 +18,7 @@ method here and a line in the method that it belongs to.
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -109,7 +110,7 @@ class Pipeline:
         self._floor = floor
         self._rerank = rerank
         self._cross = cross
-        self._unread = unread
+        self._unread = lru_cache(maxsize=MAX_LIMIT)(unread)  # of one question: it is asked at several stages
 
     # -- the way ------------------------------------------------------------------------------------------------
 

@@ -132,7 +132,7 @@ def _with_amending(
 
 
 def _by_time(said: Sequence[SaidPassage], is_like_best: Callable[[int], bool], state: AskedState | None) -> list[int]:
-    """The places of some passages, best first, but the newest or oldest of other sessions that say like the best first."""
+    """The places of some passages, best first, behind the newest or oldest of what other sessions say like the best."""
     if state is None or not said:
         return list(range(len(said)))
     best, *others = said
