@@ -5,8 +5,9 @@
 Every folder of `--data`, plain or `.xz` transcripts at any depth, is taken into one memory and asked through the
 pipeline that answers `oneiros recall --json`. What counts is what is shown: an answer is found where one passage holds,
 in lower case with white space collapsed, a member of every group in `must`, within the first SHOWN_CHARS characters of
-all passages together. Asked in the same run: the digests without what was said, and plain FTS5 over the bare turns, cut
-to TURN_CHARS characters.
+all passages together, and of ten hits TEN_CHARS. Asked in the same run: the digests without what was said, plain FTS5
+over the bare turns, cut to TURN_CHARS characters, and FTS5 and the memory's model joined by reciprocal ranks (`rrf`)
+over pieces of as many. `equal`: what these two hold anywhere in as many characters as recall's first hits have.
 
 The memory is kept below `--cache` under a hash of transcripts and of the code that makes archive, digests and indices,
 so that a change of the search is measured at once. `--chosen-on` names the projects (the `corpus` of a question) that
@@ -22,7 +23,6 @@ import argparse
 import datetime as dt
 import hashlib
 import json
-import sqlite3
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,12 +33,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from benchmarks.baselines import cut_turns, ranked_by_both, ranked_by_words, stretches_of
 from benchmarks.layouts import read_lines
 from benchmarks.machine import machine_text
 from benchmarks.metrics import confidence, percentile
 from benchmarks.recorded import build_reader, load_unread, newest_first, read_all
 from benchmarks.sessions import copy_transcripts
-from benchmarks.systems import Measured, kept_vectors, model_text, words_query
+from benchmarks.systems import Measured, kept_vectors, model_text
 from crawler.archive.append import IngestSettings
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
@@ -56,8 +57,8 @@ from memory_server.search.query import parse_query
 from memory_server.settings import PersonSettings
 
 SHOWN_CHARS = 2_600  # of all passages of an answer together; what stands behind them does not count
-FIRST = 3  # passages that a person reads
-TURN_CHARS = 800  # of a turn in the plain baseline
+TEN_CHARS = 8_700  # where ten are read
+FIRST, MOST = 3, 10  # passages that a person reads, and most of them
 OWN_WORDS = 0.5  # of a passage from which on it is the person's own turn
 COPY = "~"  # before the name of a session, once for each copy
 LEAST_OWN = 20  # characters of a turn that is told apart from chance
@@ -68,7 +69,8 @@ GRID = [
     for meaning, near, of_source, tokens in product((0.0, 0.3, 0.6), (0.0, 0.5, 1.0, 2.0), (0.0, 1.0), (0.0, 0.4))
 ]
 AIMS = ("answer_at_3", "answer_at_1", "session_at_1")  # whose sum chooses
-SHARES = ("session_at_1", "answer_at_1", "answer_at_3", "question_first", "trap_first", "silent")
+AT = ("answer_at_1", "answer_at_3", "answer_at_10")
+SHARES = ("session_at_1", *AT, "question_first", "trap_first", "silent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +133,14 @@ def measured(memory: Memory, asked: Sequence[Asked], options: argparse.Namespace
     turns = {session_id: list(archive.turns(session_id)) for session_id in archive.session_ids()}
     own = own_words(turns)
     runs = {"recall": ask_recall(memory, asked), "digests": ask_recall(memory, asked, None)}
-    runs["fts5"] = ask_plain(turns, asked)
+    runs |= {"fts5": ask_fts5(memory, asked), "rrf": ask_rrf(memory, asked)}
     rows = {name: judged_all(asked, run, own) for name, run in runs.items()}
     tables = dict(rows)
+    for name in ("fts5", "rrf"):
+        tables[f"{name}, equal"] = [
+            judged_as_long(one, shown, plain_row, of_recall)
+            for one, shown, plain_row, of_recall in zip(asked, runs[name], rows[name], runs["recall"], strict=True)
+        ]
     if options.choose:
         tried = [judged_all(asked, ask_recall(memory, asked, weights), own) for weights in GRID]
         tables["chosen"] = left_out(asked, tried)
@@ -141,7 +148,7 @@ def measured(memory: Memory, asked: Sequence[Asked], options: argparse.Namespace
     if options.rewordings:
         texts = {row["id"]: row["rewordings"] for row in read_lines(options.rewordings)}
         reworded = [replace(one, text=text) for one in asked for text in texts.get(one.id, ())]
-        again = {"recall": ask_recall(memory, reworded), "fts5": ask_plain(turns, reworded)}
+        again = {"recall": ask_recall(memory, reworded), "fts5": ask_fts5(memory, reworded)}
         found["rewordings"] = {
             name: agreement(rows[name], runs[name], judged_all(reworded, run, own), run) for name, run in again.items()
         }
@@ -256,23 +263,24 @@ def ask_recall(memory: Memory, asked: Sequence[Asked], spoken: Mapping[str, floa
     return run
 
 
-def ask_plain(turns: Mapping[str, Sequence[Turn]], asked: Sequence[Asked]) -> list[Shown]:
+def ask_fts5(memory: Memory, asked: Sequence[Asked]) -> list[Shown]:
     """Every question to FTS5 (unicode61, bm25, OR of the words) over the text of every turn, cut."""
-    texts = [(name, turn.text[:TURN_CHARS]) for name, own in turns.items() for turn in own if turn.text.strip()]
-    run = []
-    with sqlite3.connect(":memory:") as connection:
-        connection.execute("create virtual table turn using fts5(x, tokenize='unicode61')")
-        connection.executemany(
-            "insert into turn(rowid, x) values(?, ?)", [(i, text) for i, (_, text) in enumerate(texts)]
-        )
-        for one in asked:
-            started = time.perf_counter()
-            select = "select rowid from turn where turn match ? order by rank limit ?"
-            words = words_query(one.text)
-            found = [texts[row] for (row,) in connection.execute(select, (words, FIRST))] if words else []
-            taken = (time.perf_counter() - started) * 1_000
-            run.append(Shown([text for _, text in found], [name for name, _ in found], taken))
-    return run
+    turns = cut_turns(memory)
+    started = time.perf_counter()
+    found = ranked_by_words([text for _, text in turns], [one.text for one in asked], MOST)
+    taken = (time.perf_counter() - started) * 1_000 / len(asked)
+    return [Shown([turns[place][1] for place in best], [turns[place][0] for place in best], taken) for best in found]
+
+
+def ask_rrf(memory: Memory, asked: Sequence[Asked]) -> list[Shown]:
+    """Every question to FTS5 and the memory's model, joined by reciprocal ranks, over the pieces of what was said."""
+    paths, texts, vectors = stretches_of(memory)
+    sessions = [session_of_path(path) for path in paths]
+    started = time.perf_counter()
+    found = ranked_by_both(memory, texts, vectors, [one.text for one in asked])
+    taken = (time.perf_counter() - started) * 1_000 / len(asked)
+    best = [ranks[:MOST] for ranks in found]
+    return [Shown([texts[place] for place in of], [sessions[place] for place in of], taken) for of in best]
 
 
 def own_words(turns: Mapping[str, Sequence[Turn]]) -> list[str]:
@@ -311,6 +319,13 @@ def left_out(asked: Sequence[Asked], tried: Sequence[list[dict[str, Any]]]) -> l
     return rows
 
 
+def judged_as_long(one: Asked, shown: Shown, row: Mapping[str, Any], recall: Shown) -> dict[str, Any]:
+    """What an answer is worth that may be read anywhere, for as many characters as recall's first hits have."""
+    rooms = (sum(map(len, within(recall.passages, TEN_CHARS)[:count])) for count in (1, FIRST, MOST))
+    text = "\n".join(shown.passages)
+    return {**row, **{name: one.is_answered_by(text[:room]) for name, room in zip(AT, rooms, strict=True)}}
+
+
 def judged(one: Asked, shown: Shown, own: Sequence[str]) -> dict[str, Any]:
     """What one answer is worth. A first passage that answers is neither a question nor a trap."""
     passages = within(shown.passages)
@@ -322,6 +337,7 @@ def judged(one: Asked, shown: Shown, own: Sequence[str]) -> dict[str, Any]:
         "session_at_1": shown.sessions[:1] == [one.session],
         "answer_at_1": answers[:1] == [True],
         "answer_at_3": any(answers),
+        "answer_at_10": any(map(one.is_answered_by, within(shown.passages, TEN_CHARS)[:MOST])),
         "question_first": bool(first) and is_own(first, own),
         "trap_first": bool(one.trap) and one.trap in first,
         "silent": not passages,
@@ -331,9 +347,9 @@ def judged(one: Asked, shown: Shown, own: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def within(passages: Sequence[str]) -> list[str]:
-    """Passages up to SHOWN_CHARS characters in all; the last one is cut there."""
-    kept, room = [], SHOWN_CHARS
+def within(passages: Sequence[str], room: int = SHOWN_CHARS) -> list[str]:
+    """Passages up to so many characters in all; the last one is cut there."""
+    kept = []
     for passage in passages:
         if room <= 0:
             break
@@ -374,7 +390,7 @@ def figures(asked: Sequence[Asked], rows: Mapping[str, list[dict[str, Any]]], ch
 def averages(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The shares of one system, the interval of two of them, and what it shows and takes."""
     shares: dict[str, Any] = {name: fmean(float(row[name]) for row in rows) for name in SHARES}
-    for name in ("answer_at_1", "answer_at_3"):
+    for name in AT:
         shares[f"{name}_interval"] = confidence([float(row[name]) for row in rows])
     lengths = [row["characters"] for row in rows]
     return {
@@ -390,15 +406,15 @@ def print_tables(found: Mapping[str, Any], stream: Any) -> None:
     """A line for each system and part."""
     print(f"{found['machine']}\nmodel: {found['model']}; queries: {found['queries']}", file=stream)
     names = ("n", *SHARES, "characters", "most_characters", "p50_ms")
-    print(f"{'':<30}" + "".join(f"{name:>16}" for name in names) + "   answer_at_3, 95 %", file=stream)
+    print(f"{'':<30}" + "".join(f"{name:>16}" for name in names) + "   answer_at_1, _3 and _10, 95 %", file=stream)
     for system, values in found.get("rewordings", {}).items():
         cells = "".join(f"  {name} {values[name]:.3f}" for name in (*AIMS, "kept", "same"))
         print(f"{values['n']} rewordings, {system}:{cells}", file=stream)
     for label, systems in found["parts"].items():
         for system, values in systems.items():
             cells = "".join(f"{values[name]:>16.3f}" if name in SHARES else f"{values[name]:>16.0f}" for name in names)
-            low, high = values["answer_at_3_interval"]
-            print(f"{label.rpartition('/')[2]:<22}{system:<8}{cells}   {low:.2f} to {high:.2f}", file=stream)
+            bounds = ", ".join("{:.2f} to {:.2f}".format(*values[f"{name}_interval"]) for name in AT)
+            print(f"{label.rpartition('/')[2]:<18}{system:<12}{cells}   {bounds}", file=stream)
 
 
 if __name__ == "__main__":

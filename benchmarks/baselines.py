@@ -1,17 +1,18 @@
-"""What plain systems answer first over a memory of topics and sessions: beside them recall is measured."""
+"""What plain systems answer over the texts of a memory: beside them recall is measured."""
 
 import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from benchmarks.answers import TURN_CHARS
 from benchmarks.systems import words_query
 from crawler.archive.store import Archive
 from memory_server.document import Layer
 from memory_server.memory import Memory
 
+TURN_CHARS = 800  # of a turn
 MOST_RANKS, RRF_RANK = 100, 60  # of either arm; the constant of reciprocal ranks
 
 
@@ -29,33 +30,52 @@ def ask_plain(memory: Memory, questions: Mapping[str, str]) -> dict[str, tuple[s
             (Layer.TOPIC,),
         )
     ]
+    turns = cut_turns(memory)
+    paths, texts = [path for path, _ in topics], [passage for _, passage in topics]
+    table = np.stack([one.vector for one in memory.engine().embed(texts)])
+    of_stretches, passages, vectors = stretches_of(memory)
+    by_words = ranked_by_words([passage for _, passage in [*topics, *turns]], [*questions.values()], 1)
+    joined = ranked_by_both(memory, [*texts, *passages], np.concatenate([table, vectors]), [*questions.values()])
+    found = {}
+    for name, words, ranks in zip(questions, by_words, joined, strict=True):
+        found[name] = [*topics, *turns][words[0]][0] if words else "", [*paths, *of_stretches][ranks[0]]
+    return found
+
+
+def cut_turns(memory: Memory) -> list[tuple[str, str]]:
+    """The turns of what is archived, cut, each with its session."""
     archive = Archive(memory.root.path / "sessions" / "archive")
-    turns = [
+    return [
         (session_id, turn.text[:TURN_CHARS])
         for session_id in (archive.session_ids() if memory.raw is not None else ())
         for turn in archive.turns(session_id)
         if turn.text.strip()
     ]
-    paths, texts = [path for path, _ in topics], [passage for _, passage in topics]
-    vectors = [one.vector for one in memory.engine().embed(texts)]
-    if memory.stretches is not None and not memory.stretches.is_empty:
-        snapshot, stored = memory.stretches.snapshot(), memory.stretches.ledger
-        chunks = stored.chunks(snapshot.passages.rows.tolist())
-        texts += [chunks[row].passage for row in snapshot.passages.rows.tolist()]
-        paths += [snapshot.sources[number].path for number in snapshot.passages.sources.tolist()]
-        vectors += list(snapshot.vectors_at(np.arange(len(snapshot.passages))))
-    table = np.stack(vectors)
-    by_words = ranked_by_words([passage for _, passage in [*topics, *turns]], [*questions.values()], 1)
-    among = ranked_by_words(texts, [*questions.values()], MOST_RANKS)
-    found = {}
-    for (name, question), words, ranks in zip(questions.items(), by_words, among, strict=True):
-        near = np.argsort(-(table @ memory.embed_query(question).vector))[:MOST_RANKS]
+
+
+def stretches_of(memory: Memory) -> tuple[list[str], list[str], NDArray[np.float32]]:
+    """The paths, texts and vectors of what was said, in pieces of at most 800 characters."""
+    if memory.stretches is None or memory.stretches.is_empty:
+        return [], [], np.zeros((0, memory.engine().dimensions), dtype=np.float32)
+    snapshot, stored = memory.stretches.snapshot(), memory.stretches.ledger
+    rows = snapshot.passages.rows.tolist()
+    chunks = stored.chunks(rows)
+    paths = [str(snapshot.sources[number].path) for number in snapshot.passages.sources.tolist()]
+    return paths, [chunks[row].passage for row in rows], snapshot.vectors_at(np.arange(len(rows)))
+
+
+def ranked_by_both(
+    memory: Memory, texts: Sequence[str], vectors: NDArray[np.float32], questions: Sequence[str]
+) -> list[list[int]]:
+    """The places of texts for each question by FTS5 and by cosine, joined by reciprocal ranks."""
+    found = []
+    for question, words in zip(questions, ranked_by_words(texts, questions, MOST_RANKS), strict=True):
+        near = np.argsort(-(vectors @ memory.embed_query(question).vector))[:MOST_RANKS]
         scores: dict[int, float] = defaultdict(float)
-        for ranking in (ranks, near.tolist()):
+        for ranking in (words, near.tolist()):
             for rank, place in enumerate(ranking, start=1):
                 scores[place] += 1 / (RRF_RANK + rank)
-        first = [*topics, *turns][words[0]][0] if words else ""
-        found[name] = first, paths[max(scores, key=lambda place: scores[place])]
+        found.append(sorted(scores, key=lambda place: -scores[place]))
     return found
 
 

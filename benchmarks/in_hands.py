@@ -27,7 +27,8 @@ import numpy as np
 from mcp import Client
 from mcp.types import TextContent
 
-from benchmarks.answers import TURN_CHARS, content_key, plain
+from benchmarks.answers import content_key, plain
+from benchmarks.baselines import TURN_CHARS
 from benchmarks.layouts import read_lines
 from benchmarks.machine import machine_text
 from benchmarks.metrics import confidence, percentile

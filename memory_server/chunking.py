@@ -21,6 +21,10 @@ MAX_CHARS = 1_000  # some 250 tokens, what the smallest supported model reads of
 HEADING_CHARS = 200  # what headings may add to the passage below them
 POINTERS_BEGIN = "<!-- oneiros:topics:begin -->"
 POINTERS_END = "<!-- oneiros:topics:end -->"
+SAID_AT_FOUNDING = (  # on the pages that a memory begins with, before anything is known
+    "What is known, topic by topic. Topics are approved: they win over sessions and references.",
+    "Mistakes that were made more than once, as checks to run before starting.",
+)
 
 CODE = ("fence", "code_block")
 OPENING = {"paragraph_open": 0, "list_item_open": 1, "heading_open": 0}  # how deep a block stands that is a statement
@@ -133,7 +137,7 @@ def _hidden_lines(
     lines: Sequence[str], fenced: frozenset[int], code: frozenset[int], rules: frozenset[int]
 ) -> list[bool]:
     """For each line whether it is kept from embedding and indices: footnote definitions, a rule that nothing but them
-    follows, and generated pointers.
+    follows, generated pointers, and what a page says when it is founded.
 
     `code` holds indented blocks beside the fenced ones; the indented lines of a footnote look like such a block.
     """
@@ -144,7 +148,7 @@ def _hidden_lines(
         pointers = pointers or mark == POINTERS_BEGIN
         defines = bool(FOOTNOTE_DEFINITION.match(line))
         footnote = number not in fenced and (defines or (footnote and _goes_on(line)))
-        hidden.append(footnote or pointers)
+        hidden.append(footnote or pointers or mark in SAID_AT_FOUNDING)
         pointers = pointers and mark != POINTERS_END
     told = [number for number, line in enumerate(lines) if line.strip() and not hidden[number]]
     if told and told[-1] in rules and any(hidden[told[-1] :]):

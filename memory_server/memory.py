@@ -20,7 +20,7 @@ from types import TracebackType
 from memory_server.aging import Aging
 from memory_server.completeness import Skipped, skipped_of, tell_beside, tell_skipped
 from memory_server.document import UNAPPROVED, Answer, Layer, LineRange, SourcePath
-from memory_server.embedding.catalogue import Catalogue
+from memory_server.embedding.catalogue import Catalogue, unread_note
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles
@@ -63,11 +63,11 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory, require_own_folders
 from memory_server.search.as_of import joined_with, question_then, topic_hits
 from memory_server.search.joining import in_account
-from memory_server.search.pipeline import EMPTY, Pipeline
+from memory_server.search.pipeline import Pipeline
 from memory_server.search.precedence import SPOKEN
 from memory_server.search.query import clean, parse_query
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion, QueryLog
-from memory_server.search.question import Question, Search
+from memory_server.search.question import EMPTY, Question, Search
 from memory_server.search.ranking.ranking import SILENCE
 from memory_server.search.ranking.scoring import mutual_match
 from memory_server.search.raw_turns import RawSearcher
@@ -295,9 +295,17 @@ class Memory:
             stretches = Retriever(of_stretches, self._stemmer, embed, spoken, sparse=sparse)
         sparse = further.scores_of(trial.indices.file if trial else self.root.ledger)
         retriever = Retriever(in_use.indices, self._stemmer, embed, today=self.today, sparse=sparse)
-        unapproved, cross = self.unapproved, further.cross if rerank else None
+        told = unread_note(self.model.card, self.catalogue)
         return Pipeline(
-            retriever, stretches, turns, self.typed_lines, unapproved, floor=floor, rerank=rerank, cross=cross
+            retriever,
+            stretches,
+            turns,
+            self.typed_lines,
+            self.unapproved,
+            floor=floor,
+            rerank=rerank,
+            cross=further.cross if rerank else None,
+            unread=lambda text: "" if trial or self._model.reads(text) else told,
         )
 
     @contextmanager

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from memory_server.embedding.model import DESCRIPTION, ModelCard, ModelFiles, ModelKind, file_hash, read_card
 from memory_server.errors import NeedsRepair, UsageError
+from memory_server.language.languages import MANY
 from memory_server.machine.files import copy_file, remove_file, replace_file
 
 SHIPPED = Path(__file__).parent / "models"
@@ -258,7 +259,14 @@ class Catalogue:
 
 def reads(card: ModelCard, language: str) -> bool:
     """Whether a model was trained on a language, two letters."""
-    return bool({language, "many"} & {*card.languages})
+    return bool({language, MANY} & {*card.languages})
+
+
+def unread_note(card: ModelCard, catalogue: Catalogue) -> str:
+    """What to say where a model does not read the language of a text, with the command that changes it."""
+    fit = catalogue.smallest_for(MANY)
+    more = f" `oneiros model {fit.name}` changes that." if fit else ""
+    return f"{card.name} does not read this language: what is found is found by its words alone.{more}"
 
 
 def command_for(card: ModelCard) -> str:

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.model import ModelFiles
+from memory_server.language.languages import reads_text
 
 KEPT = 128  # questions of 20 KB: 64 probes, and the own passages that each of two indices asks for
 
@@ -30,6 +31,10 @@ class ModelInUse:
     def embed_query(self, text: str) -> Embedded:
         """A question as vectors, on the calling thread."""
         return self.engine().embed([text], as_query=True)[0]
+
+    def reads(self, text: str) -> bool:
+        """Whether the model was taught the language of a text."""
+        return reads_text(self.files.card.languages, self.engine().count_tokens, text)
 
     def exchange(self, files: ModelFiles, engine: Engine) -> Engine | None:
         """Uses another model from here on; returns the old engine, to be closed when nobody asks it any more."""

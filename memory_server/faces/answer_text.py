@@ -26,10 +26,10 @@ from memory_server.document import (
 from memory_server.escaping import shown, shown_line
 from memory_server.language.sentences import shortened
 from memory_server.place import show_place
+from memory_server.search.question import SHOWN_HITS
 
 CHARS_A_TOKEN = 4
 MAX_ANSWER_CHARS = 9_900  # Claude Code keeps an answer under 10,000 characters whole
-SHOWN_HITS = 6  # of one answer to a model, unless it asks for more
 DOUBTFUL_CHARS = 700  # of an answer to a question of which a name stands nowhere: it is likely to be none
 CUT_CHARS = 6  # the marks of a passage that is cut, and a line's end
 MIN_PASSAGE_CHARS = 120  # of a hit that is shown at all

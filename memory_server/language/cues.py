@@ -4,6 +4,7 @@ An explicit yes, a negation, and what reads as if it were said to an assistant r
 """
 
 import re
+from enum import Enum, auto
 
 
 def folded(pattern: str) -> re.Pattern[str]:
@@ -70,3 +71,32 @@ def is_agreement(text: str) -> bool:
     if start is None or len(text) > MAX_YES_CHARS:
         return False
     return not RESERVE.search(text[start.end() :])
+
+
+class AskedState(Enum):
+    """Which of several states of one thing is asked for."""
+
+    NEWEST = auto()
+    OLDEST = auto()
+
+
+NOW = folded(r"\b(?:now|nowadays|currently|current|still|latest|these days|at present|in the end|by now)\b")
+AT_FIRST = folded(r"\b(?:originally|initially|at first|in the beginning|(?:i|we|you|they|it|was|were|did) first)\b")
+GREETING = folded(
+    r"(?:\W|you:|\b(?:warm[- ]?up|hi|hello|hey|good (?:morning|day|afternoon|evening)|thanks?(?: you)?|ok(?:ay)?|ready"
+    r"|ping|pong|test(?:ing)?|(?:how|what) (?:can|may) i (?:help|do for|assist)(?: you)?(?: with)?(?: today)?"
+    r"|i(?:['’]m| am) ready(?: to help)?)\b)+"
+)
+MAX_GREETING_CHARS = 120
+
+
+def asked_state(question: str) -> AskedState | None:
+    """Which state of a thing a question asks for; None where it does not say."""
+    if AT_FIRST.search(question):
+        return AskedState.OLDEST
+    return AskedState.NEWEST if NOW.search(question) else None
+
+
+def says_nothing(text: str) -> bool:
+    """Whether a text is nothing but a greeting, or what a client sends to warm a session up."""
+    return len(text) <= MAX_GREETING_CHARS and GREETING.fullmatch(text) is not None

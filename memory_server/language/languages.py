@@ -1,13 +1,15 @@
-"""Which language most of a memory is written in, so that a model can be named that reads it.
+"""Which language most of a memory is written in, and whether a model reads a text at all.
 
-A script tells most languages by itself; those in Latin letters are told by their commonest words. It is a few lines for
-one piece of advice: it tells nothing of a text of few words, and of languages that it does not know.
+A script tells most languages by itself; those in Latin letters are told by their commonest words, which tells nothing
+of a text of few words. Whether a model reads a text its own tokenizer tells, of a question too: words of a language
+that it was taught are one piece each, those of another fall into pieces, see benchmarks/RESULTS.md.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
+MANY = "many"  # in the place of a language: dozens
 SCRIPTS = {
     "zh": "\u4e00-\u9fff\u3400-\u4dbf",
     "ja": "\u3040-\u30ff",
@@ -22,14 +24,18 @@ SCRIPTS = {
 IN_SCRIPT = {language: re.compile(f"[{signs}]") for language, signs in SCRIPTS.items()}
 WORDY = ("zh", "ja", "ko")  # a sign of theirs says as much as some three letters
 COMMON = {
-    "en": "the of and to is that for with this it was are not be from have by as you when",
-    "de": "der die und das nicht ist ein eine mit den von zu für auf wird sich auch dass wenn sind",
-    "fr": "le la les des est une dans pour que pas qui sur avec et du ce sont nous mais",
-    "es": "el los las que una para con por está del como más se es pero cuando y en",
-    "it": "il che di non una per con sono della gli è anche si nel quando ma",
-    "pt": "que não uma para com os são do da em mas quando isso mais também",
-    "nl": "het een van niet en dat zijn voor met ook als bij wordt maar",
-    "pl": "nie się jest na że do to jak ale gdy przez oraz są",
+    "en": "the of and to is that for with this it was are not be from have by as you when which how what where who why"
+    " we our does did should can must has these then there or every using its at your they",
+    "de": "der die und das nicht ist ein eine mit den von zu für auf wird sich auch dass wenn sind wie was wo wer wann"
+    " warum welche welcher welches welchem im des dem wir an aus bei nach oder kann muss werden hat haben",
+    "fr": "le la les des est une dans pour que pas qui sur avec et du ce sont nous mais quel quelle quels quelles où"
+    " comment pourquoi quand combien de au aux par ne il elle son sa",
+    "es": "el los las que una para con por está del como más se es pero cuando y en qué cómo cuál cuándo dónde quién"
+    " cuánto cuánta cuántos cuántas de la su sus puede",
+    "it": "il che di non una per con sono della gli è anche si nel quando ma quale come dove perché chi quanto del le",
+    "pt": "que não uma para com os são do da em mas quando isso mais também qual como onde quem porque de se as",
+    "nl": "het een van niet en dat zijn voor met ook als bij wordt maar de hoe waar wie wat welke is wanneer waarom",
+    "pl": "nie się jest na że do to jak ale gdy przez oraz są gdzie kto kiedy dlaczego który która w z",
 }
 WORDS_OF = {language: frozenset(words.split()) for language, words in COMMON.items()}
 NAMES = {
@@ -53,6 +59,13 @@ NAMES = {
 }
 CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`|https?://\S+", re.DOTALL)
 LATIN_WORD = re.compile(r"(?<![\w./-])[a-zà-öø-ÿąćęłńśźż]+(?![\w./-])")  # no part of a path or an identifier
+WORD = re.compile(r"(?<![\w./-])[^\W\d_]+(?![\w./-])")  # the same of any script
+BEYOND_LATIN = re.compile(r"[^\W\d_\u0000-\u024f]")
+FOREIGN_LETTERS = 0.3  # of a text's letters, from which on its words are not of a language in Latin letters
+MOST_WORDS = 60  # of a text that are looked at
+LEAST_WORDS = 4  # without a common one; fewer are names as often as not
+LEAST_READ = 0.5  # share of words that are one piece each, moved by
+COMMON_WORTH = 0.2  # for each common word of a language that the model reads, and back for each of another
 LEAST_COMMON = 10  # common words of a language, and so many times those of the next, before it is told
 KANA_SHARE = 0.1  # of the signs of Chinese beside which kana mean Japanese
 
@@ -72,3 +85,24 @@ def language_of(texts: Iterable[str]) -> str:
     counts = Counter({language: sum(word in common for word in words) for language, common in WORDS_OF.items()})
     (first, most), (_, next_most) = counts.most_common(2)
     return first if most >= LEAST_COMMON and most > next_most else ""
+
+
+def reads_text(languages: Sequence[str], count_pieces: Callable[[Sequence[str]], Sequence[int]], text: str) -> bool:
+    """Whether a model of some languages reads a text. `count_pieces`: how many pieces its tokenizer makes of each."""
+    if MANY in languages:
+        return True
+    prose = CODE.sub(" ", text)
+    is_foreign = len(BEYOND_LATIN.findall(prose)) > FOREIGN_LETTERS * sum(map(str.isalpha, prose))
+    if is_foreign and not set(SCRIPTS) & {*languages}:
+        return False
+    words = [word.lower() for word in WORD.findall(prose)][:MOST_WORDS]
+    ours, theirs = _common_words(languages), _common_words([one for one in COMMON if one not in languages])
+    common = sum((word in ours) - (word in theirs) for word in words)
+    if not words or (len(words) < LEAST_WORDS and not common):
+        return True
+    empty, *pieces = count_pieces(["", *words])
+    return sum(count == empty + 1 for count in pieces) / len(words) + COMMON_WORTH * common >= LEAST_READ
+
+
+def _common_words(languages: Iterable[str]) -> frozenset[str]:
+    return frozenset().union(*(WORDS_OF.get(language, frozenset()) for language in languages))

@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
 
-from memory_server.chunking import POINTERS_BEGIN, POINTERS_END, code_lines, split_lines
+from memory_server.chunking import POINTERS_BEGIN, POINTERS_END, SAID_AT_FOUNDING, code_lines, split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.topics import SUMMARY_CHARS, TopicHead, is_topic, read_text, shortened, topic_heads
@@ -25,10 +25,8 @@ from memory_server.settings import MemorySettings
 
 NEW_PAGE = "# Memory\n"
 FOUNDED = {  # the pages that a memory begins with, on which nothing is said yet
-    "MEMORY.md": (
-        "# Memory\n\nWhat is known, topic by topic. Topics are approved: they win over sessions and references.\n\n"
-    ),
-    "lessons.md": "# Lessons\n\nMistakes that were made more than once, as checks to run before starting.\n",
+    "MEMORY.md": f"# Memory\n\n{SAID_AT_FOUNDING[0]}\n\n",
+    "lessons.md": f"# Lessons\n\n{SAID_AT_FOUNDING[1]}\n",
 }
 TITLE_CHARS = 80
 SUMMARY_WIDTHS = (SUMMARY_CHARS, 90, 60, 30, 0)  # tried in turn until the page fits

@@ -1,56 +1,123 @@
 """How sure a hit is to answer the question, as a word that a person understands; it never rises down an answer.
 
-sure       an approved topic that answers, or words that stand there as they were asked for
-likely     a passage that fits well: about half of the best ones did answer, see benchmarks/RESULTS.md
+sure       what is shown stands there as it was asked, or a topic says it so plainly that hardly one is wrong
+likely     what speaks for it spoke for an answer in seven of ten questions
 perhaps    a passage near the question, and everything in an answer that little speaks for
+
+Of recall the words are learnt, see `benchmarks.certainty`: two logistic curves, one for topics and one for what was
+said, by what told answers from the rest in projects that had no say. What the model does not read is at most likely, by
+its words alone. A perhaps decides nothing.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import exp, log
 
-from memory_server.document import Answer, Certainty, Hit
-from memory_server.search.precedence import fit
-from memory_server.search.question import Search
+from memory_server.document import Answer, Certainty, Hit, Layer, Standing
+from memory_server.language.words import extra_words
+from memory_server.search.literal import holds
+from memory_server.search.precedence import falling, fit
+from memory_server.search.question import Question, Search
+from memory_server.search.ranking.ranking import MOST_EXPONENT
+from memory_server.search.ranking.terms import IndexedTerm, rarity
 from memory_server.search.retrieval import AS_WRITTEN, IN_ANOTHER_CASE, OF_TIME
 
-LIKELY_SCORE = 3.5  # of a passage by the weights of what was said, whichever layer it is of
+WORD = re.compile(r"[^\W_]+")
 LIKELY_MEANING = 3.5  # scaled cosine, where meaning alone is asked
-ORDER = (Certainty.SURE, Certainty.LIKELY, Certainty.PERHAPS)
+FEW_PASSAGES = 30  # of a tiny memory, whose scale says little
+LIKELY_COVERED = 0.7  # of the telling words, where the model does not read what is asked or shown
+LEAST_COVERED = 0.5  # of them, where a tiny memory is more than near
+LEAST_ODDS = 1e-4  # of a confidence, so that its logarithm has an end
+OF_TOPICS: Mapping[str, float] = {"bias": -5.71, "tokens": 1.44, "meaning": 1.07}
+OF_SAID: Mapping[str, float] = {"bias": -1.21, "confidence": 0.33, "gap": 0.8, "settled": 0.65}
+SURE, LIKELY_TOPIC, LIKELY_SAID = 0.87, 0.6, 0.54  # of the curves; what each costs stands in benchmarks/RESULTS.md
 
 
-def with_certainty(hits: Sequence[Hit], search: Search, *, is_unsure: bool) -> tuple[Hit, ...]:
-    """Hits with their words. `is_unsure`: the answer as a whole is."""
-    return tuple(_falling(hits, [Certainty.PERHAPS if is_unsure else how_sure(hit, search) for hit in hits]))
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """The telling words of a question, by stem, each with its rarity in the memory."""
+
+    weights: Mapping[str, float]
+    stems_of: Callable[[Sequence[str]], Sequence[str]]
+    is_of_tiny: bool = False  # whose scores say little
+
+    def covered_by(self, text: str) -> float:
+        """The share of them, by rarity, that stand in a text; 0 for a question without any."""
+        held = set(self.stems_of(WORD.findall(f"{text} {extra_words(text)}")))
+        total = sum(self.weights.values())
+        return sum(weight for stem, weight in self.weights.items() if stem in held) / total if total else 0.0
 
 
-def _falling(hits: Sequence[Hit], words: Sequence[Certainty]) -> Iterator[Hit]:
-    least = 0
-    for hit, word in zip(hits, words, strict=True):
-        least = max(least, ORDER.index(word))
-        yield replace(hit, certainty=ORDER[least])
+def telling_words(
+    indices: Sequence[Sequence[IndexedTerm]], passages: int, stems_of: Callable[[Sequence[str]], Sequence[str]]
+) -> Telling:
+    """What tells in a question, given its terms in each of some indices, which hold so many passages together."""
+    holders: dict[str, int] = {}
+    for terms in indices:
+        for stem, held in {term.stem: term.holders for term in terms if not term.is_stop}.items():
+            holders[stem] = holders.get(stem, 0) + held
+    weights = {stem: rarity(min(held, passages), passages) for stem, held in holders.items()}
+    return Telling(weights, stems_of, passages <= FEW_PASSAGES)
 
 
-def limit_to_project(answer: Answer, project: str) -> Answer:
-    """An answer as it is told in a project: what another one holds decides nothing there, and is at most likely."""
-    if not project:
-        return answer
+def features_of(hit: Hit, answer: Answer) -> dict[str, float]:
+    """What speaks for a hit of recall.
 
-    far = [hit.project.casefold() not in ("", project.casefold()) for hit in answer.hits]
-    hits = [replace(hit, decides=hit.decides and not other) for hit, other in zip(answer.hits, far, strict=True)]
-    words = [
-        max(hit.certainty, Certainty.LIKELY, key=ORDER.index) if other else hit.certainty
-        for hit, other in zip(hits, far, strict=True)
-    ]
-    return replace(answer, hits=tuple(_falling(hits, words)))
+    Of a topic its token match and its meaning on the memory's scales. Of what was said how likely the memory answers at
+    all, as the logarithm of odds, how far the hit is above the best other one, and whether somebody agreed or did it.
+    """
+    if hit.layer is Layer.TOPIC:
+        return {name: hit.parts.get(name, 0.0) for name in ("tokens", "meaning")}
+    others = [fit(other) for other in answer.hits if other.chunk != hit.chunk]
+    odds = (answer.confidence + LEAST_ODDS) / (1 - answer.confidence + LEAST_ODDS)
+    settled = hit.standing in (Standing.AGREED, Standing.DONE)
+    return {"confidence": log(odds), "gap": fit(hit) - max(others, default=fit(hit)), "settled": float(settled)}
 
 
-def how_sure(hit: Hit, search: Search) -> Certainty:
-    """The word of one hit by itself."""
+def probability(hit: Hit, answer: Answer) -> float:
+    """How likely a hit of recall answers, by what speaks for it."""
+    weights = OF_TOPICS if hit.layer is Layer.TOPIC else OF_SAID
+    features = {"bias": 1.0, **features_of(hit, answer)}
+    lacking = -sum(weight * features[name] for name, weight in weights.items())
+    return 1 / (1 + exp(min(lacking, MOST_EXPONENT)))
+
+
+def with_certainty(
+    answer: Answer, question: Question, telling: Telling, reads: Callable[[str], bool]
+) -> tuple[Hit, ...]:
+    """The hits of an answer with their words. `reads`: whether the model reads a text."""
+    known = reads(question.text)
+    is_read = [known and reads(f"{hit.title}. {hit.passage}") for hit in answer.hits]
+    marked = [replace(hit, decides=hit.decides and read) for hit, read in zip(answer.hits, is_read, strict=True)]
+    words = (
+        Certainty.PERHAPS if answer.is_doubtful else how_sure(hit, answer, question, telling, is_read=read)
+        for hit, read in zip(marked, is_read, strict=True)
+    )
+    return tuple(falling(marked, words))
+
+
+def how_sure(hit: Hit, answer: Answer, question: Question, telling: Telling, *, is_read: bool) -> Certainty:
+    """The word of one hit by itself. `is_read`: by the model, the question and the passage."""
     details = {reason.detail for reason in hit.why if reason.arm == "literal"}
-    if hit.decides or AS_WRITTEN in details or any(reason.detail == OF_TIME for reason in hit.why):
+    if any(reason.detail == OF_TIME for reason in hit.why):
         return Certainty.SURE
-    if search is Search.EXACT:
-        return Certainty.LIKELY if IN_ANOTHER_CASE in details else Certainty.PERHAPS
-    if search is Search.MEANING:
+    if question.search is Search.EXACT or AS_WRITTEN in details:
+        if AS_WRITTEN in details and holds(question.expression, hit.passage):
+            return Certainty.SURE
+        return Certainty.LIKELY if {AS_WRITTEN, IN_ANOTHER_CASE} & details else Certainty.PERHAPS
+    covered = telling.covered_by(f"{hit.title} {hit.passage}")
+    if not is_read:
+        return Certainty.LIKELY if covered >= LIKELY_COVERED else Certainty.PERHAPS
+    if question.search is Search.MEANING:
         return Certainty.LIKELY if hit.parts.get("meaning", 0.0) >= LIKELY_MEANING else Certainty.PERHAPS
-    return Certainty.LIKELY if fit(hit) >= LIKELY_SCORE else Certainty.PERHAPS
+    if telling.is_of_tiny and covered < LEAST_COVERED:
+        return Certainty.PERHAPS
+    return word_for(hit.layer, probability(hit, answer))
+
+
+def word_for(layer: Layer, right: float) -> Certainty:
+    """The word for how likely a hit of a layer answers; what was said is no authority, however near it is."""
+    if layer is Layer.TOPIC and right >= SURE:
+        return Certainty.SURE
+    return Certainty.LIKELY if right >= (LIKELY_TOPIC if layer is Layer.TOPIC else LIKELY_SAID) else Certainty.PERHAPS

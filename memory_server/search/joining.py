@@ -12,8 +12,8 @@ from itertools import chain, zip_longest
 
 from memory_server.document import Answer, Certainty, ChunkId, Hit, SourcePath
 from memory_server.escaping import shown_line
-from memory_server.search.certainty import ORDER
 from memory_server.search.pipeline import NOTHING, PERHAPS
+from memory_server.search.precedence import ORDER
 from memory_server.search.question import Question, Search
 from memory_server.search.ranking.ranking import FLOOR
 

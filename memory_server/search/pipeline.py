@@ -18,15 +18,17 @@ method here and a line in the method that it belongs to.
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
-from memory_server.document import Answer, Hit, Layer, SourcePath
+from memory_server.document import Answer, Certainty, Filter, Hit, Layer, SourcePath
 from memory_server.embedding.engine import Vectors
 from memory_server.escaping import shown_line
 from memory_server.index.expression import Term, is_identifier
+from memory_server.language.cues import says_nothing
 from memory_server.language.times import named_times
-from memory_server.search.certainty import with_certainty
+from memory_server.search.certainty import FEW_PASSAGES, Telling, telling_words, with_certainty
 from memory_server.search.known_values import Absent, find_absent, with_nearest_projects
 from memory_server.search.literal import holds
 from memory_server.search.precedence import (
@@ -39,7 +41,7 @@ from memory_server.search.precedence import (
     with_precedence,
     with_topic,
 )
-from memory_server.search.question import MAX_LIMIT, Question, Search
+from memory_server.search.question import EMPTY, MAX_LIMIT, Question, Search
 from memory_server.search.ranking.arms import WordScores
 from memory_server.search.ranking.ranking import FLOOR, SHORT_QUESTION, SILENCE, Ranking
 from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, appended, joined
@@ -49,13 +51,12 @@ from memory_server.search.typed import LinesOfTypes, Typing
 
 MEANING_FLOOR = 1.2  # scaled cosine of the best passage below which nothing is near in meaning
 FEW_TOPICS = 3  # of which the first that is no index page answers
-FEW_PASSAGES = 30  # of a tiny memory, whose scale says little
 JOINED_HITS = 100  # of either search, before the turns are joined
+BY_WORDS = {"words_near": 1.0, "words_source": 1.0}  # what ranks where the model does not read the question
 RARE = 5  # passages that hold a word which is shown for itself, where nothing else is
 FEW_HITS = 3  # of those
 CROSSED = 50  # passages that a cross-encoder reads, where one is on: more than are shown
 
-EMPTY = "This memory holds nothing that is indexed yet. Write a topic, then run `oneiros reindex`."
 CUT = "The query was cut to its first 10,000 characters."
 NOTHING = {
     Search.EXACT: "Nothing holds all of these words. Try `recall`, which needs only some of them or their meaning.",
@@ -94,11 +95,12 @@ class Pipeline:
         floor: float = SILENCE,
         rerank: bool = True,
         cross: Callable[[str, Sequence[str]], Vectors] | None = None,
+        unread: Callable[[str], str] = lambda _: "",
     ):
         """`stretches` and `turns`: of the archive, where there are any. `floor`, `rerank`: for measurements.
 
         `unapproved` tells which of some files of layer 1 nobody has answered for. `cross`: what a cross-encoder says of
-        a question and some passages, where one is on.
+        a question and some passages, where one is on. `unread`: what to say where the model does not read a text.
         """
         self.retriever = retriever
         self._stretches = stretches
@@ -108,6 +110,7 @@ class Pipeline:
         self._floor = floor
         self._rerank = rerank
         self._cross = cross
+        self._unread = lru_cache(maxsize=MAX_LIMIT)(unread)  # of one question: it is asked at several stages
 
     # -- the way ------------------------------------------------------------------------------------------------
 
@@ -127,22 +130,37 @@ class Pipeline:
         answer = self._with_time(question, answer)
         answer = self._with_rare(question, answer)
         answer = replace(answer, hits=typing.told(answer.hits[: question.limit]))
+        answer = replace(answer, is_doubtful=bool(absent.names))
+        answer = replace(answer, hits=with_certainty(answer, question, self._telling(question), self._reads))
         is_unsure = self._is_unsure(question, answer)
-        is_told = is_unsure and not is_tiny(self._stretches or self.retriever)  # where it would be told of everything
-        told = absent.note(is_unsure=is_told) if answer.hits else ""
-        notes = [PERHAPS if is_told else "", taken, answer.note, told, unapproved_note(answer.hits)]
-        hits = with_certainty(answer.hits, question.search, is_unsure=is_unsure)
-        return replace(answer, hits=hits, note=" ".join(filter(None, notes)), is_doubtful=bool(absent.names))
+        told = absent.note(is_unsure=is_unsure) if answer.hits else ""
+        unread = self._unread_in(question, answer)
+        notes = [PERHAPS if is_unsure else "", taken, answer.note, unread, told, unapproved_note(answer.hits)]
+        return replace(answer, note=" ".join(filter(None, notes)))
 
     def _is_unsure(self, question: Question, answer: Answer) -> bool:
         """Whether recall shows hits although little speaks for their answering the question.
 
-        Of types and of turns that are asked for it is not known how sure they are; a name alone is found or not.
+        It is not said of a tiny memory, where it would be said of everything, nor of turns that are asked for.
         """
-        is_judged = question.search is Search.RECALL and not (question.types or question.asks_turns)
-        if not is_judged or all(map(is_identifier, question.terms())):
+        is_judged = question.search is Search.RECALL and not question.asks_turns
+        if not is_judged or is_tiny(self._stretches or self.retriever):
             return False
-        return bool(answer.hits) and answer.confidence < FLOOR
+        return bool(answer.hits) and answer.hits[0].certainty is Certainty.PERHAPS
+
+    def _reads(self, text: str) -> bool:
+        return not self._unread(text)
+
+    def _unread_in(self, question: Question, answer: Answer) -> str:
+        """What to say where the model does not read the question, or what answers it first."""
+        texts = (
+            [question.text, *(hit.passage for hit in answer.hits[:1])] if question.search is not Search.EXACT else []
+        )
+        return next(filter(None, map(self._unread, texts)), "")
+
+    def _telling(self, question: Question) -> Telling:
+        passages = sum(len(index.snapshot.passages) for index in self._indices())
+        return telling_words([index.terms(question.text) for index in self._indices()], passages, self.retriever.stems)
 
     def _of_layers(self, question: Question, typing: Typing) -> Answer:
         """Topics and sessions, or the layers that are named; references where those say nothing."""
@@ -163,11 +181,22 @@ class Pipeline:
         candidates = [*found.candidates, *typing.by_words()]
         unless = () if question.search is Search.EXACT else question.excluded()  # which sees to it itself
         hits = typing.kept(self.retriever.hits(candidates, unless))
+        hits = [hit for hit in hits if question.search is Search.EXACT or not says_nothing(hit.passage)]
         hits = grouped(hits, MAX_LIMIT if question.types else question.per_source)[: 3 * most_hits(question)]
-        hits += [hit for hit in typing.deciding(hits) if not hit.outside]
+        hits += self._topics_beside(question, hits, typing)
         hits, replaced = self._with_approval(hits)
         ordered = with_precedence(hits, self.retriever.alikeness(hits), replaced)[: most_hits(question)]
         return Answer(ordered, self._note(question, is_found=bool(ordered)), found.terms, found.confidence)
+
+    def _topics_beside(self, question: Question, hits: Sequence[Hit], typing: Typing) -> list[Hit]:
+        """The topics that say the same as hits among sessions alone, each with what speaks for its answering."""
+        topics = [hit for hit in typing.deciding(hits) if not hit.outside]
+        if not topics:
+            return []
+        _, ranking = self.ranked(replace(question, filter=Filter(layers=(Layer.TOPIC,))), self.retriever, TOPICS)
+        candidates = self.retriever.ranked(ranking)
+        parts = {hit.chunk: hit.parts for hit in self.retriever.hits(candidates)}
+        return [replace(hit, parts=parts.get(hit.chunk, hit.parts)) for hit in topics]
 
     def _with_approval(self, hits: Sequence[Hit]) -> tuple[list[Hit], Mapping[SourcePath, SourcePath]]:
         """Hits marked where nobody has answered for them, and what replaces their sources: never what is so marked,
@@ -224,6 +253,7 @@ class Pipeline:
 
         `weights`: others than the retriever's.
         """
+        weights = BY_WORDS if self._unread(question.text) else weights
         ranker, near = retriever.retrieved(question, weights)
         pool = ranker.fused(near)
         ranking = ranker.reranked(pool) if self._rerank else ranker.ordered(pool)
@@ -234,13 +264,13 @@ class Pipeline:
 
     def _with_topic(self, question: Question, answer: Answer, above: Sequence[Hit]) -> Answer:
         """An answer that begins with the topic that answers the question, if one does. `above`: of the layers alone."""
-        if not asks_topics(question) or not answer.hits:
+        if not asks_topics(question) or not answer.hits or self._unread(question.text):
             return answer
         topic = next(filter(is_topic_page, self._leading(question, answer, above)), None)
         if topic is None:
             return answer
-        decides = not topic.unapproved and (answer.confidence >= FLOOR or not is_tiny(self.retriever))
-        return with_topic(answer, replace(topic, decides=decides), question.per_source, most_hits(question))
+        topic = replace(topic, decides=not topic.unapproved)
+        return with_topic(answer, topic, question.per_source, most_hits(question))
 
     def _leading(self, question: Question, answer: Answer, above: Sequence[Hit]) -> Sequence[Hit]:
         """Hits of which the first topic leads.
@@ -331,8 +361,11 @@ class Pipeline:
             return Absent()
         return find_absent([searched.terms(question.text) for searched in self._searched()], self._projects())
 
+    def _indices(self) -> Sequence[Retriever]:
+        return [searched for searched in (self.retriever, self._stretches) if searched is not None]
+
     def _searched(self) -> Sequence[Retriever | RawSearcher]:
-        return [searched for searched in (self.retriever, self._stretches, self._turns) if searched is not None]
+        return [*self._indices(), *([self._turns] if self._turns is not None else [])]
 
     def _asks_for_words(self, question: Question) -> bool:
         """Whether recall is asked for something of all layers; a time that is named is written like a name."""

@@ -6,12 +6,13 @@ meaning, and the best one answers where the tokens of the question find partners
 same stays where the ranking of all layers put it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from memory_server.document import Answer, Hit, Layer, SourcePath
+from memory_server.document import Answer, Certainty, Hit, Layer, SourcePath
 from memory_server.search.question import Question, Search
 
+ORDER = (Certainty.SURE, Certainty.LIKELY, Certainty.PERHAPS)
 SPOKEN = {"tokens": 1.0, "meaning": 0.3, "words_near": 1.0}  # what reranks stretches; see benchmarks/RESULTS.md
 MAX_MORE_LINES = 4
 INDEX_PAGE = "MEMORY.md"
@@ -119,3 +120,25 @@ def with_topic(answer: Answer, topic: Hit, per_source: int, limit: int) -> Answe
     others = [hit for hit in answer.hits if hit.path != topic.path or hit in kept]
     first = replace(topic, more_lines=tuple(more))
     return replace(answer, hits=(first, *others)[:limit])
+
+
+def falling(hits: Sequence[Hit], words: Iterable[Certainty]) -> Iterator[Hit]:
+    """Hits with words that never rise down an answer; a perhaps decides nothing."""
+    least = 0
+    for hit, word in zip(hits, words, strict=True):
+        least = max(least, ORDER.index(word))
+        yield replace(hit, certainty=ORDER[least], decides=hit.decides and ORDER[least] is not Certainty.PERHAPS)
+
+
+def limit_to_project(answer: Answer, project: str) -> Answer:
+    """An answer as it is told in a project: what another one holds decides nothing there, and is at most likely."""
+    if not project:
+        return answer
+
+    far = [hit.project.casefold() not in ("", project.casefold()) for hit in answer.hits]
+    hits = [replace(hit, decides=hit.decides and not other) for hit, other in zip(answer.hits, far, strict=True)]
+    words = [
+        max(hit.certainty, Certainty.LIKELY, key=ORDER.index) if other else hit.certainty
+        for hit, other in zip(hits, far, strict=True)
+    ]
+    return replace(answer, hits=tuple(falling(hits, words)))

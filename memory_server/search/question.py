@@ -10,7 +10,10 @@ from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term, 
 
 DEFAULT_LIMIT = 10
 MAX_LIMIT = 100
+SHOWN_HITS = 6  # of one answer to a model, unless it asks for more
+SEVERAL = 5  # hits of one session where more are asked for: answers of one day stand side by side
 NO_FILTER = Filter()
+EMPTY = "This memory is empty: it holds no topic and no session yet. `oneiros remember` keeps what you tell it."
 
 
 LISTS = {  # fields of the query syntax that hold alternatives, each with its name in `Filter`
@@ -83,6 +86,11 @@ class Question:
     def asks_turns(self) -> bool:
         """Whether archived turns are asked for, rather than a last resort."""
         return self.include_raw or Layer.RAW in self.filter.layers
+
+    @property
+    def per_session(self) -> int:
+        """How many hits one session may have."""
+        return self.per_source if self.limit <= SHOWN_HITS else max(self.per_source, SEVERAL)
 
     def of_layers(self, *layers: Layer) -> "Question":
         """The same question of some layers alone."""

@@ -241,6 +241,10 @@ class Retriever:
         """The words of a text, each with the number of passages that hold it."""
         return question_terms(self._indices.ledger.keywords, self._stemmer, text, self.snapshot.word_tables)
 
+    def stems(self, words: Sequence[str]) -> Sequence[str]:
+        """The stem of each word, as the index keeps it."""
+        return self._stemmer.stems(words)
+
     def projects(self) -> set[str]:
         """The names of projects that sources have."""
         return self._indices.ledger.values_of("project")

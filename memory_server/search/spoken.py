@@ -5,7 +5,8 @@ comes after it; what begins with the person's words is read at the last reply th
 says does not change the order: it was measured, and helps nowhere.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+import datetime as dt
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, takewhile
 from textwrap import shorten
@@ -13,7 +14,7 @@ from textwrap import shorten
 from memory_server.document import Answer, Hit, Layer, LineRange, Standing
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.stretches import PERSON
-from memory_server.language.cues import is_refusal
+from memory_server.language.cues import AskedState, asked_state, is_refusal, says_nothing
 from memory_server.language.words import content_words
 from memory_server.layers.sessions import subject_of
 from memory_server.place import show_place
@@ -70,8 +71,8 @@ class ShownStretch:
 def spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage], question: Question) -> list[Hit]:
     """Stretches, best first, as hits with what followed each; none shows what another one shows already.
 
-    What was dropped stands behind what took its place, which is read where the ranking did not bring it. A session has
-    as many hits as the question lets a source have, and of the WHOLE best passages those of one session are one hit.
+    What was dropped stands behind what took its place, which is read where the ranking did not bring it. Of the WHOLE
+    best passages those of one session are one hit; further ones are hits of their own, as many as a session may have.
     """
     shown: set[tuple[int, int]] = set()
     texts: set[str] = set()  # a session that was copied says the same again
@@ -81,13 +82,14 @@ def spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage], quest
     for candidate, chunk, amended in _with_amending(retriever, candidates, question):
         if passages >= WHOLE and len(hits) >= question.limit:
             break
-        if _place(chunk) in shown or (passages >= WHOLE and of_source.get(chunk.source, 0) >= question.per_source):
+        most = question.per_source if passages < WHOLE else question.per_session
+        if _place(chunk) in shown or (passages >= WHOLE and of_source.get(chunk.source, 0) >= most):
             continue
         for whole in _readings(retriever, chunk):
             reading = replace(whole, parts=_unshown(whole.parts, shown))
             if reading.parts and reading.passage not in texts:
                 hit = replace(_hit(candidate, reading, retriever), amended=amended)
-                _add(hits, hit, question.per_source)
+                _add(hits, hit, most)
                 of_source[chunk.source] = of_source.get(chunk.source, 0) + 1
                 passages += 1
                 texts.add(reading.passage)
@@ -104,7 +106,11 @@ def _unshown(parts: Sequence[StoredChunk], shown: Collection[tuple[int, int]]) -
 def _with_amending(
     retriever: Retriever, candidates: Sequence[RankedPassage], question: Question
 ) -> Iterator[tuple[RankedPassage, StoredChunk, str]]:
-    """What was found in its order, but what amends one of the best before it; with the day and place that amend it."""
+    """What was found in its order, but what amends one of the best before it; with the day and place that amend it.
+
+    A question for what holds now begins with the newest of what is said like the best, one for the beginning with the
+    oldest.
+    """
     best, sources = list(retriever.read(candidates[:COMPARED])), retriever.snapshot.sources
     hits = [hit_of(candidate, chunk, sources[chunk.source]) for candidate, chunk in best]
     said = [
@@ -114,7 +120,8 @@ def _with_amending(
     alike = retriever.alikeness(hits)
     asked = content_words(question.text)
     amenders = find_amenders(said, asked, lambda one, other: alike(hits[one], hits[other]))
-    for place, (candidate, chunk) in enumerate(best):
+    for place in _by_time(said, lambda other: alike(hits[0], hits[other]), asked_state(question.text)):
+        candidate, chunk = best[place]
         if (later := amenders.get(place)) is None:
             yield candidate, chunk, ""
             continue
@@ -124,18 +131,35 @@ def _with_amending(
     yield from ((candidate, chunk, "") for candidate, chunk in retriever.read(candidates[COMPARED:]))
 
 
-def _add(hits: list[Hit], hit: Hit, per_source: int) -> None:
+def _by_time(said: Sequence[SaidPassage], is_like_best: Callable[[int], bool], state: AskedState | None) -> list[int]:
+    """The places of some passages, best first, behind the newest or oldest of what other sessions say like the best."""
+    if state is None or not said:
+        return list(range(len(said)))
+    best, *others = said
+    elsewhere = [place for place, one in enumerate(others, start=1) if one.source != best.source]
+    alike = [0, *(place for place in elsewhere if said[place].project == best.project and is_like_best(place))]
+    by_time = sorted(alike, key=lambda place: (said[place].date or dt.date.min, said[place].turn))
+    chosen = by_time[-1 if state is AskedState.NEWEST else 0]
+    return [chosen, *(place for place in range(len(said)) if place != chosen)]
+
+
+def _add(hits: list[Hit], hit: Hit, most: int) -> None:
     """Adds a hit; behind the last one of its session where that has as many as it may."""
     same = [place for place, other in enumerate(hits) if other.path == hit.path]
-    if len(same) < per_source:
+    if len(same) < most:
         hits.append(hit)
     else:
         hits[same[-1]] = with_more(hits[same[-1]], hit)
 
 
 def _readings(retriever: Retriever, chunk: StoredChunk) -> list[ShownStretch]:
-    """What is shown for a stretch, behind what took its place where it was dropped; nothing for a mere question."""
+    """What is shown for a stretch, behind what took its place where it was dropped.
+
+    Nothing for a mere question, nor for a greeting.
+    """
     reading = _reading(retriever, chunk)
+    if says_nothing("\n".join(part.passage for part in reading.parts)):
+        return []
     settled = reading.parts[0]
     if _is_mere_question(chunk) and all(part.person_chars == len(part.passage) for part in reading.parts):
         return []

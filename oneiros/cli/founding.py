@@ -77,7 +77,8 @@ def init(
         trusted_with(environment.person_file, environment.person, root.path)
         talk(f"Trusted: {root.path}, noted in {environment.person_file}")
     there = dataclasses.replace(environment, variables={**environment.variables, "ONEIROS_ROOT": str(root.path)})
-    talk(f"Indexed {plural(brought_level(there)['chunks'], 'passage')}. Ask: oneiros recall 'a question'")
+    passages = brought_level(there)["chunks"]
+    talk(f"Indexed {plural(passages, 'passage')}. Ask: oneiros recall 'a question'" if passages else "It is empty.")
     _tell_language(there)
     if environment.person.signing_key and sys.stdin.isatty():
         sign_present(environment, environment)

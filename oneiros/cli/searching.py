@@ -7,20 +7,20 @@ from typing import Annotated
 
 import typer
 
-from memory_server.document import TYPES, Answer, Hit, Layer
+from memory_server.document import TYPES, UNAPPROVED, Answer, Hit
 from memory_server.errors import NeedsRepair, UsageError
-from memory_server.escaping import shown, shown_line
+from memory_server.escaping import plural, shown, shown_line
 from memory_server.faces.answer_text import answer_json, explained, remark_of, standing_shown
 from memory_server.language.sentences import shortened
+from memory_server.search.precedence import limit_to_project
 from memory_server.search.query import filter_of, parse_query
-from memory_server.search.question import DEFAULT_LIMIT, Question, Search, with_commands
+from memory_server.search.question import DEFAULT_LIMIT, EMPTY, Question, Search, with_commands
 from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, styler, talk
 from oneiros.client import Client, DaemonLost
-from oneiros.environment import Environment
+from oneiros.environment import Environment, now
+from oneiros.hooks.whereabouts import top_of, whereabouts
 
-WHOLE_PASSAGES = 3  # the best are shown whole: an answer is read, not hunted for
-WHOLE_CHARS = 900
-SHORT_CHARS = 200  # of those behind them, which tell where else to look
+SAID_CHARS = 320  # of a passage, around the words that were looked up; --verbose shows it whole
 
 Words = Annotated[list[str], typer.Argument(help="words, a question, or the query syntax", show_default=False)]
 Limit = Annotated[int, typer.Option("--limit", "-n", help="most hits")]
@@ -30,6 +30,7 @@ Day = Annotated[str | None, typer.Option(show_default=False)]
 TYPE_HELP = f"a type of frontmatter, such as semantic; or only what sessions said of it: {', '.join(TYPES)}"
 Kinds = Annotated[list[str] | None, typer.Option("--type", help=TYPE_HELP, show_default=False)]
 Raw = Annotated[bool, typer.Option("--raw", help="archived turns too, as layer:raw")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="whole passages, and all that is known of them")]
 Explain = Annotated[bool, typer.Option("--explain", help="scores of both arms and the words looked up")]
 NoDaemon = Annotated[bool, typer.Option("--no-daemon", help="open the memory here; start no daemon")]
 
@@ -92,6 +93,7 @@ def search(
     raw: Raw = False,
     no_daemon: NoDaemon = False,
     as_json: AsJson = False,
+    verbose: Verbose = False,
     explain: Explain = False,
     no_color: NoColor = False,
 ) -> None:
@@ -110,12 +112,15 @@ def search(
         include_raw=raw,
     )
     answer = asked(context.obj, question, no_daemon=no_daemon, both=True)
+    answer = limit_to_project(answer, project_here(context.obj, question))
     if as_json:
         more = {"explain": explained(answer)} if explain else {}
         data_json({"query": question.asked, **answer_json(answer), **more})
     else:
-        print_answer(answer, styler(no_color=no_color), explain=explain)
+        print_answer(answer, styler(no_color=no_color), verbose=verbose, explain=explain)
     if not answer.hits:
+        if answer.note == EMPTY and not as_json:
+            _tell_what_waits(context.obj)
         raise typer.Exit(1)
 
 
@@ -132,6 +137,22 @@ def asked(environment: Environment, question: Question, *, no_daemon: bool, both
     from oneiros.cli.opened import answer_here
 
     return answer_here(environment, question, both=both)
+
+
+def _tell_what_waits(environment: Environment) -> None:
+    """How many transcripts of this machine an empty memory has still to take in."""
+    from oneiros.ingest.settings import waiting  # which reads archives and settings of every client
+
+    if count := waiting(environment, environment.choice.root, now()).not_archived:
+        talk(f"{plural(count, 'transcript')} of this machine can be taken in: oneiros ingest")
+
+
+def project_here(environment: Environment, question: Question) -> str:
+    """The project that the terminal stands in, unless the question names one; empty outside of any."""
+    folder = environment.working_folder
+    if question.filter.projects or top_of(folder) is None or folder.is_relative_to(environment.choice.root.path):
+        return ""
+    return whereabouts(str(folder), environment.person).project
 
 
 def _starts(client: Client) -> bool:
@@ -152,48 +173,61 @@ def recorded_types(kinds: Sequence[str]) -> list[str]:
     return found
 
 
-def print_answer(answer: Answer, style: Callable[..., str], *, explain: bool) -> None:
-    """Hits on stdout, best first; what to do next on stderr."""
+def print_answer(answer: Answer, style: Callable[..., str], *, verbose: bool, explain: bool) -> None:
+    """Hits on stdout, best first, two lines each: what is said, then how sure and where. What to do next on stderr."""
     for number, hit in enumerate(answer.hits, start=1):
-        data(_headline(number, hit, style))
-        passages = 1 + len(hit.more_lines) if hit.layer is Layer.RAW else 1  # of one session, joined
-        chars = WHOLE_CHARS * passages if number <= WHOLE_PASSAGES else SHORT_CHARS
-        for line in [*_passage(hit, answer.terms, chars), *(_reasons(hit) if explain else ())]:
+        first, *others = _passage(hit) if verbose else [_said(hit, answer.terms)]
+        data(f"{number:>2}  {first}")
+        for line in others:
+            data(f"    {line}")
+        for line in [_place(hit, style), *(_known(hit) if verbose else ()), *(_reasons(hit) if explain else ())]:
             data(style(f"      {line}", dim=True))
     if not answer.hits:
         talk(with_commands(remark_of(answer)) or "Nothing found.")
         return
-    first = answer.hits[0]
+    first_hit = answer.hits[0]
     count = f"{len(answer.hits)} hit{'s' if len(answer.hits) > 1 else ''}"
     if explain and answer.terms:
         talk(f"Words looked up: {', '.join(answer.terms)}")
     note = f" {with_commands(remark)}" if (remark := remark_of(answer)) else ""
-    talk(f"{count}.{note} Read on: oneiros read {shlex.quote(f'{first.path}:{first.lines.first}')}")
+    talk(f"{count}.{note} Read on: oneiros read {shlex.quote(f'{first_hit.path}:{first_hit.lines.first}')}")
 
 
-def _headline(number: int, hit: Hit, style: Callable[..., str]) -> str:
-    date = hit.date.isoformat() if hit.date else "undated"
+def _said(hit: Hit, terms: tuple[str, ...]) -> str:
+    return " ".join(shown(shortened(hit.passage, terms, SAID_CHARS)).split())
+
+
+def _passage(hit: Hit) -> list[str]:
+    return [line for line in shown(hit.passage).split("\n") if line.strip()] or [""]
+
+
+def _place(hit: Hit, style: Callable[..., str]) -> str:
+    """How sure, where, when and of what, and what else must be known before it is believed."""
+    marks = [
+        hit.type if hit.type in TYPES else "",
+        standing_shown(hit),
+        UNAPPROVED if hit.unapproved else "",
+        hit.outside,
+        f"amended {shown_line(hit.amended)}" if hit.amended else "",
+        f"replaced by {shown_line(hit.replaced_by)}" if hit.replaced_by else "",
+    ]
     place = style(f"{shown_line(hit.path)}:{hit.lines}", bold=True)
-    marks = "".join(
-        [
-            f"  {hit.type}" if hit.type in TYPES else "",
-            "  decides" if hit.decides else "",
-            f"  {standing_shown(hit)}" if hit.standing else "",
-            "  unapproved" if hit.unapproved else "",
-            f"  {hit.outside}" if hit.outside else "",
-            f"  amended {shown_line(hit.amended)}" if hit.amended else "",
-            f"  replaced by {shown_line(hit.replaced_by)}" if hit.replaced_by else "",
-            f"  (also {', '.join(map(str, hit.more_lines[:4]))})" if hit.more_lines else "",
-        ]
-    )
-    memory = f"{hit.memory}  " if hit.memory else ""
-    head = f"{number:>2}  {memory}{hit.layer.value:<9}  {place}  {date}  {hit.certainty}  {shown_line(hit.title)}"
-    return head + (style(marks, italic=True) if marks else "")
+    date = hit.date.isoformat() if hit.date else "undated"
+    told = [
+        f"{hit.certainty}, decides" if hit.decides else hit.certainty,
+        place,
+        date,
+        hit.memory,
+        shown_line(hit.title),
+    ]
+    return "  ".join(filter(None, [*told, *marks]))
 
 
-def _passage(hit: Hit, terms: tuple[str, ...], chars: int) -> list[str]:
-    text = shown(shortened(hit.passage, terms, chars))
-    return [line for line in text.split("\n") if line.strip()]
+def _known(hit: Hit) -> Iterator[str]:
+    """What stands behind a hit: its layer and project, and further places of its source."""
+    yield "  ".join(filter(None, [f"{hit.layer} (rank {hit.layer.rank})", shown_line(hit.project)]))
+    if hit.more_lines:
+        yield f"also {', '.join(map(str, hit.more_lines))}"
 
 
 def _reasons(hit: Hit) -> Iterator[str]:

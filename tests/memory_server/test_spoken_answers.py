@@ -262,6 +262,68 @@ def test_what_two_sessions_say_in_the_same_words_is_shown_once(tmp_path: Path, m
         assert [hit.layer for hit in answer.hits if "2525" in hit.passage] == [Layer.RAW]
 
 
+@pytest.mark.parametrize(("limit", "hits"), [(6, 1), (7, 3), (10, 3)])
+def test_a_session_has_several_hits_where_more_than_six_are_asked_for(
+    tmp_path: Path, make_engine: MakeEngine, limit: int, hits: int
+) -> None:
+    """The best three passages are one hit of it in any case; what else it holds has a hit and a passage each."""
+    sides = ("left", "right", "front", "back", "upper")
+    records = [
+        record
+        for number, side in enumerate(sides, start=1)
+        for record in (
+            person(2 * number - 1, f"Which lamp hangs at the {side} door of the barn?"),
+            assistant(2 * number, f"At the {side} door of the barn hangs lamp number {number}. {LOG}"),
+        )
+    ]
+
+    with holding(tmp_path, make_engine, records) as memory:
+        found = recall(memory, "which lamp hangs at the door of the barn", limit=limit).hits
+
+    said = [hit.passage for hit in found if hit.layer is Layer.RAW]
+    assert len(said) == hits
+    assert all("hangs lamp number" in passage for passage in said)
+
+
+def test_a_greeting_is_never_a_hit(tmp_path: Path, make_engine: MakeEngine) -> None:
+    greeting = [
+        person(21, "Warmup", session=OTHER_SESSION),
+        assistant(22, "Hello! How can I help?", session=OTHER_SESSION),
+    ]
+    write_transcript(tmp_path / "live", *greeting, session=OTHER_SESSION)
+    records = [person(1, "Which warmup does the oven need?"), assistant(2, "The oven wants a warmup of ten minutes.")]
+
+    with holding(tmp_path, make_engine, records) as memory:
+        hits = recall(memory, "warmup").hits
+
+    assert ["ten minutes" in hit.passage for hit in hits] == [True]
+
+
+@pytest.mark.parametrize(
+    ("question", "port"),
+    [
+        ("which port does the camera relay use now?", "9090"),
+        ("which port did the camera relay use originally?", "2525"),
+    ],
+)
+def test_a_question_for_now_begins_with_the_newest_and_one_for_the_beginning_with_the_oldest(
+    tmp_path: Path, make_engine: MakeEngine, question: str, port: str
+) -> None:
+    """Nobody says in so many words that one takes the other back."""
+    later: dict[str, Any] = {"session": OTHER_SESSION, "timestamp": "2026-03-04T10:00:00.000Z"}
+    newest = [
+        person(21, "Set the camera relay up.", **later),
+        assistant(22, "The camera relay uses port 9090.", **later),
+    ]
+    write_transcript(tmp_path / "live", *newest, session=OTHER_SESSION)
+    records = [person(1, "Set the camera relay up."), assistant(2, "The camera relay uses port 2525.")]
+
+    with holding(tmp_path, make_engine, records) as memory:
+        best = recall(memory, question).hits[0]
+
+    assert f"uses port {port}" in best.passage.partition("[")[0]
+
+
 def test_what_was_dropped_stands_behind_what_took_its_place(tmp_path: Path, make_engine: MakeEngine) -> None:
     with opened(tmp_path, make_engine) as memory:
         found = words(memory, "coffee machine: a leaking boiler to be ordered from Milan")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_server.document import Layer, Reason
+from memory_server.document import Certainty, Layer, Reason
 from memory_server.errors import UsageError
 from memory_server.index.typed_lines import TypedLine, TypedLines
 from memory_server.memory import Memory
@@ -87,6 +87,18 @@ def test_a_topic_that_answers_the_same_decides_over_what_a_session_decided(memor
     assert (topic.path, topic.decides) == ("topics/orders.md", True)
     assert (session.type, session.replaced_by) == ("decision", "topics/orders.md")
     assert recall(memory, "keep orders layer:session", types=["decision"]).hits[0].layer is Layer.SESSION
+
+
+def test_a_topic_that_is_merely_like_a_line_neither_decides_nor_hides_it(memory: Memory) -> None:
+    """Asked for the database of the orders, recall was sure of the search engine."""
+    record(memory)
+    write_topic(memory, "search", "The product catalogue is kept in the search engine Typesense, not in a database.")
+    memory.reindex()
+
+    hits = recall(memory, "which database do we keep the orders in", types=["decision"]).hits
+
+    assert ["PostgreSQL" in hit.passage for hit in hits].count(True) == 1
+    assert not any(hit.decides or hit.certainty is Certainty.SURE for hit in hits)
 
 
 def test_a_topic_of_another_project_decides_nothing(memory: Memory) -> None:

@@ -116,10 +116,12 @@ class Ranker:
         order = np.lexsort((self.snapshot.reading_order(places), -scores.round(TIE), -final.round(TIE)))
         # neighbours that may not answer had a say and leave here
         order = order[self.scope.mask[places[order]]]
+        by_words = "meaning" not in weights
+        order = order[scores[order] > 0] if by_words else order  # without a word of the question it is no answer
         return Ranking(
             places[order],
             final[order],
-            self._confidence(features, places),
+            self._held(places) if by_words else self._confidence(features, places),
             {name: values[order] for name, values in features.items()},
         )
 
@@ -223,9 +225,12 @@ class Ranker:
         """
         found = np.mean([features[name].max() for name in JUDGED if name in features])
         found *= USUAL_REACH / np.clip(self.calibration.reach, USUAL_REACH / MOST_STRETCH, USUAL_REACH)
-        covered = float(self.words.covered_at(pool).max())
-        lacking = STEEPNESS * (EVEN - found - COVERED * covered * self.words.known)
+        lacking = STEEPNESS * (EVEN - found - COVERED * self._held(pool))
         likely = float(1 / (1 + np.exp(min(lacking, MOST_EXPONENT))))
         content = [term for term in self.words.terms if not term.is_stop]
-        is_short = 0 < len(content) <= SHORT_QUESTION and covered > 0.999 and self.words.known > 0.999
+        is_short = 0 < len(content) <= SHORT_QUESTION and self._held(pool) > 0.999
         return max(FLOOR, likely) if is_short else likely
+
+    def _held(self, pool: Places) -> float:
+        """The share of the question's words, by rarity, that one place holds, of those that the memory knows."""
+        return float(self.words.covered_at(pool).max()) * self.words.known

@@ -60,7 +60,7 @@ def question_terms(
         if stem:
             holders = int(tables.get("count", stem, lambda stem: np.array([keywords.holders(stem)]))[0])
             is_stop = word.casefold() in FUNCTION_WORDS
-            is_name = looks_like_a_name(word, starts=not text[:first].strip())
+            is_name = looks_like_a_name(word, starts=not re.search(r"\w", text[:first]))
             terms.append(IndexedTerm(word, stem, first, last, holders, is_stop, is_name))
     return terms
 

@@ -1,8 +1,15 @@
 """The language of a memory, on prose and on code with little prose around it."""
 
+import csv
+from pathlib import Path
+
 import pytest
 
-from memory_server.language.languages import NAMES, language_of
+from memory_server.embedding.model import ModelFiles
+from memory_server.language.languages import MANY, NAMES, language_of, reads_text
+from tests.conftest import MakeEngine
+
+ROWS = Path(__file__).parents[3] / "benchmarks" / "languages.tsv"
 
 ENGLISH = """The relay listens on port 2525 and is restarted by the watchdog. When it was moved to the new host, the old
 address was not removed from the list, so that mail for it was lost. That is why this is checked every night."""
@@ -38,3 +45,47 @@ def test_a_memory_of_two_languages_is_of_the_one_that_most_of_it_is_in() -> None
 @pytest.mark.parametrize("text", ["", "src/main.rs:12 fn der_die() {}", "relay port 2525", "`der und die`" * 50])
 def test_of_a_text_without_prose_nothing_is_told(text: str) -> None:
     assert language_of([text]) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ENGLISH,
+        CODE,
+        "why do we pin the workers?",
+        "chore(api): remove Pinata IPFS provider",
+        "relay port 2525",
+        "WLED MQTT TLS",
+        "Sessions live in memory for twenty minutes and are then written to the disk.",
+        "",
+    ],
+)
+def test_the_packaged_model_reads_english_however_short(
+    text: str, make_engine: MakeEngine, real_model: ModelFiles
+) -> None:
+    assert reads_text(["en"], make_engine(real_model).count_tokens, text)
+
+
+@pytest.mark.parametrize("text", [GERMAN, RUSSIAN, CHINESE, JAPANESE, "Wie heißt die Katze des Chefs?", "猫", "Кто?"])
+def test_it_does_not_read_what_it_was_not_taught(text: str, make_engine: MakeEngine, real_model: ModelFiles) -> None:
+    count = make_engine(real_model).count_tokens
+
+    assert not reads_text(["en"], count, text)
+    assert reads_text([MANY], count, text), "a model of many languages reads whatever comes"
+
+
+def test_questions_and_statements_of_nine_languages_are_told_from_english(
+    make_engine: MakeEngine, real_model: ModelFiles
+) -> None:
+    count, wrong, texts = make_engine(real_model).count_tokens, [], 0
+    with ROWS.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            for text in (row["statement"], row["question"], row["absent"]):
+                texts += 1
+                wrong += [text] if reads_text(["en"], count, text) is not (row["language"] == "en") else []
+
+    assert texts == 600
+    assert wrong == [
+        "Chaque changement a besoin d'un test avant d'être fusionné.",
+        "Qui traduit l'interface ?",
+    ]

@@ -1,50 +1,104 @@
-"""How sure a hit is, as a word: by the manner of search, and never rising down an answer."""
+"""How sure a hit is, as a word: by what speaks for it, and never rising down an answer."""
 
-from collections.abc import Mapping
+import csv
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from memory_server.document import Answer, Certainty, ChunkId, Hit, Layer, LineRange, Reason, SourcePath
+from memory_server.document import Answer, Certainty, ChunkId, Hit, Layer, LineRange, Reason, SourcePath, Standing
 from memory_server.memory import Memory
-from memory_server.search.certainty import how_sure, limit_to_project, with_certainty
+from memory_server.search.certainty import Telling, how_sure, with_certainty
+from memory_server.search.precedence import falling, limit_to_project
+from memory_server.search.query import parse_query
 from memory_server.search.question import Search
-from tests.memories import recall, search_exact, searches_of
+from tests.conftest import MakeEngine
+from tests.memories import new_root, open_memory, recall, search_exact, searches_of, write_topic
 
 SURE, LIKELY, PERHAPS = Certainty.SURE, Certainty.LIKELY, Certainty.PERHAPS
+ROWS = Path(__file__).parents[3] / "benchmarks" / "languages.tsv"
+PLAIN = {"tokens": 4.5, "meaning": 5.0}  # a topic that says what is asked, nearly in the same words
+NEAR = {"tokens": 1.0, "meaning": 1.0}  # one that is merely about the same
+WELL = {"tokens": 3.0, "meaning": 3.0, "words_near": 1.0}  # of what was said
 
 
-def hit(detail: str = "", parts: Mapping[str, float] | None = None, *, decides: bool = False) -> Hit:
+def hit(detail: str = "", parts: Mapping[str, float] | None = None, **given: object) -> Hit:
     why = (Reason("literal", detail),) if detail else ()
     path, lines = SourcePath("topics/a.md"), LineRange(1, 1)
-    return Hit(ChunkId("0"), "text", path, lines, Layer.TOPIC, "A", None, 0.5, why, parts=parts or {}, decides=decides)
+    layer = Layer.RAW if "standing" in given else Layer.TOPIC
+    made = Hit(ChunkId("0"), "the port is 2525", path, lines, layer, "A", None, 0.5, why, parts=parts or {})
+    return replace(made, **given)  # type: ignore[arg-type]  # fields of a hit
+
+
+def word(
+    one: Hit, search: Search, *, is_read: bool = True, others: Sequence[Hit] = (), confidence: float = 0.99
+) -> str:
+    """The word for a hit that is asked for by `port 2525` beside others."""
+    telling = Telling({"port": 1.0, "2525": 3.0}, lambda words: words)
+    answer = Answer((one, *others), confidence=confidence)
+    return how_sure(one, answer, parse_query("port 2525", search), telling, is_read=is_read)
 
 
 @pytest.mark.parametrize(
-    ("one", "search", "word"),
+    ("one", "search", "expected"),
     [
-        (hit(decides=True), Search.RECALL, SURE),
+        (hit(parts=PLAIN), Search.RECALL, SURE),
+        (hit(parts=NEAR), Search.RECALL, PERHAPS),
+        (hit(parts=NEAR, decides=True), Search.RECALL, PERHAPS),  # its place decides nothing about it
         (hit("as written"), Search.RECALL, SURE),
-        (hit(parts={"tokens": 2.5, "meaning": 2.0, "words_near": 0.5}), Search.RECALL, LIKELY),
-        (hit(parts={"tokens": 2.5, "meaning": 2.0, "words_near": 0.3}), Search.RECALL, PERHAPS),
         (hit(), Search.RECALL, PERHAPS),
         (hit("as written"), Search.EXACT, SURE),
+        (hit("as written", passage="the relay"), Search.EXACT, LIKELY),  # what is shown does not hold it
         (hit("in another case"), Search.EXACT, LIKELY),
         (hit("inside longer words"), Search.EXACT, PERHAPS),
         (hit(parts={"meaning": 3.6}), Search.MEANING, LIKELY),
         (hit(parts={"meaning": 3.4}), Search.MEANING, PERHAPS),
     ],
 )
-def test_the_word_of_a_hit_follows_from_how_it_was_found(one: Hit, search: Search, word: Certainty) -> None:
-    assert how_sure(one, search) is word
+def test_the_word_of_a_hit_follows_from_what_speaks_for_it(one: Hit, search: Search, expected: Certainty) -> None:
+    assert word(one, search) == expected
 
 
-def test_a_word_never_rises_down_an_answer() -> None:
-    hits = [hit(parts={"tokens": 4.0}), hit(decides=True), hit(), hit("as written")]
+def test_what_was_said_is_likely_where_it_stands_above_the_rest_in_a_memory_that_answers() -> None:
+    said = hit(parts=WELL, standing=Standing.DONE)
+    beside = hit(parts=WELL, standing=Standing.DONE, chunk=ChunkId("1"))
+    behind = hit(parts=NEAR, standing=Standing.CLAUDE, chunk=ChunkId("1"))
 
-    found = with_certainty(hits, Search.RECALL, is_unsure=False)
+    assert word(said, Search.RECALL, others=[behind]) == LIKELY, "what was said is no authority"
+    assert word(said, Search.RECALL, others=[beside], confidence=0.4) == PERHAPS
+    assert word(behind, Search.RECALL, others=[said]) == PERHAPS
 
-    assert [one.certainty for one in found] == [LIKELY, LIKELY, PERHAPS, PERHAPS]
+
+def test_what_the_model_does_not_read_is_at_most_likely_by_its_words() -> None:
+    assert word(hit(parts=PLAIN), Search.RECALL, is_read=False) == LIKELY
+    assert word(hit(parts=PLAIN, passage="the port"), Search.RECALL, is_read=False) == PERHAPS
+    assert word(hit(parts={"meaning": 9.0}, passage="x"), Search.MEANING, is_read=False) == PERHAPS
+
+
+def test_in_a_tiny_memory_whose_scores_say_little_half_of_the_telling_words_have_to_stand_there() -> None:
+    telling = Telling({"port": 1.0, "2525": 3.0}, lambda words: words, is_of_tiny=True)
+    question = parse_query("port 2525")
+
+    def words(passage: str) -> str:
+        one = hit(parts=PLAIN, passage=passage)
+        return how_sure(one, Answer((one,)), question, telling, is_read=True)
+
+    assert words("it is 2525") == SURE
+    assert words("the port is another") == PERHAPS
+
+
+def test_a_word_never_rises_down_an_answer_and_a_perhaps_decides_nothing() -> None:
+    hits = [hit(), hit(decides=True), hit(decides=True), hit()]
+
+    found = list(falling(hits, [LIKELY, SURE, PERHAPS, SURE]))
+
+    assert [(one.certainty, one.decides) for one in found] == [
+        (LIKELY, False),
+        (LIKELY, True),
+        (PERHAPS, False),
+        (PERHAPS, False),
+    ]
 
 
 def test_what_another_project_holds_decides_nothing_and_is_likely_at_most() -> None:
@@ -56,10 +110,12 @@ def test_what_another_project_holds_decides_nothing_and_is_likely_at_most() -> N
     assert limit_to_project(Answer((other,)), "").hits == (other,), "who asks from nowhere is told of all"
 
 
-def test_an_unsure_answer_is_perhaps_throughout() -> None:
-    assert with_certainty([hit("as written")], Search.RECALL, is_unsure=True) == (
-        replace(hit("as written"), certainty=PERHAPS),
-    )
+def test_an_answer_to_a_question_with_a_name_that_stands_nowhere_is_perhaps_throughout() -> None:
+    answer = Answer((hit(parts=PLAIN, decides=True),), confidence=0.99, is_doubtful=True)
+
+    (one,) = with_certainty(answer, parse_query("port 2525"), Telling({}, lambda words: words), lambda _: True)
+
+    assert (one.certainty, one.decides) == (PERHAPS, False)
 
 
 def test_every_search_of_a_memory_says_how_sure_it_is(garden: Memory) -> None:
@@ -69,3 +125,48 @@ def test_every_search_of_a_memory_says_how_sure_it_is(garden: Memory) -> None:
     for search in searches_of(garden):
         words = [list(Certainty).index(one.certainty) for one in search("relay port").hits]
         assert words == sorted(words)
+
+
+@pytest.mark.parametrize("language", ["de", "ru", "zh"])
+def test_in_a_language_that_the_model_does_not_read_nothing_is_sure(
+    language: str, tmp_path: Path, make_engine: MakeEngine
+) -> None:
+    """A wrong topic was sure of every question in German, Russian and Chinese."""
+    with ROWS.open(encoding="utf-8", newline="") as file:
+        rows = [
+            row for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if row["language"] == language
+        ]
+    with open_memory(new_root(tmp_path), make_engine) as memory:
+        for number, row in enumerate(rows):
+            write_topic(memory, f"t{number}", f"# {row['title']}\n\n- {row['statement']}\n")
+        memory.reindex()
+
+        absent = [recall(memory, row["absent"]) for row in rows]
+        answered = [recall(memory, row["question"]) for row in rows]
+
+    assert [one.decides or one.certainty is SURE for answer in absent for one in answer.hits].count(True) == 0
+    firsts = [answer.hits[0].path == f"topics/t{number}.md" for number, answer in enumerate(answered) if answer.hits]
+    assert firsts.count(True) >= 19, "its words alone find the right one"
+    for answer in answered:
+        assert "all-MiniLM-L6-v2 does not read this language" in answer.note
+        assert "`oneiros model multilingual-e5-small` changes that." in answer.note
+
+
+def test_an_english_question_beside_a_foreign_topic_says_so_too(memory: Memory) -> None:
+    write_topic(memory, "t", "Die Bestellungen liegen in PostgreSQL, die Sitzungen in Redis.")
+    memory.reindex()
+
+    answer = recall(memory, "are the orders in PostgreSQL or in Redis?")
+
+    assert [one.certainty for one in answer.hits] == [PERHAPS]
+    assert "does not read this language" in answer.note
+
+
+def test_a_spanish_question_is_not_taken_to_begin_with_a_name(memory: Memory) -> None:
+    write_topic(memory, "t", "Los pedidos se guardan en PostgreSQL y las sesiones en Redis.")
+    memory.reindex()
+
+    answer = recall(memory, "¿En qué base de datos se guardan los pedidos?")
+
+    assert "Nowhere in this memory: En" not in answer.note
+    assert [one.path for one in answer.hits] == ["topics/t.md"]

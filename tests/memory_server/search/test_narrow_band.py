@@ -153,7 +153,9 @@ def test_a_model_that_tells_little_apart_is_not_silent_for_it(
         monkeypatch.setattr("memory_server.search.ranking.ranking.MOST_STRETCH", 1.0)
         before = [recall(memory, question).confidence for question in ANSWERED]
 
+    unread = ANSWERED.index("東京都のサーバー")  # found by its words alone, which no scale moves
+    assert now.pop(unread) == before.pop(unread)
     assert all(one > other for one, other in zip(now, before, strict=True))
-    # one question of eight, which has no word of its statement, stays lost: a passage is one statement of few tokens
-    assert min(before) < SILENCE and sum(one > SILENCE for one in now) >= len(ANSWERED) - 1
+    # one question of seven, which has no word of its statement, stays lost: a passage is one statement of few tokens
+    assert min(before) < SILENCE and sum(one > SILENCE for one in now) >= len(now) - 1
     assert max(unanswered) < FLOOR

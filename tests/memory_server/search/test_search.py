@@ -153,7 +153,7 @@ def test_an_empty_memory_says_that_it_is_empty(memory: Memory) -> None:
     for search in searches_of(memory):
         assert (
             search("relay").note
-            == "This memory holds nothing that is indexed yet. Write a topic, then run `oneiros reindex`."
+            == "This memory is empty: it holds no topic and no session yet. `oneiros remember` keeps what you tell it."
         )
 
 

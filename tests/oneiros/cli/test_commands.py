@@ -21,6 +21,7 @@ from memory_server.search.question import with_commands
 from oneiros.cli.main import main
 from oneiros.cli.table import GROUPS, ROWS
 from oneiros.environment import Environment, program_version
+from tests.crawler.builders import SESSION, assistant, person, to_lines
 from tests.memories import new_root, without_daemon, write_topic
 
 README = Path(__file__).parent.parent.parent.parent / "README.md"
@@ -199,8 +200,55 @@ def test_what_was_asked_for_stands_on_stdout_and_talk_on_stderr(shell: Shell, ow
     code, out, error = shell("exact", "2525")
 
     assert code == 0
-    assert out.splitlines()[0] == " 1  topic      topics/mail.md:8  2026-02-10  sure  Mail"
+    said, place = out.splitlines()
+    assert said.startswith(" 1  ") and "2525" in said
+    assert place == "      sure  topics/mail.md:8  2026-02-10  Mail"
     assert error == "1 hit. Read on: oneiros read topics/mail.md:8\n"
+
+
+def test_a_hit_has_two_lines_and_all_of_it_only_where_more_is_asked_for(shell: Shell, own: Path) -> None:
+    write_topic(
+        own, "oven", "# Oven\n\nThe oven wants\n240 degrees.\n" + "It was built in Turin. " * 20, project="bakery"
+    )
+
+    said, place = shell("exact", "Turin")[1].splitlines()
+    *whole, again, known = shell("exact", "Turin", "-v")[1].splitlines()
+
+    assert said.endswith(" …") and len(said) < 340
+    assert whole[:2] == [" 1  The oven wants", "    240 degrees."]
+    assert again == place
+    assert known == "      topic (rank 1)  bakery"
+
+
+def test_in_a_work_tree_what_another_project_holds_is_at_most_likely(shell: Shell, own: Path) -> None:
+    write_topic(own, "shop", "# Shop\n\nThe till of the shop speaks ESC/POS.\n", project="shop")
+    write_topic(own, "all", "# All\n\nThe scale speaks RS-232.\n")
+    sure = shell.json("exact", "ESC/POS")["hits"][0]["certainty"]
+    (shell.folder / ".git").mkdir()
+
+    def words(*question: str) -> list[str]:
+        return [hit["certainty"] for hit in shell.json("exact", *question)["hits"]]
+
+    assert sure == "sure", "outside of any project all of them hold"
+    assert words("ESC/POS") == ["likely"]
+    assert words("ESC/POS", "--project", "shop") == ["sure"], "whoever names a project is there"
+    assert words("RS-232") == ["sure"]
+
+
+def test_a_memory_that_was_just_made_is_empty_and_tells_what_waits(shell: Shell) -> None:
+    transcript = shell.home / ".claude" / "projects" / "-srv-app" / f"{SESSION}.jsonl"
+    transcript.parent.mkdir(parents=True)
+    transcript.write_bytes(to_lines(person(1, "Which port?"), assistant(2, "It is 2525.")))
+    _, _, made = shell("init")
+
+    code, out, error = shell("recall", "mistakes that were made more than once")
+
+    assert "It is empty." in made.splitlines()
+    assert (code, out) == (1, "")
+    assert error.splitlines() == [
+        "This memory is empty: it holds no topic and no session yet. `oneiros remember` keeps what you tell it.",
+        "1 transcript of this machine can be taken in: oneiros ingest",
+    ]
 
 
 def test_the_command_to_read_on_is_one_as_it_stands(shell: Shell, own: Path) -> None:

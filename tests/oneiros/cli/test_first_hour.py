@@ -46,7 +46,7 @@ def test_the_five_commands_of_readme_make_a_memory_of_ones_own(oneiros: Oneiros,
     dreamt, listed = oneiros(*dream), oneiros(*review, "--list")
 
     assert (codes, code, dreamt[0]) == ([0, 0], 0, 0)
-    assert re.search(r"^ 1  (session|raw) ", found, re.MULTILINE)
+    assert re.search(r"^      (?:likely|perhaps)  sessions/\S+  2026-", found, re.MULTILINE)
     assert listed[0] == (0 if dreamt[1] else 1)
     assert (tmp_path / ".oneiros" / "memory" / ".git").is_dir()
 

@@ -1,0 +1,41 @@
+"""What short forms of words show: a greeting, and which of several states is asked for."""
+
+import pytest
+
+from memory_server.language.cues import AskedState, asked_state, says_nothing
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "you: Warmup",
+        "hi",
+        "you: Good morning!\nHello! How can I help you today?",
+        "I'm ready to help.",
+        "Thank you!",
+        "...",
+    ],
+)
+def test_a_greeting_says_nothing(text: str) -> None:
+    assert says_nothing(text)
+
+
+@pytest.mark.parametrize("text", ["you: Warmup the oven", "Thanks, port 2525 it is.", "test " * 40])
+def test_a_greeting_with_a_word_of_its_own_says_something(text: str) -> None:
+    assert not says_nothing(text)
+
+
+@pytest.mark.parametrize(
+    ("question", "state"),
+    [
+        ("Which port does the relay use now?", AskedState.NEWEST),
+        ("do we still pin the workers", AskedState.NEWEST),
+        ("Which font did we choose in the end?", AskedState.NEWEST),
+        ("Which port did we first give it?", AskedState.OLDEST),
+        ("what was the limit originally", AskedState.OLDEST),
+        ("which is the first pull request of the relay", None),
+        ("what do I know about snowfall", None),
+    ],
+)
+def test_a_question_may_ask_for_the_newest_or_the_oldest_state(question: str, state: AskedState | None) -> None:
+    assert asked_state(question) is state
