@@ -91,7 +91,7 @@ def test_an_answer_keeps_its_budget_and_every_line_its_place(hits: list[Hit], bu
         ("one two three four", (), 9, "one two …"),
         ("aaaa bbbb cccc dddd eeee ffff gggg", ("ffff",), 12, "… eeee ffff …"),
         ("x" * 30, (), 10, "x" * 10 + " …"),
-        ("mod a go b tidy " + "wait " * 9 + "go mod tidy it", ("go", "mod", "tidy"), 24, "… wait go mod tidy it"),
+        ("mod a go b tidy " + "wait " * 9 + "go mod tidy it", ("go", "mod", "tidy"), 24, "… wait wait go mod tidy it"),
     ],
 )
 def test_a_long_passage_is_cut_around_its_terms(passage: str, terms: tuple[str, ...], chars: int, cut: str) -> None:
