@@ -19,6 +19,7 @@ from memory_server.document import ALWAYS, CLAUDE, Document, Interval, Layer, So
 from memory_server.errors import ContentError
 from memory_server.language.sentences import first_sentence
 from memory_server.layers.mif import Frontmatter, Value, parse_date, parse_frontmatter
+from memory_server.layers.notes import older_notes
 from memory_server.layers.sessions import superseded_files
 from memory_server.machine.files import is_plain_file
 from memory_server.root.paths import MemoryRoot
@@ -64,7 +65,7 @@ class TopicHead:
 def find_sources(root: MemoryRoot) -> Iterator[SourceFile]:
     """All sources below a memory root, in the order of their paths, layer by layer.
 
-    Of a compressed session only the newest revision is one.
+    Of a compressed session only the newest revision is one, of a note the newest state.
     """
     for page in (root.index_page, root.lessons):
         if is_plain_file(page):
@@ -74,9 +75,14 @@ def find_sources(root: MemoryRoot) -> Iterator[SourceFile]:
         (root.sessions, Layer.SESSION),
         (root.episodes, Layer.SESSION),
         (root.references, Layer.REFERENCE),
+        (root.notes, Layer.REFERENCE),
     ):
         files, place = list(_markdown_names(folder)), root.relative(folder)
-        old = {str(file) for file in superseded_files(map(Path, files))} if folder == root.sessions else set()
+        old = set[str]()
+        if folder == root.sessions:
+            old = {str(file) for file in superseded_files(map(Path, files))}
+        elif folder == root.notes:
+            old = older_notes(files)
         for file in files:
             if file not in old:  # texts, since paths take ten times as long, and every run asks for all
                 below = file[len(str(folder)) :].replace(os.sep, "/")
