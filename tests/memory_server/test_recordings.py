@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from benchmarks.in_hands import Asked, Call, Played, count_figures, count_talks, is_trapped, read_recordings, replay
+from benchmarks.in_hands import (
+    RECORDINGS,
+    Asked,
+    Call,
+    Played,
+    count_figures,
+    count_talks,
+    is_trapped,
+    read_recordings,
+    replay,
+)
 from benchmarks.in_hands_door import messages_in
 from benchmarks.in_hands_play import FIRST_SHELL_CHARS, RECORDING, Recorder, deal, pack, prepare, run_shell
 from benchmarks.layouts import read_lines
@@ -155,3 +165,19 @@ def test_the_messages_of_a_transcript_are_a_line_each(tmp_path: Path) -> None:
 
     assert list(messages_in(file)) == ["11111111:1 user: Which port?", "11111111:2 assistant: It is 2525."]
     assert "11111111:2 assistant: It is 2525." in run_shell("said *.jsonl", tmp_path)
+
+
+def test_what_was_played_is_a_hundred_questions_in_both_arms_and_counts_as_the_figures_say() -> None:
+    played = read_recordings(RECORDINGS)
+    asked = {
+        one.question: Asked(one.question, "", "", "", () if one.question.startswith("ab-") else (("words",),))
+        for one in played
+    }
+
+    tools, grep = (count_talks([one for one in played if one.arm == arm], asked) for arm in ("tools", "grep"))
+
+    assert [(found["n"], found["absent"], found["absent_known"]) for found in (tools, grep)] == [(80, 20, 1.0)] * 2
+    assert (tools["calls"], tools["characters"]) == ([1, 3], [1_992, 6_879])
+    assert (grep["calls"], grep["characters"]) == ([2, 6], [4_695, 12_874])
+    assert (tools["calls_absent"], grep["calls_absent"]) == ([1, 2], [2, 7])
+    assert all(one.answer for one in played)
