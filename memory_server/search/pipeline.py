@@ -286,8 +286,8 @@ class Pipeline:
 
     def _with_note(self, question: Question, answer: Answer) -> Answer:
         """An answer with the note of a session that fits best, never before the best of what was said."""
-        if question.search is not Search.RECALL or not reads_spoken(question):
-            return answer
+        if self._turns is None or question.search is not Search.RECALL or not reads_spoken(question):
+            return answer  # they are made of the archive
         notes = replace(question, filter=replace(question.filter, layers=(Layer.REFERENCE,), kinds=(NOTE,)))
         if question.filter.kinds or not self.retriever.may_answer(notes):
             return answer
