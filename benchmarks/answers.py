@@ -49,6 +49,7 @@ from crawler.reading.store import FOLDER, Readings
 from crawler.transcripts.turns import Role, Turn
 from memory_server.faces.answer_text import answer_json
 from memory_server.index.raw import ArchivedSession, SessionStore, session_of_path
+from memory_server.layers.notes import SessionNote
 from memory_server.layers.sessions import newest_files
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
@@ -231,6 +232,9 @@ class CopiedSessions:
 
     def session(self, session_id: str) -> ArchivedSession:
         return replace(self._store.session(session_id.lstrip(COPY)), session_id=session_id)
+
+    def notes(self, session_id: str) -> tuple[str, Sequence[SessionNote]]:
+        return self._store.notes(session_id.lstrip(COPY))
 
     def at_depth(self, session_id: str, depth: str, first: int) -> str:
         return self._store.at_depth(session_id.lstrip(COPY), depth, first)

@@ -13,12 +13,13 @@ turns, and FTS5 joined with the packaged model's vectors by reciprocal ranks ove
 
 import argparse
 import asyncio
+import csv
 import datetime as dt
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
@@ -47,6 +48,8 @@ FOLDERS: Mapping[str, Sequence[str]] = {
 }
 ABSENT = Path(__file__).parent / "in_hands_absent.jsonl"
 RECORDINGS = Path(__file__).parent / "in_hands"
+GRADES = "grades.tsv"  # of answers whose words the rule does not know: arm, question, right, why
+ABSENT_SAID = "NOT THERE"  # what a player answers where nothing does
 FIRST_CHARS = 2_000
 RRF = 60
 
@@ -65,6 +68,25 @@ class Asked:
     def is_answered_by(self, text: str) -> bool:
         held = plain(text)
         return bool(self.must) and all(any(word in held for word in group) for group in self.must)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One step of a conversation, and what it brought."""
+
+    asked: Any  # tool and arguments, or a command
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A conversation about one question."""
+
+    arm: str  # tools or grep
+    question: str
+    calls: tuple[Call, ...]
+    answer: str
+    grade: bool | None = None  # of a reader, where the rule does not do
 
 
 def read_questions(shared: Path) -> list[Asked]:
@@ -198,64 +220,91 @@ def is_trapped(one: Asked, text: str) -> bool:
     return place >= 0 and not one.is_answered_by(held[:place])
 
 
-def replay(memory: Memory, asked: Mapping[str, Asked], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The recorded calls of a set's memory, asked again; the other arm's as they were."""
-    found = []
-    for row in rows:
-        if "call" not in row or row["question"] not in asked:
-            continue
-        text = call_once(memory, row["call"]["tool"], row["call"]["arguments"]) if row["arm"] == "tools" else None
-        again = {} if text is None else {"characters": len(text), "held": asked[row["question"]].is_answered_by(text)}
-        found.append({**row, **again})
-    return found
+def read_recordings(folder: Path) -> list[Played]:
+    """What was played, each conversation as it was."""
+    talks: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for file in sorted(folder.glob("*.jsonl*")):
+        for row in read_lines(file):
+            talks.setdefault((row["arm"], row["question"]), []).append(row)
+    graded = (folder / GRADES).read_text(encoding="utf-8").splitlines() if (folder / GRADES).exists() else []
+    grades = {(row["arm"], row["question"]): row["right"] == "1" for row in csv.DictReader(graded, delimiter="\t")}
+    return [
+        Played(
+            arm,
+            question,
+            tuple(Call(row["call"], row["text"]) for row in rows if "call" in row),
+            next((str(row["answer"]) for row in rows if "answer" in row), ""),
+            grades.get((arm, question)),
+        )
+        for (arm, question), rows in talks.items()
+    ]
 
 
-def conversations(rows: Sequence[Mapping[str, Any]], asked: Mapping[str, Asked]) -> dict[str, Any]:
-    """Of each arm: answers in the first call, calls and characters until the answer was held, or until the end."""
-    table: dict[str, Any] = {}
-    for arm in sorted({str(row["arm"]) for row in rows}):
-        talks: dict[str, list[Mapping[str, Any]]] = {}
-        for row in rows:
-            if row["arm"] == arm:
-                talks.setdefault(row["question"], []).append(row)
-        answerable = {name: calls for name, calls in talks.items() if asked[name].must}
-        until = {name: _until_held(calls) for name, calls in answerable.items()}
-        absent = [calls for name, calls in talks.items() if not asked[name].must]
-        table[arm] = {
-            "n": len(answerable),
-            "first_call": fmean(float(calls[0]["held"]) for calls in answerable.values()) if answerable else 0.0,
-            "ever": fmean(float(any(row["held"] for row in calls)) for calls in answerable.values())
-            if answerable
-            else 0.0,
-            "calls": [percentile([len(calls) for calls in until.values()], share) for share in (0.5, 0.9)],
-            "characters": [percentile([_chars(calls) for calls in until.values()], share) for share in (0.5, 0.9)],
-            "absent_calls": [percentile([len(calls) for calls in absent], share) for share in (0.5, 0.9)],
-            "absent_characters": [percentile([_chars(calls) for calls in absent], share) for share in (0.5, 0.9)],
-        }
-    return table
+def replay(memory: Memory, played: Played) -> Played:
+    """A conversation with the server, its calls asked again of a memory; the other arm's as they were."""
+    calls = [replace(one, text=call_once(memory, one.asked["tool"], one.asked["arguments"])) for one in played.calls]
+    return replace(played, calls=tuple(calls))
 
 
-def _until_held(calls: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    first = next((number for number, row in enumerate(calls, start=1) if row["held"]), len(calls))
-    return calls[:first]
+def count_talks(talks: Sequence[Played], asked: Mapping[str, Asked]) -> dict[str, Any]:
+    """What conversations of one arm cost, and what came of them.
+
+    `calls` and `characters` are all that were spent before the answer was given, those `until_held` up to the text that
+    holds the answer, or all.
+    """
+    answerable = [one for one in talks if asked[one.question].must]
+    absent = [one for one in talks if not asked[one.question].must]
+    held = [
+        next((number for number, call in enumerate(one.calls, 1) if asked[one.question].is_answered_by(call.text)), 0)
+        for one in answerable
+    ]
+    until = [one.calls[: number or None] for one, number in zip(answerable, held, strict=True)]
+    first = [float(number == 1) for number in held]
+    return {
+        "n": len(answerable),
+        "right": fmean(is_right(one, asked[one.question]) for one in answerable),
+        "first_call": fmean(first),
+        "first_call_interval": confidence(first),
+        "ever": fmean(map(bool, held)),
+        **_spent("", [one.calls for one in answerable]),
+        **_spent("_until_held", until),
+        "absent": len(absent),
+        "absent_known": fmean(is_right(one, asked[one.question]) for one in absent) if absent else 0.0,
+        **_spent("_absent", [one.calls for one in absent]),
+    }
 
 
-def _chars(calls: Sequence[Mapping[str, Any]]) -> int:
-    return sum(int(row["characters"]) for row in calls)
+def _spent(what: str, talks: Sequence[Sequence[Call]]) -> dict[str, Any]:
+    """Median and ninetieth percentile of calls and characters, and the sum of these."""
+    calls, characters = ([size(one) for one in talks] for size in (len, _characters))
+    found = {f"calls{what}": calls, f"characters{what}": characters}
+    shares = {name: [percentile(values, share) for share in (0.5, 0.9)] for name, values in found.items() if values}
+    return {**shares, f"characters{what}_sum": sum(characters)}
+
+
+def _characters(calls: Sequence[Call]) -> int:
+    return sum(len(call.text) for call in calls)
+
+
+def is_right(played: Played, one: Asked) -> bool:
+    """Whether the answer is right: as it was graded where it was, else by the words that it must hold."""
+    if not one.must:
+        return played.answer.startswith(ABSENT_SAID)
+    return one.is_answered_by(played.answer) if played.grade is None else played.grade
 
 
 def measure(shared: Path, cache: Path) -> dict[str, Any]:
     """All figures of one run."""
-    asked = read_questions(shared)
-    rows = [row for file in sorted(RECORDINGS.glob("*.jsonl")) for row in read_lines(file)]
+    asked, recorded = read_questions(shared), read_recordings(RECORDINGS)
+    by_id = {one.id: one for one in asked}
     texts: dict[str, dict[str, str]] = {"recall": {}, "recall, include_raw": {}, "fts5": {}, "rrf": {}}
-    played: list[dict[str, Any]] = []
+    again: list[Played] = []
     for name in FOLDERS:
         own = [one for one in asked if one.of == name]
         with opened(find_home(name, shared, cache)) as memory:
             found = [ask_recall(memory, own), ask_recall(memory, own, include_raw=True)]
             found += [search_fts5(memory, own), search_rrf(memory, own)]
-            played += replay(memory, {one.id: one for one in own}, rows)
+            again += [replay(memory, one) for one in recorded if one.arm == "tools" and by_id[one.question].of == name]
         for kept, run in zip(texts.values(), found, strict=True):
             kept.update(zip((one.id for one in own), run, strict=True))
     parts = {"all": asked} | {
@@ -267,9 +316,9 @@ def measure(shared: Path, cache: Path) -> dict[str, Any]:
         for label, part in parts.items()
         if any(one.must for one in part)
     }
-    by_id = {one.id: one for one in asked}
-    found_talks = conversations(played, by_id) if played else {}
-    return {"machine": machine_text(), "model": model_text(), "parts": table, "recordings": found_talks, "texts": texts}
+    arms = {arm: [one for one in recorded if one.arm == arm] for arm in ("tools", "grep")} | {"tools, today": again}
+    talks = {arm: count_talks(found, by_id) for arm, found in arms.items() if found}
+    return {"machine": machine_text(), "model": model_text(), "parts": table, "recordings": talks, "texts": texts}
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from crawler.archive.store import Archive
 from crawler.compress.levels import Depth, SessionReader
+from crawler.compress.notes import notes_of
 from crawler.facts import arguments_of, facts_of
 from crawler.outcome import TurnOutcome, accepted_plan, outcomes_of, words_of_person
 from crawler.quotes import session_turns
@@ -23,6 +24,7 @@ from crawler.transcripts.turns import Role, Turn
 from memory_server.document import CLAUDE
 from memory_server.errors import ContentError, UsageError
 from memory_server.index.raw import ArchivedSession, ArchivedTurn
+from memory_server.layers.notes import SessionNote
 from memory_server.layers.sessions import project_name
 
 NO_KEYS: Mapping[str, Sequence[str]] = MappingProxyType({})
@@ -67,6 +69,14 @@ class ArchivedSessions:
             agent=record.agent or CLAUDE,
             turns=archived_turns(turns, gather_keys(proved(reading, session_turns(session_id, project, turns)))),
         )
+
+    def notes(self, session_id: str) -> tuple[str, Sequence[SessionNote]]:
+        """The project of a session, and the notes that it wrote or read; none while its archive is damaged."""
+        try:
+            record = self._archive.record(session_id)
+            return project_name(record.project or record.cwd), notes_of(list(self._archive.turns(session_id)))
+        except ContentError:
+            return "", ()
 
     def at_depth(self, session_id: str, depth: str, first: int) -> str:
         """A session as text. Raises UsageError for a depth that there is not."""

@@ -221,5 +221,5 @@ class Answer:
     note: str = ""  # what to do next, in one sentence; not empty where nothing was found
     terms: tuple[str, ...] = ()  # the words that the keyword side looked up
     confidence: float = 0.0  # of recall, that the memory answers this at all; below its floor there are no hits
-    is_doubtful: bool = False  # a name of the question stands nowhere in the memory
+    is_doubtful: bool = False  # it is likely to be none: a name of the question stands nowhere, or nothing fits it
     lacks: str = ""  # what could not be looked at, and the command that names it

@@ -25,6 +25,7 @@ from memory_server.index.raw import RawIndex
 from memory_server.index.stretch_index import StretchIndex
 from memory_server.language.words import Stemmer
 from memory_server.layers.index_page import write_index_page
+from memory_server.layers.notes import bring_notes_level
 from memory_server.lifecycle.fading import Fading
 from memory_server.machine.files import remove_file, replace_file
 from memory_server.machine.process import give_back_freed
@@ -119,10 +120,11 @@ class Upkeep:
     def refresh(self, report_progress: Callable[[Progress], None] = lambda _: None) -> Changes:
         """Indexes a small change, no large one and in no root of another process; returns what is still to be done."""
         self.point()
-        changes = self.changes()
         with repairable(self.root.derived):
             if self.raw is not None and 0 < sum(map(len, self.raw.changes())) <= SMALL_CHANGE:
                 self.raw.bring_level(report_progress)
+                bring_notes_level(self.root.notes, self.raw.marks(), self.raw.store.notes)
+        changes = self.changes()
         if changes.is_empty or not is_small(changes):
             return changes
         try:
@@ -139,13 +141,15 @@ class Upkeep:
 
     def reindex(self, report_progress: Callable[[Progress], None], *, rebuild: bool = False) -> Report:
         """Brings everything level with the disk. Raises NeedsRepair where another process owns the root."""
+        if rebuild:
+            shutil.rmtree(self.root.notes, ignore_errors=True)
         with repairable(self.root.derived):
             report = self.indices.reindex(
                 self.model.engine,
                 self.control(),
                 report_progress,
                 rebuild=rebuild or is_of_another_format(self.root.ledger),
-                begin=self.point,
+                begin=self._begin,
                 finish=lambda: self._finish(report_progress),
             )
             if self.raw is not None:
@@ -171,6 +175,12 @@ class Upkeep:
         self.finished()
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
         return report
+
+    def _begin(self) -> None:
+        """What a run reads as files, and is made of others."""
+        self.point()
+        if self.raw is not None:
+            bring_notes_level(self.root.notes, self.raw.marks(), self.raw.store.notes)
 
     def _finish(self, report_progress: Callable[[Progress], None]) -> None:
         self._weigh(self.indices, report_progress)

@@ -25,12 +25,15 @@ from memory_server.document import (
 )
 from memory_server.escaping import shown, shown_line
 from memory_server.language.sentences import shortened
+from memory_server.language.words import content_words
 from memory_server.place import show_place
 from memory_server.search.question import SHOWN_HITS
 
 CHARS_A_TOKEN = 4
 MAX_ANSWER_CHARS = 9_900  # Claude Code keeps an answer under 10,000 characters whole
-DOUBTFUL_CHARS = 700  # of an answer to a question of which a name stands nowhere: it is likely to be none
+DOUBTFUL_CHARS = 700  # of an answer that is likely to be none
+LACKING = "In none of these passages: %s."
+MOST_LACKING = 3  # words that are named
 CUT_CHARS = 6  # the marks of a passage that is cut, and a line's end
 MIN_PASSAGE_CHARS = 120  # of a hit that is shown at all
 BY_WORDS_CHARS = 300  # of a passage that was found by its words alone, around them
@@ -50,7 +53,8 @@ def answer_text(answer: Answer, budget_tokens: int) -> str:
     if not answer.hits:
         return remark_of(answer) or "Nothing found."
     most = DOUBTFUL_CHARS if answer.is_doubtful else MAX_ANSWER_CHARS
-    room = min(budget_tokens * CHARS_A_TOKEN, most) - len(remark_of(answer)) - CUT_CHARS
+    note = " ".join(filter(None, [remark_of(answer), lacking(answer)]))
+    room = min(budget_tokens * CHARS_A_TOKEN, most) - len(note) - CUT_CHARS
     shown_hits = [(_head(number, hit), _visible(hit.passage)) for number, hit in enumerate(answer.hits, start=1)]
     least = [len(head) + min(len(passage), MIN_PASSAGE_CHARS) + CUT_CHARS for head, passage in shown_hits]
     blocks: list[str] = []
@@ -63,12 +67,21 @@ def answer_text(answer: Answer, budget_tokens: int) -> str:
         block = "\n".join([head, *_passage_lines(passage, answer.terms, max(chars, MIN_PASSAGE_CHARS))])
         blocks.append(block)
         room -= len(block) + 1
-    return "\n".join(filter(None, [*blocks, remark_of(answer)]))
+    return "\n".join(filter(None, [*blocks, note]))
 
 
 def remark_of(answer: Answer) -> str:
     """What to tell beside the hits: the note, and what the answer lacks."""
     return " ".join(filter(None, [answer.note, answer.lacks]))
+
+
+def lacking(answer: Answer) -> str:
+    """Which of the words that were looked up no passage of an unsure answer holds, the rarest first."""
+    if any(hit.certainty is not Certainty.PERHAPS for hit in answer.hits):
+        return ""
+    held = {stem for hit in answer.hits for stem in content_words(f"{hit.title} {hit.passage}")}
+    words = [word for word in answer.terms if held.isdisjoint(content_words(word) or held)]
+    return LACKING % ", ".join(map(shown_line, words[:MOST_LACKING])) if words else ""
 
 
 def is_by_words(hit: Hit) -> bool:

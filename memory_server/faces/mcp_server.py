@@ -47,7 +47,7 @@ Several = str | list[str]
 ProjectOf = Callable[[Context[Any, Any]], str]  # empty where nobody knows it
 IncludeRaw = Annotated[bool, Field(description="what tools returned too")]
 UNREAD = frozenset({"$defs", "default", "minimum", "maximum", "minItems", "maxItems", "additionalProperties"})
-WIDER = frozenset({"per_source", "include_raw"})  # layer:raw says the latter
+UNLISTED = frozenset({"per_source", "include_raw", "after", "before"})  # a query says most of it too
 SYNONYMS = {"path": "name"}  # of arguments, as models call them
 
 
@@ -121,9 +121,18 @@ def memory_tools(
         limit: Limit = SHOWN_HITS,
         per_source: PerSource = 1,
         include_raw: IncludeRaw = False,
+        after: str = "",
+        before: str = "",
     ) -> CallToolResult:
         """Where every word or "phrase" stands as written: errors, paths, numbers."""
-        asked = parse_query(query, Search.EXACT, limit=limit, per_source=per_source, include_raw=include_raw)
+        asked = parse_query(
+            query,
+            Search.EXACT,
+            beside=filter_of({"after": several(after), "before": several(before)}),
+            limit=limit,
+            per_source=per_source,
+            include_raw=include_raw,
+        )
         return answered(asked, context)
 
     def recall(
@@ -134,11 +143,13 @@ def memory_tools(
         include_raw: IncludeRaw = False,
         type: Annotated[Several, Field(description=", ".join(TYPES))] = "",  # noqa: A002
         project: Several = "",
+        after: str = "",
+        before: str = "",
     ) -> CallToolResult:
         """What is known, decided, or was done. Ask for the rule about a name, in full words, rather than a symptom."""
         asked = parse_query(
             query,
-            beside=filter_of({"project": several(project)}),
+            beside=filter_of({"project": several(project), "after": several(after), "before": several(before)}),
             types=several(type),
             limit=limit,
             per_source=per_source,
@@ -170,7 +181,7 @@ def memory_tools(
         """What it holds, and whether its indices are in order."""
         return status_text(memory.status())
 
-    searches = [strict_tool(function, unlisted=WIDER) for function in (recall, search_exact, search_memory)]
+    searches = [strict_tool(function, unlisted=UNLISTED) for function in (recall, search_exact, search_memory)]
     return [*searches, strict_tool(read_memory, unlisted=("first", "last")), strict_tool(memory_status)]
 
 

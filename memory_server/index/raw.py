@@ -24,6 +24,7 @@ from memory_server.index.build import SOURCES_A_TRANSACTION, Progress
 from memory_server.index.ledger import Ledger, SourceState
 from memory_server.index.passages import Passages
 from memory_server.index.snapshot import Snapshot
+from memory_server.layers.notes import SessionNote
 from memory_server.lifecycle.fading import Fading, is_within
 from memory_server.lifecycle.marks import Range
 
@@ -67,6 +68,9 @@ class SessionStore(Protocol):
 
     def session(self, session_id: str) -> ArchivedSession:
         """One session with all its turns."""
+
+    def notes(self, session_id: str) -> tuple[str, Sequence[SessionNote]]:
+        """The project of a session, and the notes that it wrote or read."""
 
     def at_depth(self, session_id: str, depth: str, first: int) -> str:
         """A session as text, at the depth `line`, `digest`, `file` or `raw`; `first` counts raw turns from 0."""
@@ -126,14 +130,14 @@ class RawIndex:
 
     def changes(self) -> tuple[list[str], list[str]]:
         """The sessions to read, and those to remove."""
-        marks = self._marks()
+        marks = self.marks()
         if not marks and not self._file.exists():
             return [], []
         known = {session_of_path(path): state.content_hash for path, state in self.ledger.sources().items()}
         changed = [session_id for session_id, mark in marks.items() if known.get(session_id) != mark]
         return changed, [session_id for session_id in known if session_id not in marks]
 
-    def _marks(self) -> Mapping[str, str]:
+    def marks(self) -> Mapping[str, str]:
         """Every session that is to be indexed, with a mark of its content and of how much of it is held."""
         fading = self._fading()
         marks = self.store.marks().items()
@@ -142,7 +146,7 @@ class RawIndex:
     def bring_level(self, report_progress: Callable[[Progress], None] = lambda _: None) -> int:
         """Reads what is new in the archive and drops what is gone; returns how many sessions that were."""
         changed, removed = self.changes()
-        marks, fading = self._marks(), self._fading()
+        marks, fading = self.marks(), self._fading()
         if not changed and not removed:
             return 0
         ledger = self.ledger

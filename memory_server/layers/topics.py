@@ -20,6 +20,7 @@ from memory_server.document import ALWAYS, CLAUDE, Document, Interval, Layer, So
 from memory_server.errors import ContentError, Problem
 from memory_server.language.sentences import first_sentence
 from memory_server.layers.mif import Frontmatter, Value, parse_date, parse_frontmatter
+from memory_server.layers.notes import older_notes
 from memory_server.layers.sessions import superseded_files
 from memory_server.machine.files import is_plain_file
 from memory_server.root.paths import MemoryRoot
@@ -72,8 +73,8 @@ class TopicHead:
 def find_sources(root: MemoryRoot, skipped: list[Problem] | None = None) -> Iterator[SourceFile]:
     """All sources below a memory root, in the order of their paths, layer by layer.
 
-    Of a compressed session only the newest revision is one. To `skipped` is added, at the end, what lies among them
-    and is none; of references nothing, which are copies of our own.
+    Of a compressed session only the newest revision is one, of a note the newest state. To `skipped` is added, at the
+    end, what lies among them and is none; of references nothing, which are copies of our own.
     """
     left_out: list[Problem] = []
     for page in (root.index_page, root.lessons):
@@ -84,9 +85,14 @@ def find_sources(root: MemoryRoot, skipped: list[Problem] | None = None) -> Iter
         (root.sessions, Layer.SESSION),
         (root.episodes, Layer.SESSION),
         (root.references, Layer.REFERENCE),
+        (root.notes, Layer.REFERENCE),
     ):
         files, place = list(_markdown_names(folder, left_out)), root.relative(folder)
-        old = {str(file) for file in superseded_files(map(Path, files))} if folder == root.sessions else set()
+        old = set[str]()
+        if folder == root.sessions:
+            old = {str(file) for file in superseded_files(map(Path, files))}
+        elif folder == root.notes:
+            old = older_notes(files)
         for file in files:
             if file not in old:  # texts, since paths take ten times as long, and every run asks for all
                 below = file[len(str(folder)) :].replace(os.sep, "/")

@@ -80,6 +80,11 @@ class MemoryRoot:
         return self.derived / "references"
 
     @property
+    def notes(self) -> Path:
+        """Notes that sessions wrote or read, layer 4: derived from the archive."""
+        return self.derived / "notes"
+
+    @property
     def raw_index(self) -> Path:
         """The words of layer 3."""
         return self.derived / "raw.db"

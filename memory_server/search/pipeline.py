@@ -5,6 +5,7 @@
     rerank       the best of it by its token matches                                 ranking.py, scoring.py
     precedence   a higher layer before a lower one that answers the same             precedence.py
     spoken       what was said in the sessions, read where it answers                spoken.py
+    note         what a session wrote or read as a note, behind the best of that     layers/notes.py
     topic        the topic that answers, above all else                              precedence.py
     turns        the archived turns, where they are asked for or all else is weak    raw_turns.py
     types        what the recorder says of a hit, and the lines that no hit holds    typed.py
@@ -28,12 +29,15 @@ from memory_server.escaping import shown_line
 from memory_server.index.expression import Term, is_identifier
 from memory_server.language.cues import says_nothing
 from memory_server.language.times import named_times
+from memory_server.layers.notes import NOTE
 from memory_server.search.certainty import FEW_PASSAGES, Telling, telling_words, with_certainty
 from memory_server.search.known_values import Absent, find_absent, with_nearest_projects
 from memory_server.search.literal import holds
 from memory_server.search.precedence import (
+    SPOKEN,
     TOPICS,
     asks_topics,
+    fit,
     grouped,
     is_topic_page,
     says_enough,
@@ -55,6 +59,8 @@ JOINED_HITS = 100  # of either search, before the turns are joined
 BY_WORDS = {"words_near": 1.0, "words_source": 1.0}  # what ranks where the model does not read the question
 RARE = 5  # passages that hold a word which is shown for itself, where nothing else is
 FEW_HITS = 3  # of those
+UNLIKELY_SCORE = 2.5  # below it no best stretch held the answer of 112 questions; of the absent ones four of ten are
+NOTE_AHEAD = 0.5  # units by which a note fits better than what it stands before; at 0 two of 64 lose their answer
 CROSSED = 50  # passages that a cross-encoder reads, where one is on: more than are shown
 
 CUT = "The query was cut to its first 10,000 characters."
@@ -124,6 +130,7 @@ class Pipeline:
         answer = self._of_layers(question, typing)
         above = answer.hits
         answer = self._with_spoken(question, answer)
+        answer = self._with_note(question, answer)
         answer = self._with_topic(question, answer, above)
         answer = self._with_turns(question, answer)
         answer = typing.with_lines(answer)
@@ -136,7 +143,8 @@ class Pipeline:
         told = absent.note(is_unsure=is_unsure) if answer.hits else ""
         unread = self._unread_in(question, answer)
         notes = [PERHAPS if is_unsure else "", taken, answer.note, unread, told, unapproved_note(answer.hits)]
-        return replace(answer, note=" ".join(filter(None, notes)))
+        is_doubtful = answer.is_doubtful or (is_unsure and max(map(fit, answer.hits)) < UNLIKELY_SCORE)
+        return replace(answer, note=" ".join(filter(None, notes)), is_doubtful=is_doubtful)
 
     def _is_unsure(self, question: Question, answer: Answer) -> bool:
         """Whether recall shows hits although little speaks for their answering the question.
@@ -303,6 +311,23 @@ class Pipeline:
         terms, confidence = answer.terms or found.terms, max(answer.confidence, found.confidence)
         both = with_spoken(answer, hits, most_hits(question), self._stretches.snapshot.subjects)
         return replace(both, terms=terms, confidence=confidence)
+
+    def _with_note(self, question: Question, answer: Answer) -> Answer:
+        """An answer with the note of a session that fits best, never before the best of what was said."""
+        if self._turns is None or question.search is not Search.RECALL or not reads_spoken(question):
+            return answer  # they are made of the archive
+        notes = replace(question, filter=replace(question.filter, layers=(Layer.REFERENCE,), kinds=(NOTE,)))
+        if question.filter.kinds or not self.retriever.may_answer(notes):
+            return answer
+        _, ranking = self.ranked(notes, self.retriever, SPOKEN)
+        found = self.retriever.ranked(ranking, 1) if self._may_answer(self.retriever, ranking) else []
+        known = {hit.path for hit in answer.hits}
+        hits = list(answer.hits)
+        for note in self.retriever.hits(found, question.excluded()):
+            if note.path not in known:
+                worse = (place for place, hit in enumerate(hits) if place and fit(hit) < fit(note) - NOTE_AHEAD)
+                hits.insert(next(worse, len(hits)), note)
+        return replace(answer, hits=tuple(hits[: most_hits(question)]), note="" if hits else answer.note)
 
     def _phrase_of_turns(self, question: Question, answer: Answer) -> Sequence[Hit]:
         """The archived turns that hold the words of a question as one phrase, where nothing above does."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
+from memory_server.document import Answer, Certainty, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
 from memory_server.faces.answer_text import (
     MAX_TITLE_CHARS,
     MIN_PASSAGE_CHARS,
@@ -29,6 +29,14 @@ def test_a_hit_is_a_head_its_passage_and_how_to_read_on() -> None:
     assert answer_text(Answer((hit("One.\n\nTwo."),)), 2_000) == (
         "1. topic (rank 1) | Title | undated | topics/a.md:3-4 | perhaps\n | One.\n | Two."
     )
+
+
+def test_an_unsure_answer_says_which_words_no_passage_holds() -> None:
+    unsure = Answer((hit("The policies are open."), hit("A cookie.")), terms=("policy", "banner", "cookie"))
+    likely = replace(unsure, hits=(replace(unsure.hits[0], certainty=Certainty.LIKELY), unsure.hits[1]))
+
+    assert answer_text(unsure, 500).endswith(" | A cookie.\nIn none of these passages: banner.")
+    assert "In none" not in answer_text(likely, 500)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from memory_server.document import Hit, Layer
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.index.typed_lines import TypedLine
 from memory_server.memory import Memory
+from memory_server.search import pipeline
 from memory_server.settings import PersonSettings
 from tests.conftest import MakeEngine
 from tests.crawler.builders import (
@@ -111,11 +112,33 @@ def test_a_name_that_stands_nowhere_is_all_that_is_said(memory: Memory) -> None:
     assert (answer.hits, answer.note) == ((), "Nowhere in this memory: Kafka.")
 
 
+@pytest.mark.parametrize(
+    ("query", "is_absent"),
+    [("Kafka payment relay port", True), ("Kafka", True), ("Telling the payment relay its port", False)],
+)
+def test_a_capital_at_the_beginning_makes_a_name_among_key_words_and_none_in_a_sentence(
+    memory: Memory, query: str, is_absent: bool
+) -> None:
+    assert (recall(memory, query).note == "Nowhere in this memory: Kafka.") == is_absent
+
+
 def test_an_answer_without_a_name_of_the_question_is_short_and_says_so(memory: Memory) -> None:
     text = text_of(called(memory, "recall", query="did the relay of the Bakery and of Kafka take port QUUX-4711"))
 
     assert len(text) <= 700
     assert "Nowhere in this memory: Kafka." in text and text.startswith("1. ")
+
+
+def test_an_unsure_answer_is_likely_to_be_none_where_no_passage_fits_well(
+    garden: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = "does the resolver know the customers of the bakery"
+    found = [recall(garden, question).is_doubtful]
+
+    monkeypatch.setattr(pipeline, "UNLIKELY_SCORE", 3.2)
+    found += [recall(garden, asked).is_doubtful for asked in (question, "which port does the relay listen on")]
+
+    assert found == [False, True, False]
 
 
 def test_a_rare_word_that_only_a_tool_returned_is_shown_as_perhaps(memory: Memory) -> None:
@@ -173,6 +196,13 @@ def test_a_project_is_known_by_its_nearest_name_where_only_one_is_near(memory: M
 def test_days_bound_what_was_said(memory: Memory) -> None:
     assert {hit.project for hit in recall(memory, "payment after:2026-04-01").hits} == {"bakery"}
     assert {hit.project for hit in recall(memory, "payment before:2026-04-01").hits} == {"app"}
+
+
+def test_days_may_be_told_beside_the_query(memory: Memory) -> None:
+    for tool in ("recall", "search_exact"):
+        text = text_of(called(memory, tool, query="payment", after="2026-04-01"))
+        assert "bakery" in text and "| app |" not in text
+        assert "is no date" in text_of(called(memory, tool, query="payment", before="yesterday"))
 
 
 def test_a_search_by_meaning_reads_what_was_said_too(memory: Memory) -> None:

@@ -55,18 +55,19 @@ def question_terms(
     ]
     # all stems in one go: each call of SQLite costs more than the work in it
     stems = stemmer.stems([part for part, _, _ in cut])
+    is_sentence = any(word.casefold() in FUNCTION_WORDS for word, _, _ in cut)
     terms = []
     for (word, first, last), stem in zip(cut, stems, strict=True):
         if stem:
             holders = int(tables.get("count", stem, lambda stem: np.array([keywords.holders(stem)]))[0])
             is_stop = word.casefold() in FUNCTION_WORDS
-            is_name = looks_like_a_name(word, starts=not re.search(r"\w", text[:first]))
+            is_name = looks_like_a_name(word, starts=is_sentence and not re.search(r"\w", text[:first]))
             terms.append(IndexedTerm(word, stem, first, last, holders, is_stop, is_name))
     return terms
 
 
 def looks_like_a_name(word: str, *, starts: bool) -> bool:
-    """Whether a word is written as names and identifiers are. `starts`: it is the first of the question."""
+    """Whether a word is written as names and identifiers are. `starts`: it is the first of a sentence."""
     return (word[:1].isupper() and not starts) or any(char.isupper() or char.isdigit() for char in word[1:])
 
 
