@@ -340,9 +340,7 @@ class Ingester:
         path, is_continued = read.file.name, read.file.base > 0
         if refusal is None and not is_continued and not self._takes(read):
             refusal = RefusedFile(path, Verdict.DENIED, self._reason_to_deny(read))
-        folders = {parent.name for parent in path.parents[:3]}  # of a sub-agent's file the project's is the third
-        is_meant = project in folders or is_project(project, self._projects.of(read.cwd), read.cwd)
-        if refusal is None and project and not is_meant:
+        if refusal is None and project and not is_project(project, self._projects.of(read.cwd), read.cwd, path):
             return False
         if refusal is None and self.archive.is_forgotten(read.session_id):
             refusal = RefusedFile(path, Verdict.EXCLUDED, LEFT_OUT)
@@ -595,9 +593,8 @@ class _FreshEntries:
                 yield entry
 
 
-def is_project(wanted: str, project: str, cwd: str) -> bool:
-    """Whether what a person typed for a project means this one: its path, its identity, its folder's name, or the name
-    that the client gave the folder.
-    """
+def is_project(wanted: str, project: str, cwd: str, file: Path) -> bool:
+    """Whether what a person typed for a project means this one: its path, identity, name, or its name at the client."""
+    folder = file.parent.parent.parent if file.parent.name == "subagents" else file.parent
     names = {name for path in (project.removesuffix("/.git"), cwd) for name in (project_name(path), client_slug(path))}
-    return wanted in names or covers(wanted, project) or covers(wanted, cwd)
+    return wanted in {folder.name, *names} or covers(wanted, project) or covers(wanted, cwd)

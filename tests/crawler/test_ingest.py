@@ -97,6 +97,15 @@ def test_a_table_of_files_from_before_lines_were_counted_is_completed(tmp_path: 
         assert [state.unread for state in tail.files().values()] == [0]
 
 
+@pytest.mark.parametrize(("wanted", "entries"), [("the-app", 10), ("app", 10), ("-srv-app", 10), ("projects", 0)])
+def test_a_project_is_meant_by_the_name_that_the_client_gave_its_folder(
+    ingester: Ingester, tmp_path: Path, wanted: str, entries: int
+) -> None:
+    write_transcript(tmp_path / "projects" / "the-app", *working_session())  # as CLAUDE_CODE_PROJECT_DIR_NAME says
+
+    assert ingester.ingest([tmp_path / "projects"], project=wanted).entries == entries
+
+
 def test_an_append_reads_the_new_bytes_only(ingester: Ingester, tmp_path: Path) -> None:
     path = write_transcript(tmp_path / "live", *working_session())
     ingester.ingest([path])
