@@ -33,12 +33,15 @@ from benchmarks.topics import (
     LABELS,
     SHIPPED_SET,
     TopicQuestion,
+    copied,
+    indexed,
     read_questions,
     sessions_accepted,
     topics_of,
     with_strangers,
     with_topics,
 )
+from dream.proposals.questions import ApprovedQuestions
 from memory_server.document import Answer, Layer
 from memory_server.memory import Memory
 from memory_server.search.certainty import OF_SAID, OF_TOPICS, features_of, word_for
@@ -100,7 +103,7 @@ def ask_all(shared: Path, cache: Path, *, strangers: bool) -> Iterator[Judged]:
     labels = list(read_lines(shared / "data" / LABELS))
     of_topics = read_questions(labels)
     said_in = {plain(row["statement"]): row["session"] for row in labels}
-    with with_topics(None, {}) as memory:
+    with copied(None) as root, indexed(root, ApprovedQuestions(root)) as memory:
         yield from ask_topics(memory, SHIPPED_SET, [one for one in of_topics if one.of == SHIPPED_SET])
     for name in ("data", "data2"):
         with opened(find_home(name, shared, cache)) as memory:

@@ -15,6 +15,7 @@ from memory_server.embedding.catalogue import Catalogue
 from memory_server.index.typed_lines import TypedLine
 from memory_server.memory import Memory
 from memory_server.search import pipeline
+from memory_server.search.question import SHOWN_HITS
 from memory_server.settings import PersonSettings
 from tests.conftest import MakeEngine
 from tests.crawler.builders import (
@@ -83,7 +84,7 @@ def test_a_hit_says_project_day_place_how_sure_and_who_and_no_hit_is_empty(memor
 
 
 def test_one_file_has_one_hit_unless_more_are_asked_for(memory: Memory) -> None:
-    paths = [hit.path for hit in recall(memory, PORT).hits]
+    paths = [hit.path for hit in recall(memory, PORT, limit=SHOWN_HITS).hits]
 
     assert len(paths) == len(set(paths))
     assert len([hit for hit in recall(memory, PORT, per_source=3).hits if hit.path == paths[0]]) > 1

@@ -63,10 +63,10 @@ def test_a_command_shows_both_and_says_that_they_differ(
 
     shown, told = ask(environment, capsys, "recall", "--no-daemon", "which port does the relay of the shop listen on")
 
-    heads = [line for line in shown.splitlines() if line[:2].strip().isdecimal()]
-    assert "project shop  topic" in heads[0] and "topics/mail.md:" in heads[0]
-    assert "account  topic" in heads[1] and "account:topics/relay.md:" in heads[1]
-    assert "replaced by topics/mail.md" in heads[1]
+    places = [line for line in shown.splitlines() if line.startswith("      ")]
+    assert "  project shop" in places[0] and "  topics/mail.md:" in places[0]
+    assert "  account  " in places[1] and "  account:topics/relay.md:" in places[1]
+    assert "replaced by topics/mail.md" in places[1]
     differ = "topics/mail.md:3 and account:topics/relay.md:3 differ (the address differs: 2525 / 587)"
     assert f"hits. {differ}; here the project's applies. Read on: oneiros read topics/mail.md:3" in told
     shown, told = ask(environment, capsys, "read", "account:topics/relay.md")

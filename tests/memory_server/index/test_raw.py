@@ -1,5 +1,5 @@
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_server.index.raw import PIECE_CHARS, ArchivedSession, ArchivedTurn, RawIndex, pieces_of
+from memory_server.layers.notes import SessionNote
 
 
 class Sessions:
@@ -21,6 +22,9 @@ class Sessions:
     def session(self, session_id: str) -> ArchivedSession:
         turns = [ArchivedTurn("assistant", text) for text in self.texts[session_id]]
         return ArchivedSession(session_id, session_id.title(), dt.date(2026, 3, 1), "app", "laptop", turns)
+
+    def notes(self, session_id: str) -> tuple[str, Sequence[SessionNote]]:
+        return "app", ()
 
     def at_depth(self, session_id: str, depth: str, first: int) -> str:
         return f"{session_id} {depth} {first}"

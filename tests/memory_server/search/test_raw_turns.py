@@ -1,10 +1,12 @@
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath
 from memory_server.index.raw import ArchivedSession, ArchivedTurn, RawIndex
 from memory_server.language.words import Stemmer
+from memory_server.layers.notes import SessionNote
 from memory_server.search.query import parse_query
 from memory_server.search.raw_turns import RawSearcher, appended, joined
 
@@ -25,6 +27,9 @@ class TwoSessions:
             OTHER: ["The printer jams.", "Clean the rollers of the printer.", "relayed to support"],
         }[session_id]
         return ArchivedSession(session_id, "A day", DAY, "app", "laptop", [ArchivedTurn("person", t) for t in texts])
+
+    def notes(self, session_id: str) -> tuple[str, Sequence[SessionNote]]:
+        return "app", ()
 
     def at_depth(self, session_id: str, depth: str, first: int) -> str:
         return ""
