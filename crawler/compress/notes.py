@@ -55,7 +55,8 @@ def text_after(turn: Turn, before: str) -> str:
         return str(arguments.get("content", ""))
     if turn.tool == "Read":
         return before if {"offset", "limit"} & arguments.keys() else "\n".join(lines_read(turn.text))
-    for edit in arguments.get("edits", [arguments]):
+    edits = arguments.get("edits", [arguments])
+    for edit in edits if isinstance(edits, list) else ():
         before = edited(before, edit) if isinstance(edit, dict) else ""
     return before
 

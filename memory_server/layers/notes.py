@@ -40,7 +40,10 @@ def bring_notes_level(
     `marks`: of all sessions. `notes_of` gives the project of one and its notes.
     """
     state = folder / STATE
-    known: dict[str, str] = json.loads(state.read_bytes()) if state.exists() else {}
+    try:
+        known: dict[str, str] = dict(json.loads(state.read_bytes()))
+    except (OSError, ValueError, TypeError):  # it was never written, or is not what was
+        known = {}
     if known == marks:
         return
     for session_id in known.keys() - marks.keys():

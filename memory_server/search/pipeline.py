@@ -327,7 +327,9 @@ class Pipeline:
             if note.path not in known:
                 worse = (place for place, hit in enumerate(hits) if place and fit(hit) < fit(note) - NOTE_AHEAD)
                 hits.insert(next(worse, len(hits)), note)
-        return replace(answer, hits=tuple(hits[: most_hits(question)]), note="" if hits else answer.note)
+        if hits and not answer.hits:
+            answer = replace(answer, note="", confidence=ranking.confidence)
+        return replace(answer, hits=tuple(hits[: most_hits(question)]))
 
     def _phrase_of_turns(self, question: Question, answer: Answer) -> Sequence[Hit]:
         """The archived turns that hold the words of a question as one phrase, where nothing above does."""

@@ -64,6 +64,13 @@ def test_a_call_that_failed_and_a_file_that_is_too_long_leave_nothing(tmp_path: 
     assert notes(tmp_path, *failed, *long) == []
 
 
+@pytest.mark.parametrize("edits", [5, "all", [5], [{"old_string": 5}], [{"old_string": "", "new_string": "x"}]])
+def test_edits_that_are_none_leave_no_note_and_break_nothing(tmp_path: Path, edits: object) -> None:
+    odd = called(3, "MultiEdit", file_path=HANDOFF, edits=edits)
+
+    assert notes(tmp_path, *write(1, "All of it."), *odd)[1:] == []
+
+
 @pytest.mark.parametrize(
     ("path", "is_note"),
     [

@@ -62,6 +62,15 @@ def test_a_session_is_read_again_only_where_it_changed(root: MemoryRoot) -> None
     assert len(list(root.notes.rglob("*.md"))) == 2
 
 
+@pytest.mark.parametrize("state", [b"{", b"5", b'["a"]', b"\xff"])
+def test_a_state_that_cannot_be_read_costs_a_look_at_all_sessions(root: MemoryRoot, state: bytes) -> None:
+    (root.notes / "state.json").write_bytes(state)
+
+    bring_notes_level(root.notes, {FIRST: "1", SECOND: "1"}, lambda name: ("app", [note("It takes port 587.", 3)]))
+
+    assert told(root) == ["It takes port 587."]
+
+
 def test_notes_of_other_names_and_projects_stand_beside_each_other() -> None:
     files = ["a/plan~2~1.md", "a/plan~1~2.md", "b/plan~1~2.md", "a/plan-b~0~1.md"]
 
