@@ -221,6 +221,8 @@ def test_what_is_forgotten_leaves_no_mark_and_no_use(oneiros: Oneiros, home: Pat
 
 
 def test_doctor_and_hooks_count_as_no_use(oneiros: Oneiros, home: Path) -> None:
+    (home / "mem" / "topics" / "known.md").write_text(f"# Known\n\n{QUESTION}\n", encoding="utf-8")
+    oneiros("reindex")
     oneiros("doctor")
 
     log = UseLog(root_of(home).use_log, lambda: NOW.date())
