@@ -161,7 +161,7 @@ def _grouped(whole: "_Parts", names: Mapping[tuple[str, ...], str]) -> tuple[dic
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
+class _TopicBlock:
     """The lines of a statement, or of a part of a long one."""
 
     above: list[str]  # headings and blank lines
@@ -170,7 +170,7 @@ class _Block:
     is_rest: bool  # whether it goes on with the one before
 
 
-def _blocks(whole: "_Parts") -> Iterator[_Block]:
+def _blocks(whole: "_Parts") -> Iterator[_TopicBlock]:
     """What a topic says, statement by statement."""
     code, lines, at = code_lines(whole.text), whole.lines, 0
     for chunk in chunk_document(Document(SourcePath("topics/x.md"), Layer.TOPIC, "", whole.text, 1)):
@@ -183,7 +183,7 @@ def _blocks(whole: "_Parts") -> Iterator[_Block]:
         if end > at:  # else it is the end of a long line
             first = next(said, end)
             is_rest = first < end and (first in code or lines[first].startswith((" ", "\t")))
-            yield _Block(lines[at:first], lines[first:end], tuple(words_of(chunk.searchable)), is_rest)
+            yield _TopicBlock(lines[at:first], lines[first:end], tuple(words_of(chunk.searchable)), is_rest)
             at = end
 
 
