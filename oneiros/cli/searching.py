@@ -9,15 +9,15 @@ import typer
 
 from memory_server.document import TYPES, UNAPPROVED, Answer, Hit
 from memory_server.errors import NeedsRepair, UsageError
-from memory_server.escaping import plural, shown, shown_line
+from memory_server.escaping import shown, shown_line
 from memory_server.faces.answer_text import answer_json, explained, remark_of, standing_shown
 from memory_server.language.sentences import shortened
 from memory_server.search.precedence import limit_to_project
 from memory_server.search.query import filter_of, parse_query
-from memory_server.search.question import DEFAULT_LIMIT, EMPTY, Question, Search, with_commands
+from memory_server.search.question import DEFAULT_LIMIT, Question, Search, with_commands
 from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, styler, talk
 from oneiros.client import Client, DaemonLost
-from oneiros.environment import Environment, now
+from oneiros.environment import Environment
 from oneiros.hooks.whereabouts import top_of, whereabouts
 
 SAID_CHARS = 320  # of a passage, around the words that were looked up; --verbose shows it whole
@@ -119,8 +119,6 @@ def search(
     else:
         print_answer(answer, styler(no_color=no_color), verbose=verbose, explain=explain)
     if not answer.hits:
-        if answer.note == EMPTY and not as_json:
-            _tell_what_waits(context.obj)
         raise typer.Exit(1)
 
 
@@ -137,14 +135,6 @@ def asked(environment: Environment, question: Question, *, no_daemon: bool, both
     from oneiros.cli.opened import answer_here
 
     return answer_here(environment, question, both=both)
-
-
-def _tell_what_waits(environment: Environment) -> None:
-    """How many transcripts of this machine an empty memory has still to take in."""
-    from oneiros.ingest.settings import waiting  # which reads archives and settings of every client
-
-    if count := waiting(environment, environment.choice.root, now()).not_archived:
-        talk(f"{plural(count, 'transcript')} of this machine can be taken in: oneiros ingest")
 
 
 def project_here(environment: Environment, question: Question) -> str:

@@ -55,7 +55,7 @@ def question_terms(
     ]
     # all stems in one go: each call of SQLite costs more than the work in it
     stems = stemmer.stems([part for part, _, _ in cut])
-    is_sentence = any(word.casefold() in FUNCTION_WORDS for word, _, _ in cut)
+    is_sentence = "?" in text or not text.isascii() or any(word.casefold() in FUNCTION_WORDS for word, _, _ in cut)
     terms = []
     for (word, first, last), stem in zip(cut, stems, strict=True):
         if stem:

@@ -216,7 +216,7 @@ def test_a_file_whose_rights_are_gone_is_named_and_found_again_with_them(
         patched.setattr(Path, "read_bytes", refused)
         report = indexed.reindex()
     assert [(problem.path, problem.what) for problem in report.problems] == [
-        ("topics/secret.md", "the file cannot be read")
+        ("topics/secret.md", "the file cannot be read (Permission denied)")
     ]
 
     assert indexed.reindex().problems == []

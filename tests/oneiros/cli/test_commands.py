@@ -245,10 +245,10 @@ def test_a_memory_that_was_just_made_is_empty_and_tells_what_waits(shell: Shell)
 
     assert "It is empty." in made.splitlines()
     assert (code, out) == (1, "")
-    assert error.splitlines() == [
-        "This memory is empty: it holds no topic and no session yet. `oneiros remember` keeps what you tell it.",
-        "1 transcript of this machine can be taken in: oneiros ingest",
-    ]
+    assert error == (
+        "This memory is empty: it holds no topic and no session yet. `oneiros remember` keeps what you tell it. "
+        "1 transcript not archived yet: `oneiros ingest`.\n"
+    )
 
 
 def test_the_command_to_read_on_is_one_as_it_stands(shell: Shell, own: Path) -> None:

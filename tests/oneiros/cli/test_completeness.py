@@ -326,7 +326,7 @@ ACCIDENTS = [
     # indices that are not level
     Accident("a topic not indexed", lambda home: home.topic("# A\n\nB.\n"), STATUS, "not indexed yet"),
     Accident("a topic not indexed", lambda home: home.topic("# A\n\nB.\n"), DOCTOR, "not indexed yet"),
-    Accident("a topic not indexed", lambda home: home.topic("# A\n\nB.\n"), REPORT, "files behind"),
+    Accident("a topic not indexed", lambda home: home.topic("# A\n\nB.\n"), REPORT, "1 file behind"),
     Accident("many topics at once", many_topics, QUESTION, "files behind; bring them level: oneiros reindex"),
     Accident("many topics at once", many_topics, NO_ANSWER, "changed files not indexed yet"),
     Accident("half-made indices", unfinished, STATUS, "not found by meaning yet: `oneiros reindex`"),
