@@ -130,12 +130,16 @@ def falling(hits: Sequence[Hit], words: Iterable[Certainty]) -> Iterator[Hit]:
         yield replace(hit, certainty=ORDER[least], decides=hit.decides and ORDER[least] is not Certainty.PERHAPS)
 
 
+def is_elsewhere(hit: Hit, project: str) -> bool:
+    """Whether a hit is of another project than this one; what is of none holds everywhere."""
+    return hit.project.casefold() not in ("", project.casefold())
+
+
 def limit_to_project(answer: Answer, project: str) -> Answer:
     """An answer as it is told in a project: what another one holds decides nothing there, and is at most likely."""
     if not project:
         return answer
-
-    far = [hit.project.casefold() not in ("", project.casefold()) for hit in answer.hits]
+    far = [is_elsewhere(hit, project) for hit in answer.hits]
     hits = [replace(hit, decides=hit.decides and not other) for hit, other in zip(answer.hits, far, strict=True)]
     words = [
         max(hit.certainty, Certainty.LIKELY, key=ORDER.index) if other else hit.certainty

@@ -12,7 +12,7 @@ from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.faces.answer_text import answer_json, explained, remark_of, standing_shown
 from memory_server.language.sentences import shortened
-from memory_server.search.precedence import limit_to_project
+from memory_server.search.precedence import is_elsewhere, limit_to_project
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import DEFAULT_LIMIT, Question, Search, with_commands
 from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, styler, talk
@@ -112,12 +112,13 @@ def search(
         include_raw=raw,
     )
     answer = asked(context.obj, question, no_daemon=no_daemon, both=True)
-    answer = limit_to_project(answer, project_here(context.obj, question))
+    here = project_here(context.obj, question)
+    answer = limit_to_project(answer, here)
     if as_json:
         more = {"explain": explained(answer)} if explain else {}
         data_json({"query": question.asked, **answer_json(answer), **more})
     else:
-        print_answer(answer, styler(no_color=no_color), verbose=verbose, explain=explain)
+        print_answer(answer, styler(no_color=no_color), here=here, verbose=verbose, explain=explain)
     if not answer.hits:
         raise typer.Exit(1)
 
@@ -138,11 +139,16 @@ def asked(environment: Environment, question: Question, *, no_daemon: bool, both
 
 
 def project_here(environment: Environment, question: Question) -> str:
-    """The project that the terminal stands in, unless the question names one; empty outside of any."""
-    folder = environment.working_folder
-    if question.filter.projects or top_of(folder) is None or folder.is_relative_to(environment.choice.root.path):
+    """The project that the terminal stands in, unless the question names one; empty outside of any.
+
+    The example memory is asked from anywhere: a clone of this program may have any name.
+    """
+    folder, root = environment.working_folder, environment.choice.root
+    if question.filter.projects or top_of(folder) is None or folder.is_relative_to(root.path):
         return ""
-    return whereabouts(str(folder), environment.person).project
+    from oneiros.founding import is_example  # which brings what a page is made with, for a clone alone
+
+    return "" if is_example(root) else whereabouts(str(folder), environment.person).project
 
 
 def _starts(client: Client) -> bool:
@@ -163,14 +169,17 @@ def recorded_types(kinds: Sequence[str]) -> list[str]:
     return found
 
 
-def print_answer(answer: Answer, style: Callable[..., str], *, verbose: bool, explain: bool) -> None:
-    """Hits on stdout, best first, two lines each: what is said, then how sure and where. What to do next on stderr."""
+def print_answer(answer: Answer, style: Callable[..., str], *, here: str, verbose: bool, explain: bool) -> None:
+    """Hits on stdout, best first, two lines each: what is said, then how sure and where. What to do next on stderr.
+
+    A hit of another project than the one that is asked from, `here`, says so.
+    """
     for number, hit in enumerate(answer.hits, start=1):
         first, *others = _passage(hit) if verbose else [_said(hit, answer.terms)]
         data(f"{number:>2}  {first}")
         for line in others:
             data(f"    {line}")
-        for line in [_place(hit, style), *(_known(hit) if verbose else ()), *(_reasons(hit) if explain else ())]:
+        for line in [_place(hit, here, style), *(_known(hit) if verbose else ()), *(_reasons(hit) if explain else ())]:
             data(style(f"      {line}", dim=True))
     if not answer.hits:
         talk(with_commands(remark_of(answer)) or "Nothing found.")
@@ -191,9 +200,10 @@ def _passage(hit: Hit) -> list[str]:
     return [line for line in shown(hit.passage).split("\n") if line.strip()] or [""]
 
 
-def _place(hit: Hit, style: Callable[..., str]) -> str:
+def _place(hit: Hit, here: str, style: Callable[..., str]) -> str:
     """How sure, where, when and of what, and what else must be known before it is believed."""
     marks = [
+        f"of {shown_line(hit.project)}" if here and is_elsewhere(hit, here) else "",
         hit.type if hit.type in TYPES else "",
         standing_shown(hit),
         UNAPPROVED if hit.unapproved else "",

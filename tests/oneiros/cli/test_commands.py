@@ -233,6 +233,16 @@ def test_in_a_work_tree_what_another_project_holds_is_at_most_likely(shell: Shel
     assert words("ESC/POS") == ["likely"]
     assert words("ESC/POS", "--project", "shop") == ["sure"], "whoever names a project is there"
     assert words("RS-232") == ["sure"]
+    assert shell("exact", "ESC/POS")[1].endswith("  Shop  of shop\n")
+
+
+def test_the_example_answers_in_a_clone_of_any_name(shell: Shell) -> None:
+    shell("init", "--example")
+    (shell.folder / ".git").mkdir()
+
+    first = shell.json("recall", "how are filtered questions answered")["hits"][0]
+
+    assert (first["certainty"], first["decides"], first["project"]) == ("sure", True, "oneiros")
 
 
 def test_a_memory_that_was_just_made_is_empty_and_tells_what_waits(shell: Shell) -> None:
