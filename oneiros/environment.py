@@ -3,6 +3,7 @@
 import datetime as dt
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
@@ -111,3 +112,10 @@ def program_version() -> str:
 def now() -> dt.datetime:
     """The time, aware of its zone."""
     return dt.datetime.now(dt.UTC)
+
+
+def top_of(folder: Path) -> Path | None:
+    """The top of the work tree that a folder lies in; None where it lies in none."""
+    with suppress(OSError, ValueError):  # a folder that a client names may be anything
+        return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+    return None

@@ -17,8 +17,7 @@ from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import DEFAULT_LIMIT, Question, Search, with_commands
 from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, styler, talk
 from oneiros.client import Client, DaemonLost
-from oneiros.environment import Environment
-from oneiros.hooks.whereabouts import top_of, whereabouts
+from oneiros.environment import Environment, top_of
 
 SAID_CHARS = 320  # of a passage, around the words that were looked up; --verbose shows it whole
 
@@ -146,7 +145,8 @@ def project_here(environment: Environment, question: Question) -> str:
     folder, root = environment.working_folder, environment.choice.root
     if question.filter.projects or top_of(folder) is None or folder.is_relative_to(root.path):
         return ""
-    from oneiros.founding import is_example  # which brings what a page is made with, for a clone alone
+    from oneiros.founding import is_example  # these read frontmatter and transcripts: for a work tree alone
+    from oneiros.hooks.whereabouts import whereabouts
 
     return "" if is_example(root) else whereabouts(str(folder), environment.person).project
 

@@ -13,10 +13,11 @@ from memory_server.escaping import shown_line
 from memory_server.layers.index_page import pointer
 from memory_server.layers.topics import is_topic, topic_heads
 from memory_server.memory import Memory
+from oneiros.environment import top_of
 from oneiros.hooks.call import HookCall
 from oneiros.hooks.injection import NOTHING, HookAnswer, safe, tagged
 from oneiros.hooks.pointers import Pointer, holding
-from oneiros.hooks.whereabouts import top_of, whereabouts
+from oneiros.hooks.whereabouts import whereabouts
 
 MAX_PATHS = 4  # of one call
 MAX_POINTERS = 2

@@ -1,7 +1,6 @@
 """Where a session is at work: its project, folder and branch, and whether its person wants quiet there."""
 
 from collections.abc import Collection
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,10 +41,3 @@ def whereabouts(folder: str, person: PersonSettings) -> Whereabouts:
         return Whereabouts()
     aliases = {old.strip(): new.strip() for old, _, new in (pair.partition("=") for pair in person.project_aliases)}
     return Whereabouts(Projects(aliases).of(folder))
-
-
-def top_of(folder: Path) -> Path | None:
-    """The top of the work tree that a folder lies in; None where it lies in none."""
-    with suppress(OSError, ValueError):  # a folder that a client names may be anything
-        return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
-    return None

@@ -21,8 +21,7 @@ from memory_server.root.places import require_memory
 from oneiros.cli.consent.asking import agreed, signed
 from oneiros.cli.terminal.output import data, talk
 from oneiros.dreaming import decisions_of
-from oneiros.environment import Environment
-from oneiros.hooks.whereabouts import top_of
+from oneiros.environment import Environment, top_of
 from oneiros.ingest.settings import archive_of
 
 MOST = 12  # of each kind, in a list

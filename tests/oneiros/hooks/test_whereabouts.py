@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from memory_server.settings import PersonSettings
-from oneiros.hooks.whereabouts import Whereabouts, top_of, whereabouts
+from oneiros.environment import top_of
+from oneiros.hooks.whereabouts import Whereabouts, whereabouts
 
 PERSON = PersonSettings()
 
