@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crawler.model.client import Completion, Prompt
@@ -31,8 +31,11 @@ class DreamReader:
     may_see: MaySee = lambda *_: True
 
     def answer(self, prompt: Prompt) -> dict[str, Any]:
-        """The object that the model answers with; empty where it answers with none. Raises as `ask` does."""
-        text = self.ask(prompt).text
+        """The object that the model answers with; empty where it answers with none. Raises as `ask` does.
+
+        What looks like a secret in a topic or a file is masked before it is sent.
+        """
+        text = self.ask(replace(prompt, session=self.redactor.redact(prompt.session).text)).text
         try:
             told = json.loads(text[text.find("{") : text.rfind("}") + 1])
         except (ValueError, RecursionError):

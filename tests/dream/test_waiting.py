@@ -138,6 +138,36 @@ def test_a_wording_that_the_words_do_not_prove_is_left(house: House, statement: 
     assert waiting(house)[statement].target == "topics/shop/dates.md"
 
 
+def test_words_that_their_file_holds_no_more_are_left_as_they_are(house: House) -> None:
+    take_over(house)
+    (house.home / "shop" / "CLAUDE.md").write_text("# Shop\n\n- All is new.\n", encoding="utf-8")
+    ask = Scripted({LOCAL: ("Dates", "", DATES)})
+
+    report = house.dreamer(DreamReader(ask, Redactor(()))).run(Bounds())
+
+    assert report.filed.stopped == "" and DATES not in waiting(house)
+
+
+def test_words_above_the_first_section_are_not_proved_by_a_section(house: House) -> None:
+    above = "The shop keeps dates in one module."
+    take_over(house, f"# Shop\n\n- {above}\n\n## Exports\n\n- Invoices are exported nightly.\n")
+
+    file_with(house, Scripted({above: ("Dates", "", "The shop keeps dates in one module, exported nightly.")}))
+
+    assert above in waiting(house)
+
+
+def test_a_secret_of_a_file_is_masked_before_it_is_sent(house: House) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    take_over(house)
+    write_topic(house.root, "shop/plans", f"---\nproject: shop\nsummary: Opens with {secret}\n---\n# Plans\n- Plans.\n")
+    ask = Scripted({})
+
+    file_with(house, ask)
+
+    assert "| Plans: Opens with" in ask.prompts[0] and secret not in ask.prompts[0]
+
+
 def test_a_wording_of_what_was_said_passes_the_gate_or_is_left(house: House) -> None:
     house.ingest(*said(RULE, session=ONE), session=ONE)
     house.dream()
@@ -222,9 +252,9 @@ def test_an_answer_that_was_cut_off_is_asked_for_in_halves(house: House) -> None
     assert {hunk.target for hunk in waiting(house).values()} == {"topics/shop/locks.md"}
 
 
-def test_a_section_ends_where_one_of_its_level_begins() -> None:
+def test_a_section_ends_at_the_next_heading() -> None:
     text = "# A\n\n## B\n\n```\n# no heading\n```\n\n### C\n\nhere\n\n#### D\n\nx\n\n## E\n\ny\n"
 
-    assert find_section(text, text.index("here")) == "# A\n## B\n### C\n\nhere\n\n#### D\n\nx\n\n"
+    assert find_section(text, text.index("here")) == "# A\n## B\n### C\n\nhere\n\n"
     assert find_section("no heading\n\n# A\n\nx\n", 3) == "no heading\n\n"
     assert find_section(text, text.index("y")) == "# A\n## E\n\ny\n"
