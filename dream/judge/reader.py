@@ -10,6 +10,7 @@ from crawler.reading.lines import is_safe_text
 from memory_server.redaction import Redactor
 
 Ask = Callable[[Prompt], Completion]  # raises Refused or LimitReached where the model is not to be had
+NO_ANSWER = "the model's answer was none"
 MaySee = Callable[[str, Sequence[str]], bool]  # a project, and files of it
 
 

@@ -232,7 +232,18 @@ def test_an_answer_that_is_none_leaves_statements_where_they_are(house: House) -
 
     filed = house.dreamer(DreamReader(lambda _: Completion("I will not."), Redactor(()))).file_waiting()
 
-    assert filed.statements == 3 and {hunk.id for hunk in waiting(house).values()} == before
+    assert (filed.statements, filed.left, filed.stopped) == (0, 3, "the model's answer was none")
+    assert {hunk.id for hunk in waiting(house).values()} == before
+
+
+@pytest.mark.parametrize("number", ["1" * 5_000, "one", "-1", "99"])
+def test_a_number_that_is_none_of_a_statement_is_passed_over(house: House, number: str) -> None:
+    take_over(house)
+    answer = json.dumps({"statements": {number: ["Git", "", ""]}})
+
+    filed = house.dreamer(DreamReader(lambda _: Completion(answer), Redactor(()))).file_waiting()
+
+    assert filed.statements == 3 and "topics/shop/git.md" not in {hunk.target for hunk in waiting(house).values()}
 
 
 def test_an_answer_that_was_cut_off_is_asked_for_in_halves(house: House) -> None:
