@@ -98,9 +98,9 @@ def dream_on(environment: Environment, decisions: Decisions, reader: DreamReader
 
 def tell_left(filed: ReaderRun, questions: ReaderRun | None = None) -> Iterator[str]:
     """What a reader was not asked for want of an answer, and that the next run asks; nothing where all was."""
-    parts = [f"{plural(filed.left, 'statement')} stand where their own readers put them"] if filed.left else []
+    parts = [f"{plural(filed.left, 'statement')} left where first filed"] if filed.left else []
     if questions and questions.left:
-        parts.append(f"{plural(questions.left, 'statement')} of topics wait for the questions that they answer")
+        parts.append(f"{plural(questions.left, 'statement')} of topics left without questions")
     if parts:
         yield f"{', '.join(parts)}, until the next dream: {filed.stopped or (questions or filed).stopped}."
 

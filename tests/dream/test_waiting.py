@@ -190,8 +190,8 @@ def test_what_a_spent_budget_leaves_over_is_said_and_taken_up_by_the_next_run(ho
     ask.is_spent = True
 
     spent = file_with(house, ask)
-    told = "3 statements stand where their own readers put them, until the next dream: the day's tokens are spent."
-    assert list(tell_left(spent)) == [told]
+    told = "3 statements left where first filed, 1 statement of topics left without questions, until the next dream: "
+    assert list(tell_left(spent, ReaderRun(left=1))) == [f"{told}the day's tokens are spent."]
     assert waiting(house)[PUSH].target != "topics/shop/git.md"
 
     ask.is_spent = False
