@@ -57,16 +57,15 @@ def dream_once(
     on_session: Callable[[int, int], None] = lambda *_: None,
 ) -> DreamReport:
     """Looks at what was read since and proposes. `with_open`: sessions that are still going on, too; `project`: its
-    sessions alone.
+    sessions and statements alone.
     """
     is_over = over_when(environment, decisions.root)
 
     def is_closed(record: SessionRecord) -> bool:
-        is_wanted = not project or project_of(record).casefold() == project.casefold()
-        return is_wanted and (with_open or is_over(record.session_id))
+        return with_open or is_over(record.session_id)
 
     dream = dream_on(environment, decisions, reader_of(environment, decisions.root, project))
-    return dream.run(Bounds(max_sessions, max_seconds, is_closed), on_session)
+    return dream.run(Bounds(max_sessions, max_seconds, is_closed, project), on_session)
 
 
 def reader_of(environment: Environment, root: MemoryRoot, project: str = "") -> DreamReader | None:
