@@ -14,7 +14,7 @@ from crawler.transcripts.turns import Role, Turn
 from dream.proposals.store import Approval, ProposalStore, find_approvals
 from dream.records import Given
 from dream.statements.provenance import NotedSource, read_note, read_notes
-from memory_server.chunking import FOOTNOTE_DEFINITION, split_lines
+from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.errors import ContentError, UsageError
 from memory_server.layers.footnotes import REFERENCE, without_code_spans
 from memory_server.layers.mif import parse_frontmatter
@@ -55,7 +55,9 @@ def blame(
     lines = split_lines(text)
     if not 1 <= line <= len(lines):
         raise UsageError(f"line {line} was asked for, the file has {len(lines)}", remedy="Name a line that exists")
-    if line < parse_frontmatter(text).body_line or NO_STATEMENT.match(lines[line - 1]):
+    head = parse_frontmatter(text)
+    is_code = line - head.body_line in code_lines(head.body)
+    if line < head.body_line or (NO_STATEMENT.match(lines[line - 1]) and not is_code):
         raise UsageError(f"line {line} holds no statement", remedy="Name the line of one")
     noted, approvals = read_notes(text), find_approvals(text, store.approvals())
     found = []

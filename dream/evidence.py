@@ -92,17 +92,16 @@ def _find_words(text: str, words: str) -> re.Match[str] | None:
 
 
 def find_section(text: str, at: int) -> str:
-    """The section of a Markdown text in which a character stands, behind the headings above it."""
+    """The section of a Markdown text in which a character stands, up to the next heading, behind the headings above."""
     lines, code = split_lines(text), code_lines(text)
-    place, depth, above = text.count("\n", 0, at), 7, list[tuple[int, str]]()  # above all headings any ends it
+    place, above = text.count("\n", 0, at), list[tuple[int, str]]()
     first, end = 0, len(lines)
     for number, line in enumerate(lines):
         heading = HEADING.match(line) if number not in code else None
-        level = len(heading[0].strip()) if heading else 0
         if heading and number <= place:
-            first, depth = number, level
-            above = [*(one for one in above if one[0] < depth), (depth, line)]
-        elif heading and level <= depth:
+            first, level = number, len(heading[0].strip())
+            above = [*(one for one in above if one[0] < level), (level, line)]
+        elif heading:
             end = number
             break
     return "".join([*(line for _, line in above[:-1]), *lines[first:end]])

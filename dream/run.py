@@ -1,7 +1,7 @@
 """One dream: the sessions not read yet, what they say that the topics should know, and a proposal of it.
 
 Resumable, since what is found is queued before a session counts as read; idempotent, since hunks are known by their
-evidence; bounded by sessions and seconds. Extraction holds no lock: only queueing and offering do.
+evidence; bounded by sessions, seconds and project. Extraction holds no lock: only queueing and offering do.
 """
 
 import datetime as dt
@@ -47,6 +47,11 @@ class Bounds:
     max_sessions: int | None = None
     max_seconds: float | None = None
     is_closed: Callable[[SessionRecord], bool] = lambda _: True  # sessions still going on are left for later
+    project: str = ""  # empty: of all
+
+    def holds(self, reading: Reading) -> bool:
+        """Whether a session is of the project that is wanted."""
+        return not self.project or reading.project.casefold() == self.project.casefold()
 
 
 @dataclass(slots=True)
@@ -54,7 +59,7 @@ class DreamReport:
     """What a run did."""
 
     sessions: int = 0  # read
-    left: int = 0  # unread when it ended, those still going on included
+    left: int = 0  # of the project unread when it ended, those still going on included
     candidates: int = 0
     refused: dict[str, int] = field(default_factory=dict)  # by the gate, by reason
     unworthy: int = 0  # passed, but known or not worth a person's minute
@@ -105,15 +110,20 @@ class Dream:
         begun, report = self._clock(), DreamReport()
         known = {record.session_id: self._read(record) for record in self._archive.records()}
         waiting = unread(self._archive, self._progress.read(), {name: one.reader for name, one in known.items()})
+        waiting = [record for record in waiting if bounds.holds(known[record.session_id])]
         closed = [record for record in waiting if bounds.is_closed(record)][: bounds.max_sessions]
         topics = read_topics(self._decisions.root)
         every = list(known.values())
         gone, habits = taken_back(every), habits_among(every)
+
+        def is_over() -> bool:
+            return bounds.max_seconds is not None and self._clock() - begun > bounds.max_seconds
+
         with self._gate(topics) as gate:
             updates: list[Update] = []
             done: dict[str, str] = {}
             for number, record in enumerate(closed, start=1):
-                if bounds.max_seconds is not None and self._clock() - begun > bounds.max_seconds:
+                if is_over():
                     break
                 reading = known[record.session_id]
                 updates += self._updates_of(reading, gate, topics, report, gone, habits)
@@ -124,12 +134,13 @@ class Dream:
                     updates, done = [], {}
                 on_session(number, len(closed))
             if closed:
-                updates += self._passing(lessons_among(every, gone), gate, topics, report)
+                updates += self._passing(lessons_among(filter(bounds.holds, every), gone), gate, topics, report)
             self._save(updates, done, report)
         report.left = len(waiting) - report.sessions
-        report.filed = self.file_waiting()
-        doubted = {one.path for one in self._decisions.unexplained()} if self._reader else ()
-        report.questions = write_questions(self._decisions.root, self._reader, doubted)
+        report.filed = self.file_waiting(is_over)
+        reader = replace(self._reader, is_over=is_over) if self._reader else None
+        doubted = {one.path for one in self._decisions.unexplained()} if reader else ()
+        report.questions = write_questions(self._decisions.root, reader, doubted)
         with self._decisions.locked():
             today = self._now().date()
             self._decisions.desk.withdraw(quotes_of(every, gone), today)
@@ -193,13 +204,16 @@ class Dream:
         update = compare(candidate, topics)
         return Suggested((), update)
 
-    def file_waiting(self) -> ReaderRun:
-        """Has the reader say under which topics what waits stands, and word it; nothing where there is none."""
+    def file_waiting(self, is_over: Callable[[], bool] = lambda: False) -> ReaderRun:
+        """Has the reader say under which topics what waits stands, and word it; nothing where there is none.
+
+        `is_over`: nothing more is asked then.
+        """
         if self._reader is None:
             return ReaderRun()
-        topics = read_topics(self._decisions.root)
+        reader, topics = replace(self._reader, is_over=is_over), read_topics(self._decisions.root)
         with self._gate(topics) as gate:
-            placed, filed = ask_where(self._reader, self._decisions.store.hunks(), topics, gate.reworded)
+            placed, filed = ask_where(reader, self._decisions.store.hunks(), topics, gate.reworded)
         if placed:
             with self._decisions.locked():
                 self._decisions.desk.file(placed, self._now().date())

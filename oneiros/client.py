@@ -75,5 +75,5 @@ class Client:
         answer = answer_of_json(found)
         if not found["behind"]:
             return answer
-        lacks = f"{plural(found['behind'], 'changed file')} being read, without which this answer is. {answer.lacks}"
+        lacks = f"Being read, and not in this answer: {plural(found['behind'], 'changed file')}. {answer.lacks}"
         return replace(answer, lacks=lacks.rstrip())

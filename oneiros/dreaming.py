@@ -57,16 +57,15 @@ def dream_once(
     on_session: Callable[[int, int], None] = lambda *_: None,
 ) -> DreamReport:
     """Looks at what was read since and proposes. `with_open`: sessions that are still going on, too; `project`: its
-    sessions alone.
+    sessions and statements alone.
     """
     is_over = over_when(environment, decisions.root)
 
     def is_closed(record: SessionRecord) -> bool:
-        is_wanted = not project or project_of(record).casefold() == project.casefold()
-        return is_wanted and (with_open or is_over(record.session_id))
+        return with_open or is_over(record.session_id)
 
     dream = dream_on(environment, decisions, reader_of(environment, decisions.root, project))
-    return dream.run(Bounds(max_sessions, max_seconds, is_closed), on_session)
+    return dream.run(Bounds(max_sessions, max_seconds, is_closed, project), on_session)
 
 
 def reader_of(environment: Environment, root: MemoryRoot, project: str = "") -> DreamReader | None:
@@ -98,9 +97,9 @@ def dream_on(environment: Environment, decisions: Decisions, reader: DreamReader
 
 def tell_left(filed: ReaderRun, questions: ReaderRun | None = None) -> Iterator[str]:
     """What a reader was not asked for want of an answer, and that the next run asks; nothing where all was."""
-    parts = [f"{plural(filed.left, 'statement')} stand where their own readers put them"] if filed.left else []
+    parts = [f"{plural(filed.left, 'statement')} left where first filed"] if filed.left else []
     if questions and questions.left:
-        parts.append(f"{plural(questions.left, 'statement')} of topics wait for the questions that they answer")
+        parts.append(f"{plural(questions.left, 'statement')} of topics left without questions")
     if parts:
         yield f"{', '.join(parts)}, until the next dream: {filed.stopped or (questions or filed).stopped}."
 

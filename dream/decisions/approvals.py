@@ -23,7 +23,7 @@ from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, OneirosError
 from memory_server.escaping import shown_line
 from memory_server.layers.index_page import approved_heads, find_markers, is_as_written, with_pointers
-from memory_server.layers.mif import parse_frontmatter
+from memory_server.layers.mif import Value, parse_frontmatter
 from memory_server.layers.ontology import ONTOLOGY
 from memory_server.layers.topics import TopicHead, find_sources, read_text, shortened, topic_heads
 from memory_server.lifecycle.use import UseLog
@@ -261,18 +261,14 @@ def approved_hash(path: str, text: str | None) -> str:
     return hash_of(without_pointers(text) if path == "MEMORY.md" and text is not None else text)
 
 
-def without_title(text: str) -> str:
-    """A topic without its title and its summary, in the frontmatter and as its first heading."""
-    try:
-        parsed = parse_frontmatter(text)
-    except ContentError:
-        return text
+def without_title(text: str) -> tuple[Mapping[str, Value], str]:
+    """The fields and the body of a topic, without its title and its summary, which are fields and its first heading."""
+    parsed = parse_frontmatter(text)
     lines = split_lines(parsed.body)
-    named = {parsed.lines[key] for key in ("title", "summary") if isinstance(parsed.fields.get(key), str)}
-    head = [line for number, line in enumerate(split_lines(parsed.block), start=1) if number not in named]
+    fields = {key: value for key, value in parsed.fields.items() if key not in ("title", "summary")}
     first = next((number for number, line in enumerate(lines) if line.strip()), 0)
     is_title = bool(lines) and lines[first].startswith("# ")
-    return "".join([*head, *lines[:first], *lines[first + is_title :]])
+    return fields, "".join([*lines[:first], *lines[first + is_title :]])
 
 
 def without_pointers(text: str) -> str:
@@ -388,11 +384,12 @@ def doubts_in_words(found: Sequence[Unexplained]) -> list[Doubt]:
 
 def doubts_of_git(root: MemoryRoot, public_key: str) -> list[Doubt]:
     """That git refuses to tell what it holds, or which decided files the last commit lacks."""
+    git = f"git -C {shlex.quote(str(root.path))}"
     if refused := refusal_of_git(root.path):
-        return [Doubt(f"git does not tell what was committed: {shown_line(refused)}", f"git -C {root.path} status")]
+        return [Doubt(f"git does not tell what was committed: {shown_line(refused)}", f"{git} status")]
     left = approvals_on(root, public_key).uncommitted()
     names = " ".join(map(shlex.quote, left[:MOST_FOR_PERSON]))
-    step = f"git -C {root.path} commit --message 'What was decided' -- {names}"
+    step = f"{git} add -- {names} && {git} commit --message 'What was decided' -- {names}"
     return [Doubt(f"Decided, and not committed: {listed(left)}", step)] if left else []
 
 

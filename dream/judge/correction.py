@@ -27,8 +27,9 @@ def wrong_statement(place: str, text: str, topics: Topics, project: str = "") ->
     match = PLACE.fullmatch(place.strip())
     if match is None:
         raise UsageError(f"{place!r} names no line", remedy="Write TOPIC:LINE, such as mail:12")
+    exact = next((topic for topic in topics.files if topic.path == match["name"]), None)
     named = (topic for topic in topics.files if _is_named(topic.path, match["name"]))
-    topic = find_topic(match["name"], project, topics.files) or next(named, None)
+    topic = exact or find_topic(match["name"], project, topics.files) or next(named, None)
     if topic is None:
         raise UsageError(f"there is no topic named {match['name']!r}", remedy="`oneiros topics` lists the names")
     first = int(match["first"])

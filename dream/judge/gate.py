@@ -144,7 +144,9 @@ class Gate:
         """A candidate in other words, where these pass as its own did; else as it is."""
         told = replace(candidate, text=text)
         quotes, session = _grounds(told, self._evidence)
-        if text == candidate.text or _find_strays(text, candidate.text, quotes, session) or self.check(told):
+        if text == candidate.text or not quotes or _find_strays(text, candidate.text, quotes, session):
+            return candidate
+        if self.check(told):
             return candidate
         new = find_new_words(text, quotes, session)
         why = [one for one in candidate.why.split("; ") if not one.startswith(UNSAID)]
@@ -285,9 +287,13 @@ def _is_reworded(candidate: Candidate) -> bool:
 
 
 def _grounds(candidate: Candidate, evidence: Evidence) -> tuple[list[Quote], SessionTurns]:
-    """The quotes of the session that the first one stands in, or words of a file as quotes of its section."""
+    """The quotes of the session that the first one stands in, or words of a file as quotes of its section; none of
+    words that no file holds any more, or that a person told.
+    """
     if written := [one for one in candidate.given if isinstance(one, Written)]:
         return evidence.quotes_in_section(written, candidate.project)
+    if not candidate.quotes:
+        return [], SessionTurns("", "", ())
     return _own_quotes(candidate), evidence.session(candidate.quotes[0].session_id)
 
 

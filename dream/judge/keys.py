@@ -31,7 +31,8 @@ Answer with one JSON object and nothing else:
 def ask_questions(
     reader: DreamReader, project: str, title: str, statements: Sequence[str]
 ) -> Iterator[dict[str, tuple[str, ...]]]:
-    """The questions of each statement of a topic, a dict a call; none for what the model answers nothing about.
+    """The questions of each statement of a topic, a dict a call; none for what the model answers nothing about. A call
+    whose answer is none gives no dict.
 
     Raises Refused or LimitReached where the model is not to be had; what was answered before stands.
     """
@@ -40,7 +41,8 @@ def ask_questions(
         lines = [f"{number} | {shown_line(text)[:STATEMENT_CHARS]}" for number, text in enumerate(group, start=1)]
         head = [f"Project: {shown_line(project)}", f"Topic: {shown_line(title)}", ""]
         told = reader.answer(Prompt(INSTRUCTIONS, "\n".join([*head, *lines]) + "\n", MAX_OUTPUT_TOKENS))
-        yield {text: _questions_in(told.get(str(number)), reader) for number, text in enumerate(group, start=1)}
+        if told:
+            yield {text: _questions_in(told.get(str(number)), reader) for number, text in enumerate(group, start=1)}
 
 
 def _questions_in(value: object, reader: DreamReader) -> tuple[str, ...]:

@@ -59,8 +59,9 @@ def name_topics(
     known: Mapping[str, str],
     prove: Callable[[Candidate, str], Candidate],
 ) -> Iterator[list[Candidate]]:
-    """The candidates of one project as they are filed, a list a call. `known`: topics that there are, by title, with
-    their summaries; `prove`: a candidate in other words, or as it is where they do not hold.
+    """The candidates of one project as they are filed, a list a call; as they were where its answer is none. `known`:
+    topics that there are, by title, with their summaries; `prove`: a candidate in other words, or as it is where they
+    do not hold.
 
     Raises Refused or LimitReached where the model is not to be had; what was answered before stands.
     """
@@ -75,9 +76,9 @@ def name_topics(
         places = dict(_places_in(told, reader))
         filed = list[Candidate]()
         for number, one in enumerate(group, start=1):
-            topic, section, wording = places.get(number, ("", "", ""))
+            topic, section, wording = places.get(str(number), ("", "", ""))
             placed = replace(one, topic=topic, section=section, summary=summaries.get(topic, "")) if topic else one
-            filed.append(replace(prove(placed, wording) if wording else placed, is_filed=True))
+            filed.append(replace(prove(placed, wording) if wording else placed, is_filed=bool(told)))
         yield filed
 
 
@@ -104,10 +105,10 @@ def _summaries_in(told: Mapping[str, object], reader: DreamReader) -> dict[str, 
     }
 
 
-def _places_in(told: Mapping[str, object], reader: DreamReader) -> Iterator[tuple[int, tuple[str, str, str]]]:
+def _places_in(told: Mapping[str, object], reader: DreamReader) -> Iterator[tuple[str, tuple[str, str, str]]]:
     """Topic, section and wording of each statement of an answer, by its number."""
     placed = told.get("statements")
     for number, value in (placed if isinstance(placed, dict) else {}).items():
         given = [*value, "", "", ""] if isinstance(value, list) else [value, "", ""]
-        if str(number).isdecimal() and (topic := reader.clean(given[0], NAME_CHARS)):
-            yield int(number), (topic, reader.clean(given[1], SECTION_CHARS), reader.clean(given[2], WORDING_CHARS))
+        if topic := reader.clean(given[0], NAME_CHARS):
+            yield number, (topic, reader.clean(given[1], SECTION_CHARS), reader.clean(given[2], WORDING_CHARS))

@@ -125,7 +125,12 @@ def regrouped(
     heading that it had. What is no longer true stays where it is.
     """
     whole = _parts(texts[path])
-    free = {words: name for words, name in names.items() if _beside(path, make_path(name)) not in texts}
+    by_path = dict[str, str]()  # names that come to one path are one topic
+    free = {
+        words: by_path.setdefault(make_path(name), name)
+        for words, name in names.items()
+        if _beside(path, make_path(name)) not in texts
+    }
     groups, stays = _grouped(whole, free)
     if not groups:
         raise UsageError("the reader leaves the topic as it is", remedy="Cut it by its sections: --heading X")

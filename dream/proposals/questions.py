@@ -15,7 +15,7 @@ import msgspec
 
 from crawler.model.client import Refused
 from dream.judge.keys import ask_questions
-from dream.judge.reader import DreamReader, ReaderRun
+from dream.judge.reader import NO_ANSWER, DreamReader, ReaderRun
 from dream.proposals.store import Event, ProposalStore
 from dream.records import words_of
 from memory_server.chunking import chunk_document
@@ -106,27 +106,34 @@ def read_written(file: Path) -> list[WrittenQuestions]:
 def write_questions(root: MemoryRoot, reader: DreamReader | None, doubted: Collection[str]) -> ReaderRun:
     """Has a reader write the questions of the statements that have none, and forgets those of statements that are gone.
 
-    `doubted`: files that nobody has answered for. Lessons are told before a task and not asked for.
+    `doubted`: files that nobody has answered for; nothing is asked about them, and what they hold keeps its questions.
+    Lessons are told before a task and not asked for.
     """
     was = read_written(root.questions)
-    topics = [one for one in _documents_in(root) if one.path not in doubted] if reader or was else []
+    topics = list(_documents_in(root)) if reader or was else []
     held = {tuple(words_of(text)) for document in topics for text in statements_of(document)}
     kept = [row for row in was if tuple(words_of(row.statement)) in held]
+    if kept != was:
+        _save(root, kept)
     by_words, asked = known_in(root).by_words, ReaderRun()
     for document in topics if reader else ():
         new = [text for text in statements_of(document) if tuple(words_of(text)) not in by_words]
-        if not new or not reader or not reader.may_see(document.project or "", ()):
+        if not new or not reader or document.path in doubted or not reader.may_see(document.project or "", ()):
             continue
         asked.left += len(new)
         try:
             for told in () if asked.stopped else ask_questions(reader, document.project or "", document.title, new):
                 kept += [WrittenQuestions(document.path, text, found) for text, found in told.items()]
+                _save(root, kept)
                 asked.statements, asked.left = asked.statements + len(told), asked.left - len(told)
         except Refused as error:
             asked.stopped = str(error)
-    if kept != was:
-        replace_file(root.questions, b"".join(msgspec.json.encode(row) + b"\n" for row in kept))
+    asked.stopped = asked.stopped or (NO_ANSWER if asked.left else "")
     return asked
+
+
+def _save(root: MemoryRoot, rows: Sequence[WrittenQuestions]) -> None:
+    replace_file(root.questions, b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
 
 
 def _documents_in(root: MemoryRoot) -> Iterator[Document]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from crawler.model.client import Refused
 from dream.judge.compare import AGAINST
 from dream.judge.naming import name_topics
-from dream.judge.reader import DreamReader, ReaderRun
+from dream.judge.reader import NO_ANSWER, DreamReader, ReaderRun
 from dream.records import Candidate, Hunk, Kind, State, Written
 from dream.topics import LESSONS, Topics
 from memory_server.layers.mif import parse_frontmatter
@@ -31,12 +31,13 @@ def ask_where(
         rest, known = iter(ours), known_topics(project, topics, hunks)
         try:
             for group in name_topics(reader, project, [hunk.update.candidate for hunk in ours], known, prove):
-                placed |= {hunk.id: told for told, hunk in zip(group, rest, strict=False)}
+                placed |= {hunk.id: told for told, hunk in zip(group, rest, strict=False) if told.is_filed}
         except Refused as error:
             asked.stopped = str(error)
             break
     asked.statements = len(placed)
     asked.left -= len(placed)
+    asked.stopped = asked.stopped or (NO_ANSWER if asked.left else "")
     return placed, asked
 
 

@@ -11,6 +11,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -129,16 +130,18 @@ class Setup:
             text = _text_of(page)
             if marks_of(page)[0] in text:
                 yield Change(f"{page}: without the lines of oneiros", lambda page=page: self._clear(page))  # type: ignore[misc]  # a default binds the loop's value
-        if "settings" in notes and _read_object(self._settings).get(AUTO_DREAM) is False:
-            yield Change(f"{self._settings}: {AUTO_DREAM} as it was", lambda: self._switch_back(notes["settings"]))
+        for name, noted in notes.items():  # the client may have had another folder then
+            kind, _, place = name.partition(" ")
+            if kind == "settings" and _read_object(file := Path(place or self._settings)).get(AUTO_DREAM) is False:
+                yield Change(f"{file}: {AUTO_DREAM} as it was", partial(_switch_back, file, noted))
+            if kind == "skill" and _text_of(file := Path(place or self._skill)) == SKILL:
+                yield Change(f"{file}: gone", partial(_remove_skill, file))
         for name, client in self._clients.items():
             if noted := notes.get(f"client {name}"):
                 left = _without(_text_of(client.settings), client, noted["insertion"])
                 if left != _text_of(client.settings):
                     what = f"{client.settings}: without the server {NAME}"
                     yield Change(what, lambda client=client, noted=noted: self._take_out(client, noted))  # type: ignore[misc]  # the same
-        if notes.get("skill") and self._skill.exists() and self._skill.read_text(encoding="utf-8") == SKILL:
-            yield Change(f"{self._skill}: gone", self._remove_skill)
         if notes.get("plugin") and client_program(self._variables):
             yield Change("\n".join(map(shlex.join, taking_out())), lambda: run_client(taking_out(), self._variables))
 
@@ -159,7 +162,8 @@ class Setup:
 
     def _switch_off(self) -> None:
         settings = _read_object(self._settings)
-        self._note(settings={"was": settings.get(AUTO_DREAM), "had_file": self._settings.exists()})
+        note = {"was": settings.get(AUTO_DREAM), "had_file": self._settings.exists()}
+        self._note(**{f"settings {self._settings}": note})
         replace_file(self._settings, _as_json(settings | {AUTO_DREAM: False}), follow=True)
 
     def _insert(self, name: str, client: McpClient) -> None:
@@ -169,7 +173,7 @@ class Setup:
         replace_file(client.settings, text[:place] + insertion + text[place:], follow=True)
 
     def _add_skill(self) -> None:
-        self._note(skill=True)
+        self._note(**{f"skill {self._skill}": True})
         replace_file(self._skill, SKILL, follow=True)
 
     def _add_plugin(self) -> None:
@@ -192,27 +196,29 @@ class Setup:
         else:
             replace_file(client.settings, left, follow=True)
 
-    def _switch_back(self, noted: dict[str, Any]) -> None:
-        settings = {key: value for key, value in _read_object(self._settings).items() if key != AUTO_DREAM}
-        if noted["was"] is not None:
-            settings[AUTO_DREAM] = noted["was"]
-        if settings or noted["had_file"]:
-            replace_file(self._settings, _as_json(settings), follow=True)
-        else:
-            self._settings.unlink()
-
-    def _remove_skill(self) -> None:
-        self._skill.unlink()
-        for folder in (self._skill.parent, self._skill.parent.parent):
-            if not any(folder.iterdir()):
-                folder.rmdir()
-
     # -- files --------------------------------------------------------------------------------------------------
 
     def _note(self, **more: object) -> None:
         """Adds to the notes. Lists grow; of the others what was noted first is what stood there before."""
         lists = {key: value for key, value in more.items() if isinstance(value, list)}
         replace_file(self._notes, _as_json({**more, **_read_object(self._notes), **lists}), follow=True)
+
+
+def _switch_back(file: Path, noted: dict[str, Any]) -> None:
+    settings = {key: value for key, value in _read_object(file).items() if key != AUTO_DREAM}
+    if noted["was"] is not None:
+        settings[AUTO_DREAM] = noted["was"]
+    if settings or noted["had_file"]:
+        replace_file(file, _as_json(settings), follow=True)
+    else:
+        file.unlink()
+
+
+def _remove_skill(file: Path) -> None:
+    file.unlink()
+    for folder in (file.parent, file.parent.parent):
+        if not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def with_block(text: str, inside: str, where: Path) -> str:

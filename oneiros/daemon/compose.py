@@ -67,7 +67,7 @@ def composed(sockets: Listening, environment: Environment) -> Iterator[Parts]:
         schedule = Schedule(schedule_file(root), daemon_jobs(environment, memory, on_ingested), now)
         queue = IngestQueue(environment, root, on_ingested)
         review = ReviewNotice(lambda: decisions_on(root, memory.person))
-        hooks = Hooks(memory, environment.home, queue, review)
+        hooks = Hooks(memory, environment.home, queue, review, environment.claude_folder)
         behind = (schedule.worker, queue.worker, readings.worker, Worker("warm-up", warm_up))
         door = TwoMemories(environment, memory)
         for part in (indexer, watcher, hooks, *behind, door):

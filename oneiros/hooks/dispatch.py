@@ -34,11 +34,13 @@ LOSES_CONTEXT = ("clear", "compact")  # of SessionStart: what was injected is go
 class Hooks:
     """Answers the hooks of every session of one memory. Safe to share between threads."""
 
-    def __init__(self, memory: Memory, home: Path, queue: IngestQueue, review: ReviewLines):
+    def __init__(self, memory: Memory, home: Path, queue: IngestQueue, review: ReviewLines, client: Path | None = None):
+        """`client`: the folder of Claude Code, where that is not `~/.claude`."""
         self._memory = memory
         self._home = home
         self._queue = queue
         self._review = review
+        self._client = client
         memory.root.derived.mkdir(exist_ok=True)
         self._receipts = Receipts(receipts_file(memory.root))
 
@@ -85,7 +87,7 @@ class Hooks:
             self._receipts.forget_shown(call.session_id)
         self._receipts.prune()
         self._queue.note_all()
-        return answer_session_start(self._memory, call, self._home, budget, self._review)
+        return answer_session_start(self._memory, call, self._home, budget, self._review, self._client)
 
     def _note(self, call: HookCall, *, has_ended: bool) -> None:
         if call.session_id and call.transcript:

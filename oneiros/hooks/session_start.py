@@ -55,9 +55,11 @@ class ReviewLines(Protocol):
         """For the model that something is left out; the same while the memory is the same."""
 
 
-def answer_session_start(memory: Memory, call: HookCall, home: Path, max_bytes: int, review: ReviewLines) -> HookAnswer:
-    """Both answers."""
-    files = ClaudeFiles(home, Path(call.folder or home))
+def answer_session_start(
+    memory: Memory, call: HookCall, home: Path, max_bytes: int, review: ReviewLines, client: Path | None = None
+) -> HookAnswer:
+    """Both answers. `client`: the folder of Claude Code, where that is not `~/.claude`."""
+    files = ClaudeFiles(home, Path(call.folder or home), client)
     where = whereabouts(call.folder, memory.person)
     lines = [READING, *review.for_model()]
     if not where.is_quiet(memory.person):

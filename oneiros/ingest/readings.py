@@ -97,18 +97,21 @@ def see_when(archive: Archive, person: PersonSettings, home: Path) -> Callable[[
     """Tells whether a model may see what is known of a project, and of which files it is: as of sessions, none of which
     may be closed to it.
     """
-    closed = {project_of(record) for record in archive.records() if not may_be_read(record, person)}
+    closed = {project_of(record).casefold() for record in archive.records() if not may_be_read(record, person)}
 
     def may_see(project: str, files: Sequence[str]) -> bool:
         names = [name for file in files for name in (file, file.replace("~", str(home), 1))]
-        return project not in closed and _may_read((project, *names), person)
+        return project.casefold() not in closed and _may_read((project, *names), person)
 
     return may_see
 
 
 def _may_read(names: Sequence[str], person: PersonSettings) -> bool:
+    folded = [name.casefold() for name in names]
+
     def is_named(patterns: Sequence[str]) -> bool:
-        return any(fnmatch(name, pattern) or name.startswith(f"{pattern}/") for name in names for pattern in patterns)
+        shapes = map(str.casefold, patterns)
+        return any(fnmatch(name, shape) or name.startswith(f"{shape}/") for shape in shapes for name in folded)
 
     is_wanted = not person.reader_projects or is_named(person.reader_projects)
     return is_wanted and not is_named((*person.muted_projects, *person.ingest_deny))

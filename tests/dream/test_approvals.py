@@ -1,10 +1,11 @@
 """Which changes of layer 1 nobody has answered for."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from dream.decisions.approvals import RETITLED, Unexplained
+from dream.decisions.approvals import RETITLED, Unexplained, doubts_of_git
 from memory_server.document import SourcePath
 from memory_server.layers.index_page import write_index_page
 from memory_server.root.paths import MemoryRoot
@@ -163,6 +164,34 @@ def test_pointers_below_a_line_that_the_person_committed_are_nobodys_change(tmp_
     write_topic(root, "dogs", "# Dogs\n\nThe dog is brown.\n")
     write_index_page(root, MemorySettings())  # which answers for its own lines alone
     assert unexplained(root)[0] == Unexplained("MEMORY.md", "changed")
+
+
+def test_what_is_decided_and_not_committed_is_committed_by_the_line_that_is_told(tmp_path: Path) -> None:
+    root = new_root(tmp_path / "a memory")
+    write_topic(root, "mail", MAIL)
+    begin_history(root.path)
+    git(root.path, "config", "user.name", "Ada")
+    git(root.path, "config", "user.email", "ada@localhost")
+    decisions = decisions_on(root, dream_commit=False)
+    for hunk in proposed(decisions, extending(root, "It hums.", "old"), new_topic("Backups run.", "backups", 2)):
+        decisions.accept(hunk.id, PERSON)
+
+    [doubt] = doubts_of_git(root, "")
+    subprocess.run(doubt.step, shell=True, check=True, capture_output=True)
+
+    assert doubts_of_git(root, "") == []
+
+
+def test_a_field_beside_a_title_is_none_of_it(tmp_path: Path) -> None:
+    root = new_root(tmp_path)
+    write_topic(root, "mail", "---\n{title: Mail, project: shop}\n---\n- The relay is old.\n")
+    write_topic(root, "post", "---\nproject: shop\nsummary: >\n  Where it\n  goes.\n---\n# Post\n")
+    begin_history(root.path)
+    assert unexplained(root) == []
+    write_topic(root, "mail", "---\n{title: Mail, project: web}\n---\n- The relay is old.\n")
+    write_topic(root, "post", "---\nproject: shop\nsummary: >\n  How it\n  goes out.\n---\n# Post\n")
+
+    assert [one.what for one in unexplained(root)] == ["changed", RETITLED]
 
 
 HEADED = "---\nproject: shop\nsummary: Where mail goes.\n---\n# Mail\n- The relay is old.\n"

@@ -171,6 +171,16 @@ def test_statements_go_under_the_names_that_a_reader_gives_and_the_rest_stays() 
         regrouped(texts, "topics/shop/notes.md", TODAY, {("no", "such"): "Ports"}, {})
 
 
+def test_names_that_come_to_one_path_are_one_topic() -> None:
+    texts = {"topics/shop/notes.md": GROWN}
+    names = {("port", "25", "is", "old"): "Ports", ("tests", "are", "quick", "all", "of", "them"): "ports!"}
+
+    found = regrouped(texts, "topics/shop/notes.md", TODAY, names, {"Ports": "Which ports are taken."})
+
+    text = found.files["topics/shop/ports.md"]
+    assert text and "summary: Which ports are taken." in text and "- Port 25" in text and "- Tests are quick." in text
+
+
 def test_a_long_statement_is_cut_nowhere() -> None:
     code = "".join(f"  # comment {number} of a long listing that no chunk holds as a whole\n" for number in range(40))
     item = f"- Deploy so:\n\n  ```\n{code}  ```\n"

@@ -149,6 +149,14 @@ def test_no_name_leads_out_of_a_project(name: str, project: str, target: str, ti
     assert (make_path(name, project), make_title(name)) == (target, title)
 
 
+def test_a_line_that_is_wrong_is_of_the_very_file_that_is_named() -> None:
+    both = topics(mail="# Mail\n\n- Mail is read at noon.\n", **{"shop/mail": SHOP.replace("Ports", "Mail")})
+
+    found = wrong_statement("topics/mail.md:3", "Mail is read at one.", both, "shop")
+
+    assert found.topic.path == "topics/mail.md"
+
+
 def test_a_line_that_is_wrong_is_named_by_a_topic_of_the_project_without_its_folder(memory: Topics) -> None:
     def place(name: str, project: str) -> str:
         found = wrong_statement(name, "The relay listens on port 2626.", memory, project)

@@ -179,6 +179,40 @@ def test_what_a_spent_budget_leaves_is_counted_and_written_by_the_next_run(root:
     assert write(root, writer).statements == 0, "nothing is asked for twice, also where there was no answer"
 
 
+def test_questions_outlast_an_edit_that_nobody_has_answered_for(root: MemoryRoot) -> None:
+    write_topic(root, "dogs", "# Dogs\n\n- Dogs are walked at eight.\n")
+    write(root, Writer())
+
+    write(root, Writer(), doubted=["topics/dogs.md"])
+
+    assert [row.statement for row in read_written(root.questions)] == ["Dogs are walked at eight."]
+
+
+def test_an_answer_that_is_none_is_asked_for_again(root: MemoryRoot) -> None:
+    write_topic(root, "dogs", "# Dogs\n\n- Dogs are walked at eight.\n")
+
+    asked = write_questions(root, DreamReader(lambda _: Completion("I will not."), Redactor(())), ())
+
+    assert (asked.statements, asked.left, asked.stopped) == (0, 1, "the model's answer was none")
+    assert write(root, Writer()).statements == 1
+
+
+def test_what_was_answered_is_kept_where_the_run_ends_amid_it(root: MemoryRoot) -> None:
+    write_topic(root, "dogs", "# Dogs\n\n- Dogs are walked at eight.\n")
+    write_topic(root, "mice", "# Mice\n\n- Mice hide.\n")
+    writer = Writer()
+
+    def ask(prompt: Prompt) -> Completion:
+        if writer.prompts:
+            raise KeyboardInterrupt
+        return writer(prompt)
+
+    with pytest.raises(KeyboardInterrupt):
+        write_questions(root, DreamReader(ask, Redactor(())), ())
+
+    assert len(read_written(root.questions)) == 1
+
+
 def test_a_file_of_questions_that_is_none_is_written_anew(root: MemoryRoot) -> None:
     write_topic(root, "dogs", "# Dogs\n\n- Dogs are walked at eight.\n")
     root.questions.write_text("{no", encoding="utf-8")

@@ -224,6 +224,18 @@ def test_the_same_failure_in_two_sessions_becomes_one_lesson(house: House) -> No
     assert [one.id for one in lessons()] == [lesson.id]
 
 
+def test_a_run_of_one_project_brings_and_counts_nothing_of_another(house: House) -> None:
+    for session, start in ((ONE, 1), (TWO, 11)):
+        house.ingest(*failed(start, session), session=session)
+        house.has_read(session, CAUSE, kind=LineKind.LESSON)
+    house.ingest(person(21, RULE, session=THREE, cwd="/work/web"), session=THREE)
+
+    report = house.dreamer().run(Bounds(project="Web"))
+
+    assert (report.sessions, report.left) == (1, 0)
+    assert {hunk.update.candidate.project for hunk in house.decisions.store.hunks()} == {"web"}
+
+
 def test_forgetting_a_session_leaves_nothing_of_it_in_what_dream_derives(house: House) -> None:
     house.ingest(*said(RULE, session=ONE), session=ONE)
     house.dream()

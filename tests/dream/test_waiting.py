@@ -138,6 +138,36 @@ def test_a_wording_that_the_words_do_not_prove_is_left(house: House, statement: 
     assert waiting(house)[statement].target == "topics/shop/dates.md"
 
 
+def test_words_that_their_file_holds_no_more_are_left_as_they_are(house: House) -> None:
+    take_over(house)
+    (house.home / "shop" / "CLAUDE.md").write_text("# Shop\n\n- All is new.\n", encoding="utf-8")
+    ask = Scripted({LOCAL: ("Dates", "", DATES)})
+
+    report = house.dreamer(DreamReader(ask, Redactor(()))).run(Bounds())
+
+    assert report.filed.stopped == "" and DATES not in waiting(house)
+
+
+def test_words_above_the_first_section_are_not_proved_by_a_section(house: House) -> None:
+    above = "The shop keeps dates in one module."
+    take_over(house, f"# Shop\n\n- {above}\n\n## Exports\n\n- Invoices are exported nightly.\n")
+
+    file_with(house, Scripted({above: ("Dates", "", "The shop keeps dates in one module, exported nightly.")}))
+
+    assert above in waiting(house)
+
+
+def test_a_secret_of_a_file_is_masked_before_it_is_sent(house: House) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    take_over(house)
+    write_topic(house.root, "shop/plans", f"---\nproject: shop\nsummary: Opens with {secret}\n---\n# Plans\n- Plans.\n")
+    ask = Scripted({})
+
+    file_with(house, ask)
+
+    assert "| Plans: Opens with" in ask.prompts[0] and secret not in ask.prompts[0]
+
+
 def test_a_wording_of_what_was_said_passes_the_gate_or_is_left(house: House) -> None:
     house.ingest(*said(RULE, session=ONE), session=ONE)
     house.dream()
@@ -160,13 +190,24 @@ def test_what_a_spent_budget_leaves_over_is_said_and_taken_up_by_the_next_run(ho
     ask.is_spent = True
 
     spent = file_with(house, ask)
-    told = "3 statements stand where their own readers put them, until the next dream: the day's tokens are spent."
-    assert list(tell_left(spent)) == [told]
+    told = "3 statements left where first filed, 1 statement of topics left without questions, until the next dream: "
+    assert list(tell_left(spent, ReaderRun(left=1))) == [f"{told}the day's tokens are spent."]
     assert waiting(house)[PUSH].target != "topics/shop/git.md"
 
     ask.is_spent = False
     report = house.dreamer(DreamReader(ask, Redactor(()))).run(Bounds())
     assert (report.sessions, report.filed.statements, waiting(house)[PUSH].target) == (0, 3, "topics/shop/git.md")
+
+
+def test_no_more_is_asked_when_the_time_is_over(house: House) -> None:
+    take_over(house)
+    write_topic(house.root, "dogs", "# Dogs\n\n- Dogs are walked at eight.\n")
+    ask = Scripted({})
+
+    report = house.dreamer(DreamReader(ask, Redactor(()))).run(Bounds(max_seconds=0.5))  # a tick is a second
+
+    assert ask.prompts == []
+    assert (report.filed.left, report.filed.stopped) == (3, "the time is over")
 
 
 def test_what_is_closed_to_the_reader_is_not_sent(house: House) -> None:
@@ -202,7 +243,18 @@ def test_an_answer_that_is_none_leaves_statements_where_they_are(house: House) -
 
     filed = house.dreamer(DreamReader(lambda _: Completion("I will not."), Redactor(()))).file_waiting()
 
-    assert filed.statements == 3 and {hunk.id for hunk in waiting(house).values()} == before
+    assert (filed.statements, filed.left, filed.stopped) == (0, 3, "the model's answer was none")
+    assert {hunk.id for hunk in waiting(house).values()} == before
+
+
+@pytest.mark.parametrize("number", ["1" * 5_000, "one", "-1", "99"])
+def test_a_number_that_is_none_of_a_statement_is_passed_over(house: House, number: str) -> None:
+    take_over(house)
+    answer = json.dumps({"statements": {number: ["Git", "", ""]}})
+
+    filed = house.dreamer(DreamReader(lambda _: Completion(answer), Redactor(()))).file_waiting()
+
+    assert filed.statements == 3 and "topics/shop/git.md" not in {hunk.target for hunk in waiting(house).values()}
 
 
 def test_an_answer_that_was_cut_off_is_asked_for_in_halves(house: House) -> None:
@@ -222,9 +274,9 @@ def test_an_answer_that_was_cut_off_is_asked_for_in_halves(house: House) -> None
     assert {hunk.target for hunk in waiting(house).values()} == {"topics/shop/locks.md"}
 
 
-def test_a_section_ends_where_one_of_its_level_begins() -> None:
+def test_a_section_ends_at_the_next_heading() -> None:
     text = "# A\n\n## B\n\n```\n# no heading\n```\n\n### C\n\nhere\n\n#### D\n\nx\n\n## E\n\ny\n"
 
-    assert find_section(text, text.index("here")) == "# A\n## B\n### C\n\nhere\n\n#### D\n\nx\n\n"
+    assert find_section(text, text.index("here")) == "# A\n## B\n### C\n\nhere\n\n"
     assert find_section("no heading\n\n# A\n\nx\n", 3) == "no heading\n\n"
     assert find_section(text, text.index("y")) == "# A\n## E\n\ny\n"

@@ -48,6 +48,16 @@ def test_setup_writes_where_the_clients_variable_says(tmp_path: Path) -> None:
     assert not (tmp_path / ".claude").exists()
 
 
+def test_undoing_finds_the_folders_that_the_variable_named_then(tmp_path: Path) -> None:
+    variables = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
+    for name in ("work", "play"):
+        do_all(Setup.of(Environment(variables | {"CLAUDE_CONFIG_DIR": str(tmp_path / name)}, tmp_path, tmp_path)))
+
+    undo_all(Setup.of(Environment(variables, tmp_path, tmp_path)))
+
+    assert files_below(tmp_path) == {}
+
+
 def test_the_client_loads_memory_by_what_setup_wrote(tmp_path: Path) -> None:
     index_page = tmp_path / ".oneiros" / "memory" / "MEMORY.md"
 

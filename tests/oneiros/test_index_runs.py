@@ -12,7 +12,9 @@ from memory_server.embedding.engine import Embedded
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.memory import Memory
+from memory_server.search.query import parse_query
 from memory_server.settings import PersonSettings
+from oneiros.client import Client
 from oneiros.daemon import index_runs as module
 from oneiros.daemon.index_runs import IndexRuns
 from tests.memories import root_at, search_exact, search_memory, write_topic
@@ -141,3 +143,11 @@ def test_indices_of_another_format_are_made_anew_without_being_asked(memory: Mem
     indexer.wait(indexer.poke(), 60)
 
     assert [hit.path for hit in search_exact(memory, "2525").hits] == ["topics/mail.md"]
+
+
+def test_what_is_being_read_is_told_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Client, "ask", lambda *_: {"hits": [], "note": "", "lacks": "1 disk is away.", "behind": 3})
+
+    answer = Client({}, tmp_path).search(parse_query("relay"))
+
+    assert answer.lacks == "Being read, and not in this answer: 3 changed files. 1 disk is away."

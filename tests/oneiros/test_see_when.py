@@ -17,6 +17,9 @@ from tests.crawler.builders import person, settings_in, write_transcript
     [
         ({}, "shop", ["~/src/shop/CLAUDE.md"], True),
         ({"muted_projects": ("shop",)}, "shop", [], False),
+        ({"muted_projects": ("shop",)}, "Shop", [], False),
+        ({"muted_projects": ("Shop",)}, "shop", [], False),
+        ({"ingest_deny": ("/work/app",)}, "App", [], False),
         ({"muted_projects": ("shop",)}, "web", [], True),
         ({"ingest_deny": ("/home/ada/src/shop",)}, "shop", ["~/src/shop/CLAUDE.md"], False),
         ({"ingest_deny": ("~/src/shop",)}, "shop", ["~/src/shop/CLAUDE.md"], False),

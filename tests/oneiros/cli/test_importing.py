@@ -157,7 +157,7 @@ def test_a_reader_files_what_is_imported_or_it_is_said_who_did_not(
     monkeypatch.setattr(importing, "reader_of", lambda *_: DreamReader(ask, Redactor(())))
     _, out, told = oneiros("import", str(home / "src" / "app"))
     assert out == "topics/app/testing.md  3 statements\n"
-    assert "3 statements stand where their own readers put them, until the next dream: the day's tokens are" in told
+    assert "3 statements left where first filed, until the next dream: the day's tokens are" in told
 
     answers.append('{"topics": [{"name": "Pushes", "summary": "What comes first."}], "statements": {"1": ["Pushes"]}}')
     (home / "src" / "app" / "CLAUDE.md").write_text(f"{RULES}- Tests are quick.\n", encoding="utf-8")

@@ -204,12 +204,15 @@ def test_the_start_of_a_session_gives_the_model_the_same_bytes_each_time(office:
     assert first.to_person == "oneiros: 5 topics, x"
 
 
-def test_topics_that_the_client_loads_by_an_import_are_not_repeated(office: Memory, tmp_path: Path) -> None:
-    page = tmp_path / ".claude" / "CLAUDE.md"
+@pytest.mark.parametrize("client", [".claude", "work"])
+def test_topics_that_the_client_loads_by_an_import_are_not_repeated(
+    office: Memory, tmp_path: Path, client: str
+) -> None:
+    page = tmp_path / client / "CLAUDE.md"
     page.parent.mkdir()
     page.write_text(f"@{office.root.index_page}\n", encoding="utf-8")
 
-    answer = answer_session_start(office, HookCall("SessionStart"), tmp_path, BUDGET, Waiting([]))
+    answer = answer_session_start(office, HookCall("SessionStart"), tmp_path, BUDGET, Waiting([]), page.parent)
 
     assert "topics/mail.md" not in answer.context and "the tunnel is down" in answer.context
 
