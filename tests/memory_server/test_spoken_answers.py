@@ -35,7 +35,7 @@ from tests.crawler.builders import (
     settings_in,
     write_transcript,
 )
-from tests.memories import recall, root_at, write_topic
+from tests.memories import new_root, open_memory, recall, root_at, search_memory, write_topic
 
 NOW = dt.datetime(2026, 3, 5, tzinfo=dt.UTC)
 QUESTION = "a kitten that dozes in a warm place"  # shares no word with what was said
@@ -532,3 +532,14 @@ def test_a_session_that_left_the_archive_is_searched_no_more_in_the_same_process
         memory.reindex()
 
         assert 0 < len(memory.stretches.snapshot().passages) < before
+
+
+def test_a_topic_of_one_word_is_no_greeting(tmp_path: Path, make_engine: MakeEngine) -> None:
+    root = new_root(tmp_path / "mem")
+    write_topic(root, "printer", "# Printer\n\n- Ready.\n")
+
+    with open_memory(root, make_engine) as memory:
+        memory.reindex()
+        hits = search_memory(memory, "is the printer ready").hits
+
+    assert [hit.path for hit in hits] == ["topics/printer.md"]
