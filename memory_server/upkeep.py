@@ -121,11 +121,11 @@ class Upkeep:
         """Indexes a small change, no large one and in no root of another process; returns what is still to be done."""
         self.point()
         with repairable(self.root.derived):
-            if self.raw is not None and 0 < sum(map(len, self.raw.changes())) <= SMALL_CHANGE:
+            is_raw_behind = self.raw is not None and 0 < sum(map(len, self.raw.changes())) <= SMALL_CHANGE
+            if self.raw is not None and is_raw_behind:
                 self.raw.bring_level(report_progress)
-                bring_notes_level(self.root.notes, self.raw.marks(), self.raw.store.notes)
         changes = self.changes()
-        if changes.is_empty or not is_small(changes):
+        if not is_small(changes) or (changes.is_empty and not is_raw_behind):  # notes are made of turns
             return changes
         try:
             self.reindex(report_progress)
@@ -141,15 +141,13 @@ class Upkeep:
 
     def reindex(self, report_progress: Callable[[Progress], None], *, rebuild: bool = False) -> Report:
         """Brings everything level with the disk. Raises NeedsRepair where another process owns the root."""
-        if rebuild:
-            shutil.rmtree(self.root.notes, ignore_errors=True)
         with repairable(self.root.derived):
             report = self.indices.reindex(
                 self.model.engine,
                 self.control(),
                 report_progress,
                 rebuild=rebuild or is_of_another_format(self.root.ledger),
-                begin=self._begin,
+                begin=lambda: self._begin(rebuild=rebuild),
                 finish=lambda: self._finish(report_progress),
             )
             if self.raw is not None:
@@ -176,9 +174,11 @@ class Upkeep:
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
         return report
 
-    def _begin(self) -> None:
+    def _begin(self, *, rebuild: bool) -> None:
         """What a run reads as files, and is made of others."""
         self.point()
+        if rebuild:
+            shutil.rmtree(self.root.notes, ignore_errors=True)
         if self.raw is not None:
             bring_notes_level(self.root.notes, self.raw.marks(), self.raw.store.notes)
 

@@ -19,7 +19,7 @@ NOTE_NAMES = frozenset({"agents.md", "claude.md", "claude.local.md", "gemini.md"
 NOTE_WORDS = frozenset(
     "adr adrs decision decisions handoff handoffs handover learnings memory note notes plan planning plans roadmap "
     "todo todos".split()
-)  # of a path, below the folder of the session
+)  # of a path, below the folder of the session; of a file elsewhere, of its folder and name
 WORDS = re.compile(r"[a-z]+")
 NUMBERED = re.compile(r" *(\d+)(?:→|\t)(.*)")  # a line as the client's tool shows it
 
@@ -43,8 +43,12 @@ def note_path(turn: Turn) -> str:
     if not isinstance(path, str) or not MARKDOWN.search(path):
         return ""
     below = relative(path.replace("\\", "/"), turn.cwd.replace("\\", "/"))
-    *_, name = below.lower().split("/")
-    is_note = name in NOTE_NAMES or not NOTE_WORDS.isdisjoint(WORDS.findall(below.lower()))
+    is_elsewhere = below.startswith("/") or below[1:2] == ":"
+    if is_elsewhere and "/topics/" in below:
+        return ""  # it may be a memory's own, which answers for itself
+    *folders, name = below.lower().split("/")
+    telling = [*folders[-1:], name] if is_elsewhere else [*folders, name]
+    is_note = name in NOTE_NAMES or not NOTE_WORDS.isdisjoint(WORDS.findall("/".join(telling)))
     return below if is_note else ""
 
 

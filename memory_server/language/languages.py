@@ -25,7 +25,8 @@ IN_SCRIPT = {language: re.compile(f"[{signs}]") for language, signs in SCRIPTS.i
 WORDY = ("zh", "ja", "ko")  # a sign of theirs says as much as some three letters
 COMMON = {
     "en": "the of and to is that for with this it was are not be from have by as you when which how what where who why"
-    " we our does did should can must has these then there or every using its at your they",
+    " we our does did should can must has these then there or every using its at your they"
+    " do an per come met hat son den",
     "de": "der die und das nicht ist ein eine mit den von zu für auf wird sich auch dass wenn sind wie was wo wer wann"
     " warum welche welcher welches welchem im des dem wir an aus bei nach oder kann muss werden hat haben",
     "fr": "le la les des est une dans pour que pas qui sur avec et du ce sont nous mais quel quelle quels quelles où"
@@ -63,7 +64,7 @@ WORD = re.compile(r"(?<![\w./-])[^\W\d_]+(?![\w./-])")  # the same of any script
 BEYOND_LATIN = re.compile(r"[^\W\d_\u0000-\u024f]")
 FOREIGN_LETTERS = 0.3  # of a text's letters, from which on its words are not of a language in Latin letters
 MOST_WORDS = 60  # of a text that are looked at
-LEAST_WORDS = 4  # without a common one; fewer are names as often as not
+LEAST_WORDS = 7  # without a common one; keywords and names of programs fall into pieces too
 LEAST_READ = 0.5  # share of words that are one piece each, moved by
 COMMON_WORTH = 0.2  # for each common word of a language that the model reads, and back for each of another
 LEAST_COMMON = 10  # common words of a language, and so many times those of the next, before it is told

@@ -1,10 +1,12 @@
 """Notes that sessions wrote or read, as files below `.oneiros/notes`: context, and never authority.
 
-Derived from the archive like an index: `<project>/<name>~<time>~<session>.md`. Each session has its own state of a
-note, so that what is forgotten with a session goes alone; a source is the newest one.
+Derived from the archive like an index: `<project>/<name>-<key>~<time>~<session>.md`. Each session has its own state of
+a note, so that what is forgotten with a session goes alone; a source is the newest one. The key tells notes apart whose
+names are written with the same letters.
 """
 
 import datetime as dt
+import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -13,11 +15,13 @@ from pathlib import Path
 
 import yaml
 
+from memory_server.document import Hit
 from memory_server.layers.sessions import id8_of
 from memory_server.machine.files import remove_file, replace_file
 
 STATE = "state.json"  # the mark of each session as its notes were read
 NOTE = "note"  # the kind of these sources
+FOLDER = ".oneiros/notes/"  # of their paths
 UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 MOST_NAME_CHARS = 80
 
@@ -37,17 +41,20 @@ def bring_notes_level(
 ) -> None:
     """Writes the notes of every session whose mark differs from the one that was noted, and removes those of others.
 
-    `marks`: of all sessions. `notes_of` gives the project of one and its notes.
+    What is removed the files tell: the state may be lost, or of before the process died. `marks`: of all sessions.
+    `notes_of` gives the project of one and its notes.
     """
     state = folder / STATE
     try:
         known: dict[str, str] = dict(json.loads(state.read_bytes()))
     except (OSError, ValueError, TypeError):  # it was never written, or is not what was
         known = {}
+    kept = set(map(id8_of, marks))
+    for file in sorted(folder.glob("*/*~*.md")):
+        if file.stem.rpartition("~")[2] not in kept:
+            remove_file(file)
     if known == marks:
         return
-    for session_id in known.keys() - marks.keys():
-        write_notes(folder, session_id, "", ())
     for session_id, mark in marks.items():
         if known.get(session_id) != mark:
             write_notes(folder, session_id, *notes_of(session_id))
@@ -61,8 +68,13 @@ def write_notes(folder: Path, session_id: str, project: str, notes: Sequence[Ses
         if old not in wanted:
             remove_file(old)
     for file, page in wanted.items():
-        if not file.exists() or file.read_text(encoding="utf-8") != page:
+        if not file.exists() or file.read_bytes() != page.encode("utf-8"):
             replace_file(file, page)
+
+
+def is_of_session(hit: Hit) -> bool:
+    """Whether a hit is of a note that a session knew, not of a file of the person's that has the type."""
+    return hit.path.startswith(FOLDER)
 
 
 def older_notes(files: Collection[str]) -> set[str]:
@@ -73,8 +85,10 @@ def older_notes(files: Collection[str]) -> set[str]:
 
 def _file(folder: Path, session_id: str, project: str, note: SessionNote) -> Path:
     name = UNSAFE.sub("-", note.path.rpartition(".")[0]).strip("-")[-MOST_NAME_CHARS:]
+    key = hashlib.blake2b(f"{project}\0{note.path}".encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
     stamp = note.time.astimezone(dt.UTC).strftime("%Y%m%dT%H%M%S") if note.time else "0"
-    return folder / (UNSAFE.sub("-", project).strip("-") or "unknown") / f"{name}~{stamp}~{id8_of(session_id)}.md"
+    below = folder / (UNSAFE.sub("-", project).strip("-") or "unknown")
+    return below / f"{name}-{key}~{stamp}~{id8_of(session_id)}.md"
 
 
 def _page(session_id: str, project: str, note: SessionNote) -> str:

@@ -29,7 +29,7 @@ from memory_server.escaping import shown_line
 from memory_server.index.expression import Term, is_identifier
 from memory_server.language.cues import says_nothing
 from memory_server.language.times import named_times
-from memory_server.layers.notes import NOTE
+from memory_server.layers.notes import NOTE, is_of_session
 from memory_server.search.certainty import FEW_PASSAGES, Telling, telling_words, with_certainty
 from memory_server.search.known_values import Absent, find_absent, with_nearest_projects
 from memory_server.search.literal import holds
@@ -54,6 +54,7 @@ from memory_server.search.spoken import reads_spoken, spoken_hits, with_spoken
 from memory_server.search.typed import LinesOfTypes, Typing
 
 MEANING_FLOOR = 1.2  # scaled cosine of the best passage below which nothing is near in meaning
+FEW_NOTES = 3  # of which the first that a session knew is shown: a person's file may call itself a note too
 FEW_TOPICS = 3  # of which the first that is no index page answers
 JOINED_HITS = 100  # of either search, before the turns are joined
 BY_WORDS = {"words_near": 1.0, "words_source": 1.0}  # what ranks where the model does not read the question
@@ -189,7 +190,8 @@ class Pipeline:
         candidates = [*found.candidates, *typing.by_words()]
         unless = () if question.search is Search.EXACT else question.excluded()  # which sees to it itself
         hits = typing.kept(self.retriever.hits(candidates, unless))
-        hits = [hit for hit in hits if question.search is Search.EXACT or not says_nothing(hit.passage)]
+        if question.search is not Search.EXACT:
+            hits = [hit for hit in hits if hit.layer is Layer.TOPIC or not says_nothing(hit.passage)]
         hits = grouped(hits, MAX_LIMIT if question.types else question.per_source)[: 3 * most_hits(question)]
         hits += self._topics_beside(question, hits, typing)
         hits, replaced = self._with_approval(hits)
@@ -320,10 +322,11 @@ class Pipeline:
         if question.filter.kinds or not self.retriever.may_answer(notes):
             return answer
         _, ranking = self.ranked(notes, self.retriever, SPOKEN)
-        found = self.retriever.ranked(ranking, 1) if self._may_answer(self.retriever, ranking) else []
+        found = self.retriever.ranked(ranking, FEW_NOTES) if self._may_answer(self.retriever, ranking) else []
         known = {hit.path for hit in answer.hits}
         hits = list(answer.hits)
-        for note in self.retriever.hits(found, question.excluded()):
+        of_sessions = [note for note in self.retriever.hits(found, question.excluded()) if is_of_session(note)]
+        for note in of_sessions[:1]:
             if note.path not in known:
                 worse = (place for place, hit in enumerate(hits) if place and fit(hit) < fit(note) - NOTE_AHEAD)
                 hits.insert(next(worse, len(hits)), note)

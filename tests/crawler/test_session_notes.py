@@ -82,6 +82,11 @@ def test_edits_that_are_none_leave_no_note_and_break_nothing(tmp_path: Path, edi
         ("/srv/app/README.md", False),
         ("/home/me/.claude/skills/review/SKILL.md", False),
         ("/srv/app/src/plan.py", False),
+        ("/home/me/notes/app/storage.md", False),
+        ("C:\\plans\\app\\storage.md", False),
+        ("/home/me/oneiros-memory/topics/storage.md", False),
+        ("/home/me/mem/topics/plan.md", False),
+        ("/home/me/app/plans/storage.md", True),
     ],
 )
 def test_a_file_is_a_note_by_its_name(tmp_path: Path, path: str, is_note: bool) -> None:

@@ -16,9 +16,11 @@ from crawler.archived import ArchivedSessions
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.index.raw import RawIndex
+from memory_server.language.cues import AskedState
 from memory_server.lifecycle.fading import Fading
 from memory_server.memory import Memory
-from memory_server.search.spoken import PASSAGE_CHARS, QUESTION_CHARS, with_spoken
+from memory_server.search.amending import SaidPassage
+from memory_server.search.spoken import PASSAGE_CHARS, QUESTION_CHARS, _by_time, with_spoken
 from memory_server.settings import PersonSettings
 from memory_server.upkeep import Upkeep
 from tests.conftest import MakeEngine
@@ -33,7 +35,7 @@ from tests.crawler.builders import (
     settings_in,
     write_transcript,
 )
-from tests.memories import recall, root_at, write_topic
+from tests.memories import new_root, open_memory, recall, root_at, search_memory, write_topic
 
 NOW = dt.datetime(2026, 3, 5, tzinfo=dt.UTC)
 QUESTION = "a kitten that dozes in a warm place"  # shares no word with what was said
@@ -324,6 +326,30 @@ def test_a_question_for_now_begins_with_the_newest_and_one_for_the_beginning_wit
     assert f"uses port {port}" in best.passage.partition("[")[0]
 
 
+def test_a_question_for_the_beginning_begins_with_what_was_amended(tmp_path: Path, make_engine: MakeEngine) -> None:
+    later: dict[str, Any] = {"session": OTHER_SESSION, "timestamp": "2026-03-04T10:00:00.000Z"}
+    newest = [
+        person(21, "Set the camera relay up.", **later),
+        assistant(22, "The camera relay uses port 2525 no longer; the camera relay uses port 9090.", **later),
+    ]
+    write_transcript(tmp_path / "live", *newest, session=OTHER_SESSION)
+    records = [person(1, "Set the camera relay up."), assistant(2, "The camera relay uses port 2525.")]
+
+    with holding(tmp_path, make_engine, records) as memory:
+        first, *_ = recall(memory, "which port did the camera relay use originally?").hits
+
+    assert first.passage.endswith("The camera relay uses port 2525.")
+    assert first.amended.startswith("2026-03-04 at ")
+
+
+def test_a_passage_without_a_day_is_neither_the_newest_nor_the_oldest() -> None:
+    days = [dt.date(2026, 3, 1), None, dt.date(2026, 3, 4)]
+    said = [SaidPassage(source, "app", day, 1, "The relay uses a port.") for source, day in enumerate(days)]
+
+    assert _by_time(said, lambda _: True, AskedState.OLDEST) == [0, 1, 2]
+    assert _by_time(said, lambda _: True, AskedState.NEWEST) == [2, 0, 1]
+
+
 def test_what_was_dropped_stands_behind_what_took_its_place(tmp_path: Path, make_engine: MakeEngine) -> None:
     with opened(tmp_path, make_engine) as memory:
         found = words(memory, "coffee machine: a leaking boiler to be ordered from Milan")
@@ -506,3 +532,14 @@ def test_a_session_that_left_the_archive_is_searched_no_more_in_the_same_process
         memory.reindex()
 
         assert 0 < len(memory.stretches.snapshot().passages) < before
+
+
+def test_a_topic_of_one_word_is_no_greeting(tmp_path: Path, make_engine: MakeEngine) -> None:
+    root = new_root(tmp_path / "mem")
+    write_topic(root, "printer", "# Printer\n\n- Ready.\n")
+
+    with open_memory(root, make_engine) as memory:
+        memory.reindex()
+        hits = search_memory(memory, "is the printer ready").hits
+
+    assert [hit.path for hit in hits] == ["topics/printer.md"]

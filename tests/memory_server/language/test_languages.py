@@ -66,7 +66,38 @@ def test_the_packaged_model_reads_english_however_short(
     assert reads_text(["en"], make_engine(real_model).count_tokens, text)
 
 
-@pytest.mark.parametrize("text", [GERMAN, RUSSIAN, CHINESE, JAPANESE, "Wie heißt die Katze des Chefs?", "猫", "Кто?"])
+GERMAN_QUESTIONS = ["Wie heißt die Katze des Chefs", "welche Datenbank nutzen Bestellungen", "Wo liegt der Speicher"]
+KEYWORDS = """postgres redis timeout retries
+docker compose healthcheck retries
+oauth refresh token expiry
+kubectl nginx ingress autoscaler
+fix pytest xdist flakiness
+celery rabbitmq prefetch backpressure
+jwt cookie samesite
+webpack vite hmr sourcemaps
+alembic sqlalchemy autogenerate migrations
+terraform s3 backend dynamodb lock
+grafana prometheus scrape config
+tokenizer subword fallback
+eslint prettier husky precommit
+cron logrotate journald disk
+cors preflight credentials header
+asyncio semaphore deadlock
+sqlite wal checkpoint vacuum
+graphql dataloader n+1 resolver
+systemd unit restart backoff
+npm lockfile peer dependencies
+nginx upstream keepalive timeout websocket proxy"""
+
+
+@pytest.mark.parametrize("question", [*KEYWORDS.split("\n"), "Do I do an update per tenant?"])
+def test_it_reads_keywords_and_names_of_programs(
+    question: str, make_engine: MakeEngine, real_model: ModelFiles
+) -> None:
+    assert reads_text(["en"], make_engine(real_model).count_tokens, question)
+
+
+@pytest.mark.parametrize("text", [GERMAN, RUSSIAN, CHINESE, JAPANESE, *GERMAN_QUESTIONS, "猫", "Кто?"])
 def test_it_does_not_read_what_it_was_not_taught(text: str, make_engine: MakeEngine, real_model: ModelFiles) -> None:
     count = make_engine(real_model).count_tokens
 
@@ -86,6 +117,7 @@ def test_questions_and_statements_of_nine_languages_are_told_from_english(
 
     assert texts == 600
     assert wrong == [
+        "Passwörter müssen mindestens zwölf Zeichen haben.",
         "Chaque changement a besoin d'un test avant d'être fusionné.",
         "Qui traduit l'interface ?",
     ]

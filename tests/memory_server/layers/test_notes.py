@@ -1,6 +1,8 @@
 """Notes of sessions as files: the newest state of each is a source, and what a session knew goes with it."""
 
 import datetime as dt
+import json
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -37,7 +39,7 @@ def test_the_newest_state_of_a_note_is_the_source(root: MemoryRoot) -> None:
 
     document = read_document(root, source)
 
-    assert source.path == ".oneiros/notes/app/docs-HANDOFF~20260302T120000~22222222.md"
+    assert fnmatch(source.path, ".oneiros/notes/app/docs-HANDOFF-????????~20260302T120000~22222222.md")
     assert (document.title, document.kind, document.project) == ("docs/HANDOFF.md", "note", "app")
     assert (document.body.strip(), document.date) == ("The relay takes port 2525.", dt.date(2026, 3, 2))
 
@@ -69,6 +71,47 @@ def test_a_state_that_cannot_be_read_costs_a_look_at_all_sessions(root: MemoryRo
     bring_notes_level(root.notes, {FIRST: "1", SECOND: "1"}, lambda name: ("app", [note("It takes port 587.", 3)]))
 
     assert told(root) == ["It takes port 587."]
+
+
+@pytest.mark.parametrize("state", [None, json.dumps({FIRST: "1"})])
+def test_a_forgotten_note_goes_where_the_state_is_lost_or_of_before(root: MemoryRoot, state: str | None) -> None:
+    (root.notes / "state.json").unlink()
+    if state:
+        (root.notes / "state.json").write_text(state, encoding="utf-8")
+
+    bring_notes_level(root.notes, {FIRST: "1"}, lambda name: ("app", [note("The relay takes port 25.", 1)]))
+
+    assert not any("2525" in file.read_text(encoding="utf-8") for file in root.notes.rglob("*.*"))
+
+
+def test_a_file_that_is_no_text_any_more_is_written_anew(root: MemoryRoot) -> None:
+    for file in root.notes.rglob("*.md"):
+        file.write_bytes(b"\xff")
+
+    bring_notes_level(root.notes, {FIRST: "2", SECOND: "1"}, lambda name: ("app", [note("It takes port 25.", 1)]))
+
+    [first] = root.notes.rglob("*~11111111.md")
+    assert "It takes port 25." in first.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("商店", "plan.md"), ("仓库", "plan.md")),
+        (("app", "планы/plan.md"), ("app", "заметки/plan.md")),
+        (("app", "docs/notes.md"), ("app", "docs-notes.md")),
+    ],
+)
+def test_different_notes_are_no_states_of_one(tmp_path: Path, one: tuple[str, str], other: tuple[str, str]) -> None:
+    root, noted = new_root(tmp_path / "mem"), {FIRST: one, SECOND: other}
+
+    def notes_of(session_id: str) -> tuple[str, list[SessionNote]]:
+        project, path = noted[session_id]
+        return project, [SessionNote(path, f"Of {path} in {project}.", None, 1)]
+
+    bring_notes_level(root.notes, {FIRST: "1", SECOND: "1"}, notes_of)
+
+    assert sorted(told(root)) == sorted(f"Of {path} in {project}." for project, path in noted.values())
 
 
 def test_notes_of_other_names_and_projects_stand_beside_each_other() -> None:
