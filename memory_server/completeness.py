@@ -28,6 +28,7 @@ class SkipKind(StrEnum):
     LINE = "line"  # of a transcript
     PLACE = "place"  # of transcripts, which the settings name
     CLIENT = "client"  # a folder that CLAUDE_CONFIG_DIR names and that is not read
+    ELSEWHERE = "elsewhere"  # all of that, where it cannot be found out
 
 
 WORDS = {  # in the order in which it is told: one, several, what is the matter, and the command that names each
@@ -44,6 +45,7 @@ WORDS = {  # in the order in which it is told: one, several, what is the matter,
     SkipKind.LINE: ("line of a transcript", "lines of transcripts", "cannot be read", "doctor"),
     SkipKind.PLACE: ("folder in crawl_roots", "folders in crawl_roots", "not there", "config crawl_roots"),
     SkipKind.CLIENT: ("CLAUDE_CONFIG_DIR", "", "names no folder, or one in a repository", "config crawl_roots"),
+    SkipKind.ELSEWHERE: ("look at this machine's transcripts", "", "failed", "doctor"),
 }
 UNINDEXED = frozenset({SkipKind.CHANGE, SkipKind.PASSAGE, SkipKind.SESSION})
 OF_MEMORY = UNINDEXED | {SkipKind.UNREADABLE, SkipKind.SYMLINK, SkipKind.FILE_IGNORED, SkipKind.FRONTMATTER}

@@ -18,7 +18,7 @@ from itertools import pairwise
 from types import TracebackType
 
 from memory_server.aging import Aging
-from memory_server.completeness import Skipped, skipped_of, tell_beside, tell_skipped
+from memory_server.completeness import SkipKind, Skipped, skipped_of, tell_beside, tell_skipped
 from memory_server.document import UNAPPROVED, Answer, Layer, LineRange, SourcePath
 from memory_server.embedding.catalogue import Catalogue, unread_note
 from memory_server.embedding.engine import Embedded, Engine
@@ -26,7 +26,7 @@ from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
-from memory_server.errors import ContentError, Problem
+from memory_server.errors import ContentError, OneirosError, Problem
 from memory_server.further import ChosenModels, FurtherModels, with_late
 from memory_server.index.build import Changes, Progress, Report
 from memory_server.index.indices import Indices, NotOwner
@@ -329,7 +329,11 @@ class Memory:
 
     def skipped(self, changes: Changes | None = None) -> list[Skipped]:
         """What of the disk and of this machine's transcripts an answer lacks; looks at both."""
-        return [*self.upkeep.skipped(changes or self.upkeep.changes()), *self._elsewhere()]
+        try:
+            elsewhere = self._elsewhere()
+        except (OneirosError, sqlite3.Error, OSError) as error:  # of the settings, or of what ingest noted
+            elsewhere = [Skipped(SkipKind.ELSEWHERE, str(error))]
+        return [*self.upkeep.skipped(changes or self.upkeep.changes()), *elsewhere]
 
     # -- reading ------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from textwrap import dedent
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -33,7 +34,9 @@ FENCE = re.compile(r"---[ \t]*(?:\r\n|\n|\r)")
 CLOSING = re.compile(r"(?:(?<=\n)|(?<=\r))(?:---|\.\.\.)[ \t]*(?:\r\n|\n|\r|\Z)")
 ROW = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 ENTRY = re.compile(r"([ \t]*)[\w\"'][^:\r\n]*:(?:[ \t]+([^\r\n]*))?(?=[\r\n]|\Z)")
-NO_ENTRY = re.compile(r"(?:(?<=\n)|(?<=\r))(?=[ \t]*[\r\n]|#{1,6}[ \t])")  # a blank line or a heading
+NO_ENTRY = re.compile(  # a blank line, a heading, or a line that is not set in and neither item nor key
+    r"""(?:(?<=\n)|(?<=\r))(?=[ \t]*[\r\n]|#{1,6}[ \t]|(?![ \t#]|- |[\w"'][^:\r\n]*:(?:[ \t\r\n]|\Z))\S)"""
+)
 KEY_LINE = re.compile(r"(?:\A|(?<=[\r\n]))[ \t]*[\w\"'@?{][^:\r\n]*:(?=\s|\Z)")
 DURATION = re.compile(r"P(?=[0-9T])(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T[\dHMS.]+)?")
 WORDS_OF_YAML = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})  # not text to other readers
@@ -97,8 +100,9 @@ def parse_frontmatter(text: str) -> Frontmatter:
         return valid_frontmatter(text)
     except ContentError as error:
         block = _block_of(text)
-        fields, lines = _read_by_key(block) if len(block) <= MAX_FRONTMATTER_CHARS else ({}, {})
-        return Frontmatter(block, text[len(block) :], MappingProxyType(fields), MappingProxyType(lines), error)
+        view = _View()
+        fields = _read_by_key(block, view) if len(block) <= MAX_FRONTMATTER_CHARS else {}
+        return Frontmatter(block, text[len(block) :], MappingProxyType(fields), MappingProxyType(view.lines), error)
 
 
 def valid_frontmatter(text: str) -> Frontmatter:
@@ -132,29 +136,35 @@ def _block_of(text: str) -> str:
     return text[: end.start()] if end else text
 
 
-def _read_by_key(block: str) -> tuple[dict[str, Value], dict[str, int]]:
-    """What each key of a broken block says by itself: as YAML, with blanks for tabs, else the text behind it.
+def _read_by_key(block: str, view: "_View", above: str = "", begins: int = 1) -> dict[str, Value]:
+    """What each key of a broken block says by itself: as YAML, with blanks for tabs, else what each key below it says
+    or the text behind it.
 
-    Of a key that stands there twice the last counts, as in most readers of YAML.
+    Of a key that stands there twice the last counts, as in most readers of YAML. `above` is the key at the top below
+    which the block stands. What lies beyond the values that the view takes is not read.
     """
     fields: dict[str, Value] = {}
-    lines: dict[str, int] = {}
-    for first, entry in _entries_of(block):
+    for first, entry in _entries_of(block, begins):
+        view.begin(entry, first)
         try:
-            read, at = _view(_compose(entry, FRONTMATTER, first), _View(entry, FRONTMATTER, first))
+            fields |= _view(_compose(entry, FRONTMATTER, first), view, above)[0]
         except ContentError:
             key, _, value = entry.partition(":")
-            name = camel_case(key.strip("\"'"))
-            read, at = {name: " ".join(value.split()).strip("\"'")}, {name: first}
-        fields |= read
-        lines |= at
-    return fields, lines
+            name, [beside, *rows] = camel_case(key.strip("\"'")), ROW.findall(value) or [""]
+            view.lines[f"{above}.{name}" if above else name] = first
+            below = "" if above or beside.strip() else dedent("".join(rows))
+            is_block = ENTRY.match(below)
+            read = _read_by_key(below, view, name, first + 1) if is_block else " ".join(value.split()).strip("\"'")
+            fields[name] = read
+        if view.values > MAX_VALUES:
+            break
+    return fields
 
 
-def _entries_of(block: str) -> Iterator[tuple[int, str]]:
+def _entries_of(block: str, begins: int) -> Iterator[tuple[int, str]]:
     """The keys of a broken block, each with its line of the file and all that stands below it."""
     entry, first, is_said = "", 0, True
-    for number, row in enumerate(ROW.findall(block), start=1):
+    for number, row in enumerate(ROW.findall(block), start=begins):
         row, key = row.replace("\t", "  "), ENTRY.match(row)
         if key and (is_said or not key[1]):  # one set in below a value is meant to stand beside it
             if entry:
@@ -275,8 +285,8 @@ def _line_at(source: str, index: int, first: int = 2) -> int:
     return first + len(LINE_BREAK.findall(source[:index]))
 
 
-def _view(node: yaml.MappingNode | None, view: "_View") -> tuple[dict[str, Value], dict[str, int]]:
-    fields = view.value(node, "", ()) if node is not None else {}
+def _view(node: yaml.MappingNode | None, view: "_View", above: str = "") -> tuple[dict[str, Value], dict[str, int]]:
+    fields = view.value(node, above, ()) if node is not None else {}
     assert isinstance(fields, dict)
     return fields, view.lines
 
@@ -284,13 +294,17 @@ def _view(node: yaml.MappingNode | None, view: "_View") -> tuple[dict[str, Value
 class _View:
     """Builds the fields of a block from its nodes, and notes on which line each stands."""
 
-    def __init__(self, source: str, named: str = FRONTMATTER, first: int = 2, *, keeps_keys: bool = False):
+    def __init__(self, source: str = "", named: str = FRONTMATTER, first: int = 2, *, keeps_keys: bool = False):
         self.lines: dict[str, int] = {}
+        self.values = 0
         self._named = named
-        self._first = first  # line of the file on which the block begins
         self._keeps_keys = keeps_keys
+        self.begin(source, first)
+
+    def begin(self, source: str, first: int) -> None:
+        """Goes on with a part that begins on the line `first` of the file."""
+        self._first = first
         self._starts = [match.end() for match in LINE_BREAK.finditer(source)]
-        self._values = 0
 
     def _line(self, mark: yaml.Mark) -> int:
         return self._first + bisect_right(self._starts, mark.index)
@@ -298,11 +312,11 @@ class _View:
     def value(self, node: yaml.Node, path: str, above: tuple[int, ...]) -> Value:
         """What a node holds; `above` are the nodes around it, by which an alias of itself is known."""
         line = self._line(node.start_mark)
-        self._values += 1
+        self.values += 1
         if id(node) in above:
             what = f"an alias in {self._named} contains itself"
             raise ContentError(what, line=line, remedy="Write the value out")
-        if self._values > MAX_VALUES or len(above) > MAX_DEPTH:
+        if self.values > MAX_VALUES or len(above) > MAX_DEPTH:
             raise ContentError(f"{self._named} holds too much", line=line, remedy="Shorten it")
         above = (*above, id(node))
         if isinstance(node, yaml.ScalarNode):
