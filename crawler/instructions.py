@@ -171,10 +171,11 @@ def folders_of(projects: Mapping[str, str]) -> dict[str, Path]:
 
 
 def _project_of(transcripts: Path, folders: Mapping[str, Path]) -> str:
-    """The project at work in the transcripts of a folder; empty where none of these is."""
+    """The innermost project at work in the transcripts of a folder; empty where none of these is."""
     for transcript in sorted(transcripts.glob("*.jsonl")):
         if cwd := folder_of(transcript):
-            return next((name for name, folder in folders.items() if Path(cwd).is_relative_to(folder)), "")
+            inside = [(len(one.parts), name) for name, one in folders.items() if Path(cwd).is_relative_to(one)]
+            return max(inside, default=(0, ""))[1]
     return ""
 
 

@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -79,7 +79,8 @@ def find_transcripts(paths: Iterable[Path], *, since: datetime | None = None) ->
     problems: list[Problem] = []
     named = [path.absolute() for path in paths]
     places = dict.fromkeys(place for path in named for place in (path, *linked_folders(path)))
-    found = find_files((one for place in places for one in _candidates(place, problems)), since=since)
+    read = [place.resolve() for place in places]
+    found = find_files((one for place in places for one in _candidates(place, read, problems)), since=since)
     return Found(found.files, (*problems, *found.problems))
 
 
@@ -97,7 +98,7 @@ def linked_folders(folder: Path) -> list[Path]:
 
 def find_files(candidates: Iterable[Path], *, since: datetime | None = None) -> Found:
     """These files as the disk shows them, in the order in which to read them."""
-    found: dict[Path, FoundFile] = {}
+    found: dict[Path, FoundFile] = {}  # by real path: one below a folder with two names is read once
     problems: list[Problem] = []
     for candidate in candidates:
         try:
@@ -106,7 +107,7 @@ def find_files(candidates: Iterable[Path], *, since: datetime | None = None) -> 
             problems.append(problem_of(error, candidate))
             continue
         if since is None or file.changed_ns >= since.timestamp() * 1e9:
-            found[file.path] = file
+            found.setdefault(file.path.resolve(), file)
     return Found(tuple(in_order(found.values())), tuple(problems))
 
 
@@ -140,26 +141,38 @@ def problem_of(error: ContentError, path: Path) -> Problem:
     return Problem(shown_line(str(error.where or path)), error.line or 1, error.what, error.remedy, "transcript")
 
 
-def _candidates(path: Path, problems: list[Problem]) -> Iterator[Path]:
-    """What is named like a transcript at or below a path; folders that cannot be read are noted."""
+def _candidates(path: Path, read: Sequence[Path], problems: list[Problem]) -> Iterator[Path]:
+    """What is named like a transcript at or below a path; folders that cannot be read are noted, and links that lead
+    out of all that is read.
+    """
 
-    def note(error: OSError) -> None:
-        what, remedy = f"this folder cannot be read ({error.strerror})", "Check its rights"
-        problems.append(Problem(shown_line(str(error.filename)), 1, what, remedy, "transcript"))
+    def note(place: Path | str, what: str, remedy: str) -> None:
+        problems.append(Problem(shown_line(str(place)), 1, what, remedy, "transcript"))
+
+    def refuse(error: OSError) -> None:
+        note(error.filename, f"this folder cannot be read ({error.strerror})", "Check its rights")
 
     if not path.is_dir():
         yield from (path,) if os.path.lexists(path) else ()
         return
-    for folder, folders, names in os.walk(path, onerror=note):
+    projects = path / PROJECTS if (path / PROJECTS).is_dir() else path  # what else a client keeps has links of its own
+    for folder, folders, names in os.walk(path, onerror=refuse):
+        here = Path(folder)
         folders[:] = sorted(name for name in folders if name not in NO_TRANSCRIPTS)
-        for name in folders:
-            if name.endswith(SUFFIXES):
-                what, remedy = "this folder has the name of a transcript", "Rename it; what lies in it is read"
-                problems.append(Problem(shown_line(f"{folder}/{name}"), 1, what, remedy, "transcript"))
-            elif Path(folder).parent.name == PROJECTS and Path(folder, name).is_symlink():
-                what, remedy = "a link inside a project's folder is not followed", "Put the folder itself in its place"
-                problems.append(Problem(shown_line(f"{folder}/{name}"), 1, what, remedy, "transcript"))
-        yield from (Path(folder, name) for name in sorted(names) if name.endswith(SUFFIXES))
+        for place in (here / name for name in folders):
+            if place.name.endswith(SUFFIXES):
+                note(place, "this folder has the name of a transcript", "Rename it; what lies in it is read")
+            elif here.is_relative_to(projects) and place.is_symlink() and not _is_below(place, read):
+                note(place, "a link to a folder is not followed here", "Put the folder itself in its place")
+        for place in (here / name for name in sorted(names)):
+            if place.name.endswith(SUFFIXES):
+                yield place
+            elif here == projects and place.is_symlink() and not place.exists():
+                note(place, "this link leads nowhere", "Bring back what it leads to, or remove it")
+
+
+def _is_below(place: Path, folders: Iterable[Path]) -> bool:
+    return any(map(place.resolve().is_relative_to, folders))
 
 
 def stem_of(path: Path) -> str:

@@ -51,7 +51,7 @@ def count_waiting(
 ) -> Waiting:
     """How many transcripts below the paths would be lost if the client cleaned up.
 
-    For a memory of one project alone its own are counted.
+    For a memory of one project alone its own are counted, and no file of another is named.
     """
     with TailState(settings.state, settings.machine) as tail:
         known = tail.files()
@@ -61,6 +61,8 @@ def count_waiting(
     if only := settings.choice.only:
         projects = Projects(dict(settings.aliases))
         waiting = [file for file in waiting if projects.of(folder_of(file.path)) == only]
+    own = {file.path.parent for file in waiting}
+    own |= {Path(state.path).parent for state in kept if state.verdict is Verdict.TAKEN}
     left_out = {Verdict.EXCLUDED} if only else {Verdict.EXCLUDED, Verdict.DENIED}
     deadline = (now + timedelta(days=SOON_DAYS - keep_days)).timestamp()
     return Waiting(
@@ -71,8 +73,15 @@ def count_waiting(
         of="this project" if only else "this machine",
         left_out=len({state.session_id for state in kept if state.verdict in left_out}),
         skipped=(
-            *(Skipped(SkipKind.TRANSCRIPT, problem.path) for problem in found.problems),
-            *(Skipped(SkipKind.LINE, state.path, state.unread) for state in kept if state.unread),
+            *(
+                Skipped(SkipKind.TRANSCRIPT, one.path if not only or Path(one.path).parent in own else "")
+                for one in found.problems
+            ),
+            *(
+                Skipped(SkipKind.LINE, state.path, state.unread)
+                for state in kept
+                if state.unread and not (only and state.verdict is Verdict.DENIED)
+            ),
         ),
     )
 

@@ -138,8 +138,8 @@ class IngestQueue:
         """Where a transcript is read when all are; None outside of those: a hook must not have any file read."""
         real = file.resolve()
         for root in crawl_roots(self._environment_now()) if file.suffix == ".jsonl" else ():
-            if real.is_relative_to(root.folder.resolve()):
-                return file
+            if real.is_relative_to(folder := root.folder.resolve()):
+                return root.folder / real.relative_to(folder)
             if any(map(real.is_relative_to, linked_folders(root.folder))):
                 return real
         return None

@@ -28,19 +28,21 @@ def seen_folders(variables: Mapping[str, str]) -> list[str]:
     """Those taken down, the one that the variable names first where it is one of them; takes that down if it is new."""
     file, named = os.path.join(states_folder(variables), "claude-folders"), named_folder(variables)
     try:
-        with open(file, encoding="utf-8", errors="surrogateescape") as stream:
-            seen = stream.read().splitlines()
+        with open(file, encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
+            seen = [line for line in stream.read().split("\n") if line.startswith("/")]
     except OSError:
         seen = []
     if not named or named in seen:
         return sorted(seen, key=lambda folder: folder != named)
+    if "\n" in named:  # it would be read as several
+        return [named, *seen]
     if not os.path.isdir(named) or _is_in_repository(os.path.realpath(named)):
         return seen
     try:
         os.makedirs(os.path.dirname(file), 0o700, exist_ok=True)
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
-        os.write(descriptor, f"{named}\n".encode("utf-8", "surrogateescape"))
-        os.close(descriptor)
+        with open(descriptor, "wb") as stream:
+            stream.write(f"{named}\n".encode("utf-8", "surrogateescape"))
     except OSError:
         pass  # it is read all the same, as long as the variable names it
     return [named, *seen]

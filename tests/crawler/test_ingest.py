@@ -75,6 +75,40 @@ def test_a_projects_folder_that_is_a_link_is_read_once_by_its_real_path(ingester
     assert ingester.sessions_of(disk) == [SESSION]
 
 
+def test_a_link_is_told_where_it_is_not_followed_or_leads_nowhere(ingester: Ingester, tmp_path: Path) -> None:
+    client, laptop, disk = tmp_path / "client", tmp_path / "projects" / "laptop", tmp_path / "disk"
+    for folder in (client / "projects" / "-a", client / "plugins", laptop / "-b", disk / "-c"):
+        folder.mkdir(parents=True)
+    links = {
+        client / "projects" / "followed": disk,
+        client / "projects" / "gone": tmp_path / "x",
+        client / "projects" / "-a" / "deeper": tmp_path,
+        client / "plugins" / "own": tmp_path,
+        laptop / "followed": disk / "-c",
+        laptop / "-b" / "read": disk / "-c",
+        laptop / "-b" / "deeper": tmp_path,
+    }
+    for link, target in links.items():
+        link.symlink_to(target)
+
+    problems = ingester.ingest([client, laptop]).problems
+
+    assert sorted((Path(one.path).relative_to(tmp_path).as_posix(), one.what) for one in problems) == [
+        ("client/projects/-a/deeper", "a link to a folder is not followed here"),
+        ("client/projects/gone", "this link leads nowhere"),
+        ("projects/laptop/-b/deeper", "a link to a folder is not followed here"),
+    ]
+
+
+def test_a_transcript_below_a_folder_with_two_names_is_read_once(ingester: Ingester, tmp_path: Path) -> None:
+    file = write_transcript(tmp_path / "disk" / "-a", *working_session())
+    (tmp_path / "home").symlink_to(tmp_path / "disk")
+
+    report = ingester.ingest([tmp_path / "home", tmp_path / "disk"])
+
+    assert report.files == 1 and file.exists()
+
+
 def test_lines_that_hold_no_record_are_counted_over_all_reads_of_a_file(ingester: Ingester, tmp_path: Path) -> None:
     path = write_transcript(tmp_path / "live", *working_session())
     for lines in (b"torn {\n[1]\n", b'{"half": \n' + to_lines(person(11, "one more thing"))):

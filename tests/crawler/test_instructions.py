@@ -78,6 +78,19 @@ def test_notes_of_a_folder_with_a_name_of_its_own_are_of_the_project_in_its_tran
     assert names(reader) == [("~/.claude-work/projects/the-app/memory/user.md", "app")]
 
 
+def test_notes_of_a_project_inside_another_are_its_own(home: Path) -> None:
+    outer, inner = home / "src", home / "src" / "app"
+    inner.mkdir(parents=True)
+    named = home / ".claude-work" / "projects" / "the-app"
+    write(named / "memory" / "user.md")
+    write_transcript(named, person(1, "Hello.", cwd=str(inner / "lib")))
+    reader = InstructionReader(home)
+
+    reader.read_client(home / ".claude-work", {"src": outer, "app": inner})
+
+    assert names(reader) == [("~/.claude-work/projects/the-app/memory/user.md", "app")]
+
+
 def test_imports_are_followed_inside_the_folder_alone(home: Path) -> None:
     write(home / "secret.md")
     app = home / "app"

@@ -1,14 +1,25 @@
 """Which transcripts the client deletes before they are archived."""
 
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from crawler.archive.append import Ingester
+from crawler.archive.choice import Choice
 from crawler.archive.waiting import CLEANUP_DAYS, cleanup_days, count_waiting
-from tests.crawler.builders import OTHER_SESSION, person, settings_in, working_session, write_transcript
+from memory_server.completeness import SkipKind
+from tests.crawler.builders import (
+    OTHER_SESSION,
+    SESSION,
+    person,
+    settings_in,
+    to_lines,
+    working_session,
+    write_transcript,
+)
 
 
 def test_sessions_that_would_be_lost_are_counted(tmp_path: Path) -> None:
@@ -27,6 +38,26 @@ def test_sessions_that_would_be_lost_are_counted(tmp_path: Path) -> None:
     assert kept.exists()
     assert (waiting.not_archived, waiting.expiring, waiting.folders) == (2, 1, 1)
     assert waiting.bytes == sum(file.stat().st_size for file in (tmp_path / "live").rglob("*.jsonl") if file != kept)
+
+
+def test_a_memory_of_one_project_names_no_file_of_another(tmp_path: Path) -> None:
+    live, now = tmp_path / "live", datetime(2026, 3, 30, tzinfo=UTC)
+    for name, session in (("own", SESSION), ("other", OTHER_SESSION)):
+        (tmp_path / name).mkdir()
+        file = write_transcript(live / name, person(1, "new", cwd=str(tmp_path / name)), session=session)
+        file.write_bytes(file.read_bytes() + b"no record\n" + to_lines(person(2, "and more")))
+        (live / name / "x.jsonl").mkdir()
+    settings = replace(settings_in(tmp_path / "root"), choice=Choice(only=str(tmp_path / "own")))
+    with Ingester(settings) as ingester:
+        ingester.ingest([live])
+
+    skipped = count_waiting([live], settings, now=now).skipped
+
+    assert [(one.kind, Path(one.where).name) for one in skipped] == [
+        (SkipKind.TRANSCRIPT, ""),
+        (SkipKind.TRANSCRIPT, "x.jsonl"),
+        (SkipKind.LINE, f"{SESSION}.jsonl"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,18 @@ def test_a_project_that_lies_behind_a_link_is_read_by_its_real_path(house: Inges
     assert house.said() == ["first"] and waiting(house.environment, house.root, now()).not_archived == 0
 
 
+def test_a_transcript_is_read_by_the_name_that_its_folder_has_in_the_settings(house: Ingesting, tmp_path: Path) -> None:
+    house.transcripts.parent.parent.mkdir(parents=True, exist_ok=True)
+    house.transcripts.parent.symlink_to(tmp_path / "disk")
+    real = write_transcript(tmp_path / "disk" / house.transcripts.name, person(1, "first"))
+    house.queue.note(Note(SESSION, str(real)))
+    house.queue.worker.start()
+
+    wait_until(lambda: house.taken == [(SESSION, False)])
+
+    assert house.said() == ["first"] and waiting(house.environment, house.root, now()).not_archived == 0
+
+
 def test_a_file_outside_the_clients_folders_is_not_read(house: Ingesting, tmp_path: Path) -> None:
     file = write_transcript(tmp_path / "elsewhere", person(1, "first"))
     house.queue.note(Note(SESSION, str(file)))

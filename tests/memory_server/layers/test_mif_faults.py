@@ -1,12 +1,14 @@
 """Some fifty faults, each alone in a valid store: `validate` names every one, and nothing where there is none."""
 
+import datetime as dt
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from memory_server.document import SourcePath
+from memory_server.document import Interval, SourcePath
 from memory_server.layers.exchange import as_markdown
-from memory_server.layers.mif import parse_frontmatter
+from memory_server.layers.mif import MAX_VALUES, Value, parse_frontmatter
 from memory_server.layers.validate import validate_root
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings
@@ -100,3 +102,38 @@ def test_a_time_to_live_beyond_the_calendar_is_for_ever(ttl: str) -> None:
     text = f"---\nid: a\ntype: semantic\ncreated: 2026-01-01\nttl: {ttl}\n---\n# A\n"
 
     assert parse_frontmatter(text).interval().last is None
+
+
+def test_the_body_below_a_head_that_is_not_closed_stays_the_body() -> None:
+    body = "----\nThe relay is smtp.example.org.\nNever use port 25.\n"
+
+    read = parse_frontmatter(f"---\ntitle: Mail relay\ntags:\n- mail\nproject: p\n{body}")
+
+    assert read.fields == {"title": "Mail relay", "tags": ["mail"], "project": "p"} and read.body == body
+
+
+def test_aliases_are_counted_over_all_keys_of_a_broken_head() -> None:
+    nested = "".join(
+        f", &{name}{number} [{', '.join([f'*{name}{number - 1}'] * 9)}]" for name in "x" for number in range(1, 5)
+    )
+    keys = "".join(f"k{number}: [&x0 a{nested}]\n" for number in range(20))
+
+    read = parse_frontmatter(f"---\n{keys}title: a: b\n---\n")
+
+    assert read.fault and count_values(read.fields) < 2 * MAX_VALUES
+
+
+def count_values(value: Value) -> int:
+    if isinstance(value, str):
+        return 1
+    return 1 + sum(map(count_values, value.values() if isinstance(value, Mapping) else value))
+
+
+@pytest.mark.parametrize("slip", ["  valid_until: 2020-01-01\n", "  source: a: b\n", "\towner: c\n"])
+def test_a_slip_in_a_block_below_a_key_leaves_its_other_keys(slip: str) -> None:
+    head = f"---\ntemporal:\n  valid_from: 2019-01-01\n  valid_until: 2020-01-01\n{slip}title: Relay: old\n---\n"
+
+    read = parse_frontmatter(head)
+
+    assert read.interval() == Interval(dt.date(2019, 1, 1), dt.date(2020, 1, 1))
+    assert read.lines["temporal.validFrom"] == 3 and read.text("title") == "Relay: old"

@@ -280,12 +280,17 @@ def locked(home: Home) -> None:
     home.run("dream", "adopt", "topics/mail.md")
 
 
+def damaged_list(home: Home) -> None:
+    home.write(home.memory / ".oneiros" / "ingest.sqlite", b"no database" * 100)
+
+
 BROKEN = "1 broken frontmatter read key by key: `oneiros validate`"
 UNREADABLE = "1 file cannot be read: `oneiros validate`"
 LINK = "1 link not followed: `oneiros validate`"
 OTHER = "1 other file left out: `oneiros validate`"
 TRANSCRIPT = "1 transcript or folder cannot be read: `oneiros ingest`"
 LINE = "1 line of a transcript cannot be read: `oneiros doctor`"
+ELSEWHERE = "1 look at this machine's transcripts failed: `oneiros doctor`"
 WAITING = "1 transcript not archived yet: `oneiros ingest`"
 END = to_lines(assistant(2, "It cools.", session=OTHER_SESSION))
 LONG = b'{"type":"user","message":{"content":"' + b"x" * 6_100_000 + b'"}}\n'
@@ -354,6 +359,10 @@ ACCIDENTS = [
     Accident("a conversation left out", marked, DOCTOR, "none of this machine is missing, but 1 that you left out"),
     Accident("no such disk", lambda home: home.settle('crawl_roots = ["/mnt/x"]'), STATUS, "1 folder in crawl_roots"),
     Accident("no such disk", lambda home: home.settle('crawl_roots = ["/mnt/x"]'), DOCTOR, "crawl_roots not there"),
+    Accident("a root that is no path", lambda home: home.settle('crawl_roots = ["foo"]'), NO_ANSWER, ELSEWHERE),
+    Accident("a root that is no path", lambda home: home.settle('crawl_roots = ["foo"]'), DOCTOR, "Give a whole path"),
+    Accident("a damaged list of what was read", damaged_list, NO_ANSWER, ELSEWHERE),
+    Accident("a damaged list of what was read", damaged_list, DOCTOR, "file is not a database"),
     Accident("a damaged archive", damaged_archive, STATUS, "1 archived session cannot be read: `oneiros archive"),
     Accident("a damaged archive", damaged_archive, DOCTOR, "1 archived session cannot be read"),
     Accident("a memory of one project", of_one_project, STATUS, "archive every session of this project readings"),

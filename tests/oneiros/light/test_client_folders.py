@@ -56,3 +56,19 @@ def test_where_nothing_can_be_written_the_variable_counts_all_the_same(tmp_path:
     assert seen_folders({"XDG_STATE_HOME": str(tmp_path / "state"), "CLAUDE_CONFIG_DIR": str(tmp_path / "work")}) == [
         str(tmp_path / "work")
     ]
+
+
+@pytest.mark.parametrize("name", ["a\u2028b", "a\x85b", "a\rb", "a\x0bb"])
+def test_a_folder_of_any_name_is_taken_down_once(variables: dict[str, str], tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    named = {**variables, "CLAUDE_CONFIG_DIR": str(tmp_path / name)}
+
+    assert seen_folders(named) == seen_folders(named) == seen_folders(variables) == [str(tmp_path / name)]
+
+
+def test_a_line_end_in_a_name_brings_in_no_second_folder(variables: dict[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "a\n" / "srv"
+    folder.mkdir(parents=True)
+    named = {**variables, "CLAUDE_CONFIG_DIR": str(folder)}
+
+    assert seen_folders(named) == [str(folder)] and seen_folders(variables) == []
