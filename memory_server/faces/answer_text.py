@@ -8,6 +8,7 @@ import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+from unicodedata import combining, normalize
 
 from memory_server.document import (
     BY_LINE,
@@ -76,12 +77,18 @@ def remark_of(answer: Answer) -> str:
 
 
 def lacking(answer: Answer) -> str:
-    """Which of the words that were looked up no passage of an unsure answer holds, the rarest first."""
+    """Which of the words that were looked up an unsure answer shows nowhere, the rarest first."""
     if any(hit.certainty is not Certainty.PERHAPS for hit in answer.hits):
         return ""
-    held = {stem for hit in answer.hits for stem in content_words(f"{hit.title} {hit.passage}")}
-    words = [word for word in answer.terms if held.isdisjoint(content_words(word) or held)]
+    shown_texts = (f"{_about(hit)} {show_place(hit.path, hit.lines)} {hit.passage}" for hit in answer.hits)
+    held = {stem for text in shown_texts for stem in content_words(without_accents(text))}
+    words = [word for word in answer.terms if held.isdisjoint(content_words(without_accents(word)) or held)]
     return LACKING % ", ".join(map(shown_line, words[:MOST_LACKING])) if words else ""
+
+
+def without_accents(text: str) -> str:
+    """A text as the keyword arm compares it: `naïve` is `naive`."""
+    return normalize("NFC", "".join(sign for sign in normalize("NFKD", text) if not combining(sign)))
 
 
 def is_by_words(hit: Hit) -> bool:

@@ -128,10 +128,12 @@ def shortened(passage: str, terms: Sequence[str], chars: int) -> str:
     if len(passage) <= chars:
         return passage
     best = find_densest(passage.casefold(), [term.casefold() for term in terms], chars - chars // 4)
-    start = 0 if best < chars // 2 else passage.rfind(" ", 0, best - chars // 4) + 1
+    margin = chars // 4  # within which a blank is looked for: Chinese and paths have none
+    wanted = best - margin
+    start = 0 if best < chars // 2 else max(passage.rfind(" ", 0, wanted) + 1, wanted - margin)
     cut = passage[start : start + chars]
     if start + chars < len(passage):
-        cut = cut.rpartition(" ")[0] or cut
+        cut = cut[: max(cut.rfind(" ", chars - margin), 0) or chars]
     return f"{'… ' if start else ''}{cut.strip()}{' …' if start + len(cut) < len(passage) else ''}"
 
 

@@ -39,6 +39,13 @@ def test_an_unsure_answer_says_which_words_no_passage_holds() -> None:
     assert "In none" not in answer_text(likely, 500)
 
 
+@pytest.mark.parametrize("term", ["naive", "shop", "relay"])
+def test_no_word_is_missed_that_an_answer_shows(term: str) -> None:
+    turn = replace(hit("We keep a naïve cache.", path="topics/relay.md"), layer=Layer.SESSION, project="shop")
+
+    assert "In none" not in answer_text(Answer((turn,), terms=(term,)), 500)
+
+
 @pytest.mark.parametrize(
     ("standing", "word"), [(Standing.YOU, "you"), (Standing.DONE, "done"), (Standing.DROPPED, "dropped at turn 7")]
 )
@@ -100,6 +107,8 @@ def test_an_answer_keeps_its_budget_and_every_line_its_place(hits: list[Hit], bu
         ("aaaa bbbb cccc dddd eeee ffff gggg", ("ffff",), 12, "… eeee ffff …"),
         ("x" * 30, (), 10, "x" * 10 + " …"),
         ("mod a go b tidy " + "wait " * 9 + "go mod tidy it", ("go", "mod", "tidy"), 24, "… wait wait go mod tidy it"),
+        ("我们每天晚上重新启动服务器以免日志太大磁盘满了要手动删除旧", ("磁盘",), 12, "… 以免日志太大磁盘满了要手 …"),
+        ("at " + "/srv" * 9 + "/relay" + "/srv" * 9, ("relay",), 16, "… srv/srv/relay/sr …"),
     ],
 )
 def test_a_long_passage_is_cut_around_its_terms(passage: str, terms: tuple[str, ...], chars: int, cut: str) -> None:
