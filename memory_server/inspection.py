@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from memory_server.document import Answer, ChunkId, Layer
 from memory_server.index.indices import Indices
+from memory_server.language.cues import says_nothing
 from memory_server.machine.repair import repairable
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.pipeline import Pipeline
@@ -64,7 +65,8 @@ class Inspection:
             return ""  # an empty memory is in order
         name, text = passage
         question = parse_query(text, Search.MEANING, limit=MAX_LIMIT, per_source=MAX_LIMIT)
-        is_found = self._holds(self._answer(question), name)
+        answer = self._answer(question.of_layers(*INDEXED))  # or turns stand for the session that they were said in
+        is_found = says_nothing(text) or self._holds(answer, name)
         return "" if is_found else f"passage {name} is not found by its own text; run `oneiros doctor`"
 
     def _finds_words(self, name: ChunkId, passage: str) -> bool:

@@ -35,7 +35,7 @@ from tests.crawler.builders import (
     settings_in,
     write_transcript,
 )
-from tests.memories import new_root, open_memory, recall, root_at, search_memory, write_topic
+from tests.memories import new_root, open_memory, recall, root_at, search_memory, write_session, write_topic
 
 NOW = dt.datetime(2026, 3, 5, tzinfo=dt.UTC)
 QUESTION = "a kitten that dozes in a warm place"  # shares no word with what was said
@@ -146,6 +146,17 @@ def test_a_session_whose_turns_are_elsewhere_answers_by_its_digest(tmp_path: Pat
         [only] = recall(memory, "how many degrees does the bread oven want", limit=1).hits
 
     assert "240 degrees" in only.passage
+
+
+def test_a_session_whose_turns_stand_for_it_is_found_by_its_own_text(tmp_path: Path, make_engine: MakeEngine) -> None:
+    """No false alarm: what was said in a session is shown in the place of what its digest says."""
+    with opened(tmp_path, make_engine) as memory:
+        [day] = {hit.date for hit in recall(memory, "old cat on the heater").hits if hit.path.endswith(SESSION)}
+        digest = f"Our old cat sleeps on the heater all day long. [{SESSION[:8]}]"
+        write_session(memory, f"{day}-cat-{SESSION[:8]}", digest)
+        memory.reindex()
+
+        assert memory.inspect().search_itself() == ""
 
 
 def test_a_reference_stays_behind_what_was_said_whatever_its_score() -> None:
