@@ -62,7 +62,7 @@ def examine(environment: Environment) -> Iterator[tuple[str, Check]]:
             "meaning": lambda: [_meaning(environment, memory)],
             "read": lambda: [_reading(memory)],
             "approval": lambda: _approval(memory),
-            "archive": lambda: [_archive(environment, memory)],
+            "archive": lambda: _archive(environment, memory),
             "agents": lambda: check_agents(environment, memory.root),
             "claude code": lambda: check_client(
                 ClaudeFiles(environment.home, environment.working_folder, environment.claude_folder), memory.root
@@ -229,16 +229,20 @@ def _approval(memory: Memory) -> Iterator[Check]:
         repository.require_unfiltered([*approved_files(memory.root)])
 
 
-def _archive(environment: Environment, memory: Memory) -> Check:
+def _archive(environment: Environment, memory: Memory) -> Iterator[Check]:
     """Whether sessions of this machine would be lost when the client cleans up."""
-    left, skipped = waiting(environment, memory.root, now()), skipped_elsewhere(environment, memory.root)
+    left = waiting(environment, memory.root, now())
+    skipped = skipped_elsewhere(environment, memory.root, left)
     lines = [one for one in skipped if one.kind is SkipKind.LINE]  # there is nothing to mend
-    if not left.not_archived and (closed := [one for one in skipped if one not in lines]):
-        return warning(f"{count_skipped(closed)}; first {shown_line(closed[0].where)}", f"oneiros {closed[0].remedy}")
-    if not left.not_archived:
+    closed = [one for one in skipped if one.kind not in (SkipKind.LINE, SkipKind.WAITING)]
+    if left.not_archived:
+        count = plural(left.not_archived, "transcript")
+        yield warning(f"{count} not archived yet, {left.expiring} expiring this week", "oneiros ingest")
+    if closed:
+        first = next((f"; first {shown_line(one.where)}" for one in closed if one.where), "")
+        yield warning(f"{count_skipped(closed)}{first}", f"oneiros {closed[0].remedy}")
+    if not left.not_archived and not closed:
         left_out = f", but {left.left_out} that you left out" if left.left_out else ""
         lost = f"; {count_skipped(lines)}, first {shown_line(lines[0].where)}" if lines else ""
         held = plural(len(archive_of(memory.root).session_ids()), "session")
-        return ok(f"{held}; none of {left.of} is missing{left_out}{lost}")
-    detail = f"{left.not_archived} transcripts are not archived yet, {left.expiring} of them expire this week"
-    return warning(detail, "oneiros ingest")
+        yield ok(f"{held}; none of {left.of} is missing{left_out}{lost}")

@@ -112,6 +112,7 @@ def state_of_file(
         session_id=session_id,
         reason=msgspec.json.encode(Seen(source.NAME, version, dict(unknown))).decode(),
         rules=rules,
+        unread=len(found.bad_lines),
     )
 
 

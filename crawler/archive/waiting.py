@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -31,6 +31,17 @@ class Waiting:
     of: str = "this machine"  # whose transcripts were counted: a project's alone, where the memory is one project's
     left_out: int = 0  # by the person's settings and marks
     skipped: tuple[Skipped, ...] = ()  # what cannot be read
+
+    def with_other_machine(self, other: "Waiting") -> "Waiting":
+        """These, and those of another machine, which no client here deletes."""
+        return replace(
+            self,
+            not_archived=self.not_archived + other.not_archived,
+            bytes=self.bytes + other.bytes,
+            folders=self.folders + other.folders,
+            left_out=self.left_out + other.left_out,
+            skipped=(*self.skipped, *other.skipped),
+        )
 
 
 class _ClientSettings(msgspec.Struct):
@@ -79,7 +90,7 @@ def count_waiting(
             ),
             *(
                 Skipped(SkipKind.LINE, state.path, state.unread)
-                for state in kept
+                for state in known.values()
                 if state.unread and not (only and state.verdict is Verdict.DENIED)
             ),
         ),

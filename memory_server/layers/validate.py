@@ -52,7 +52,7 @@ class ValidationRule(StrEnum):
     """What is checked, by names that programs may rely on."""
 
     UNREADABLE = SkipKind.UNREADABLE  # gone, too large, no UTF-8, or a folder that may not be opened
-    FRONTMATTER = SkipKind.FRONTMATTER  # YAML that cannot be read
+    FRONTMATTER = SkipKind.FRONTMATTER  # not valid YAML, and read key by key
     FIELD_MISSING = "field-missing"
     FIELD_UNKNOWN = "field-unknown"  # in temporal, embedding, citations and relationships, which are closed
     FIELD_VALUE = "field-value"

@@ -7,12 +7,13 @@ import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import reduce
 from pathlib import Path
 
 from crawler.archive.append import IngestSettings
 from crawler.archive.choice import Choice, git_common_directory
 from crawler.archive.store import Archive
-from crawler.archive.waiting import Waiting, cleanup_days, count_waiting
+from crawler.archive.waiting import CLEANUP_DAYS, Waiting, cleanup_days, count_waiting
 from crawler.closed import read_ends, read_markers
 from crawler.compress.run import ClosedWhen, last_written
 from crawler.model.budget import Budget, Price
@@ -177,17 +178,27 @@ def _source_of(table: ReferenceTable, environment: Environment) -> ReferenceSour
 
 
 def waiting(environment: Environment, root: MemoryRoot, moment: datetime) -> Waiting:
-    """How many sessions of this machine are not archived yet, and how many of them the client deletes this week."""
-    machine = this_machine(environment)
-    folders = [one.folder for one in crawl_roots(environment) if one.machine == machine and one.folder.exists()]
-    keep_days = cleanup_days(environment.claude_folder)
-    return count_waiting(folders, ingest_settings(environment, root, machine), now=moment, keep_days=keep_days)
+    """How many sessions in the crawl roots are not archived yet, and how many of this machine's the client deletes
+    this week.
+    """
+    folders: dict[str, list[Path]] = {this_machine(environment): []}
+    for one in crawl_roots(environment):
+        if one.folder.exists():
+            folders.setdefault(one.machine, []).append(one.folder)
+    keep_days = min(map(cleanup_days, environment.claude_folders), default=CLEANUP_DAYS)
+    own, *others = (
+        count_waiting(places, ingest_settings(environment, root, machine), now=moment, keep_days=keep_days)
+        for machine, places in folders.items()
+    )
+    return reduce(Waiting.with_other_machine, others, own)
 
 
-def skipped_elsewhere(environment: Environment, root: MemoryRoot) -> list[Skipped]:
-    """What of this machine's transcripts, and of the folders that the settings name, is not in the archive."""
+def skipped_elsewhere(environment: Environment, root: MemoryRoot, left: Waiting | None = None) -> list[Skipped]:
+    """What of the transcripts, and of the folders that the settings name, is not in the archive. `left`: what waits,
+    where that was counted just now.
+    """
     environment = replace(environment)  # with the settings as they are now
-    left = waiting(environment, root, now())
+    left = left or waiting(environment, root, now())
     own = {folder / "projects" for folder in environment.claude_folders}
     found = [Skipped(SkipKind.WAITING, "", left.not_archived)] if left.not_archived else []
     found += [
@@ -200,7 +211,9 @@ def skipped_elsewhere(environment: Environment, root: MemoryRoot) -> list[Skippe
     archive = archive_of(root)
     for session_id in archive.session_ids():
         try:
-            archive.record(session_id)
+            is_whole = all(file.is_file() for file in archive.objects_of(archive.record(session_id)))
         except ContentError:
+            is_whole = False
+        if not is_whole:
             found.append(Skipped(SkipKind.ARCHIVED, session_id))
     return [*found, *left.skipped]

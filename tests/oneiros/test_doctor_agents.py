@@ -6,10 +6,11 @@ import pytest
 
 from crawler.archive.append import ArchiveReport, Ingester
 from crawler.sources.table import SOURCES
+from memory_server.completeness import SkipKind, Skipped
 from memory_server.settings_file import change_setting
 from oneiros.environment import Environment
 from oneiros.ingest.agents import check_agents, is_newer
-from oneiros.ingest.settings import ingest_settings
+from oneiros.ingest.settings import ingest_settings, skipped_elsewhere
 from tests.crawler.sources.builders import codex, rollout, said
 from tests.memories import new_root
 
@@ -65,3 +66,13 @@ def test_a_newer_version_than_the_reader_was_made_from_is_a_warning(home: Path) 
 
     assert [state for state, _ in told(home)] == ["warning"]
     assert not is_newer("0.169.3", "0.50 to 0.169") and not is_newer("", "0.50 to 0.169")
+
+
+def test_lines_of_an_agent_that_hold_no_record_are_told_as_those_of_a_transcript(home: Path) -> None:
+    file = rollout(home / ".codex", said("user", 1, "Hello."))
+    file.write_bytes(file.read_bytes() + b"torn {\n[1\n")
+    told(home)
+
+    environment = Environment({"ONEIROS_ROOT": str(home / "mem")}, home, home)
+
+    assert skipped_elsewhere(environment, environment.choice.root) == [Skipped(SkipKind.LINE, str(file), 2)]

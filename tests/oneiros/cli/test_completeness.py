@@ -280,6 +280,20 @@ def locked(home: Home) -> None:
     home.run("dream", "adopt", "topics/mail.md")
 
 
+def lost_objects(home: Home) -> None:
+    shutil.rmtree(home.memory / "sessions" / "archive" / "objects")
+
+
+def of_laptop(home: Home) -> None:
+    home.settle(f'crawl_roots = ["laptop={home.path}/backup"]')
+    home.say(home.path / "backup" / "-srv-b")
+
+
+def beside_lost_disk(home: Home) -> None:
+    home.settle('crawl_roots = ["/mnt/x"]')
+    home.say(home.projects / "-srv-b")
+
+
 def damaged_list(home: Home) -> None:
     home.write(home.memory / ".oneiros" / "ingest.sqlite", b"no database" * 100)
 
@@ -365,6 +379,10 @@ ACCIDENTS = [
     Accident("a damaged list of what was read", damaged_list, DOCTOR, "file is not a database"),
     Accident("a damaged archive", damaged_archive, STATUS, "1 archived session cannot be read: `oneiros archive"),
     Accident("a damaged archive", damaged_archive, DOCTOR, "1 archived session cannot be read"),
+    Accident("a session's objects that went", lost_objects, STATUS, "1 archived session cannot be read"),
+    Accident("a new session of another machine", of_laptop, NO_ANSWER, WAITING),
+    Accident("a new session beside a lost disk", beside_lost_disk, DOCTOR, "1 transcript not archived yet, 0 expiring"),
+    Accident("a new session beside a lost disk", beside_lost_disk, DOCTOR, "1 folder in crawl_roots not there"),
     Accident("a memory of one project", of_one_project, STATUS, "archive every session of this project readings"),
     # git
     Accident("another account's repository", of_another_account, DOCTOR, "dubious ownership"),

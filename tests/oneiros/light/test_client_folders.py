@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from oneiros.environment import Environment
-from oneiros.ingest.settings import crawl_roots
+from oneiros.environment import Environment, now
+from oneiros.ingest.settings import crawl_roots, waiting
 from oneiros.light.client_folders import seen_folders
+from tests.crawler.builders import person, write_transcript
+from tests.memories import root_at
 
 
 @pytest.fixture
@@ -72,3 +74,12 @@ def test_a_line_end_in_a_name_brings_in_no_second_folder(variables: dict[str, st
     named = {**variables, "CLAUDE_CONFIG_DIR": str(folder)}
 
     assert seen_folders(named) == [str(folder)] and seen_folders(variables) == []
+
+
+def test_of_two_folders_the_one_that_deletes_first_says_what_expires(variables: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "settings.json").write_text('{"cleanupPeriodDays": 5}', encoding="utf-8")
+    write_transcript(tmp_path / "work" / "projects" / "-a", person(1, "Hello."))
+    for named in (str(tmp_path / "work"), str(tmp_path / ".claude")):
+        environment = Environment({**variables, "CLAUDE_CONFIG_DIR": named}, tmp_path, tmp_path)
+        assert waiting(environment, root_at(tmp_path / "memory"), now()).expiring == 1
