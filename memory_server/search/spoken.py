@@ -109,7 +109,7 @@ def _with_amending(
     """What was found in its order, but what amends one of the best before it; with the day and place that amend it.
 
     A question for what holds now begins with the newest of what is said like the best, one for the beginning with the
-    oldest.
+    oldest, which stands before what amends it.
     """
     best, sources = list(retriever.read(candidates[:COMPARED])), retriever.snapshot.sources
     hits = [hit_of(candidate, chunk, sources[chunk.source]) for candidate, chunk in best]
@@ -120,14 +120,16 @@ def _with_amending(
     alike = retriever.alikeness(hits)
     asked = content_words(question.text)
     amenders = find_amenders(said, asked, lambda one, other: alike(hits[one], hits[other]))
-    for place in _by_time(said, lambda other: alike(hits[0], hits[other]), asked_state(question.text)):
+    state = asked_state(question.text)
+    for place in _by_time(said, lambda other: alike(hits[0], hits[other]), state):
         candidate, chunk = best[place]
         if (later := amenders.get(place)) is None:
             yield candidate, chunk, ""
             continue
         day = f"{said[later].date} at " if said[later].date else "at "
-        yield *best[later], ""
-        yield candidate, chunk, f"{day}{show_place(hits[later].path, best[later][1].lines)}"
+        amended = candidate, chunk, f"{day}{show_place(hits[later].path, best[later][1].lines)}"
+        amending = *best[later], ""
+        yield from (amended, amending) if state is AskedState.OLDEST else (amending, amended)
     yield from ((candidate, chunk, "") for candidate, chunk in retriever.read(candidates[COMPARED:]))
 
 
@@ -138,8 +140,10 @@ def _by_time(said: Sequence[SaidPassage], is_like_best: Callable[[int], bool], s
     best, *others = said
     elsewhere = [place for place, one in enumerate(others, start=1) if one.source != best.source]
     alike = [0, *(place for place in elsewhere if said[place].project == best.project and is_like_best(place))]
-    by_time = sorted(alike, key=lambda place: (said[place].date or dt.date.min, said[place].turn))
-    chosen = by_time[-1 if state is AskedState.NEWEST else 0]
+    is_newest = state is AskedState.NEWEST
+    undated = dt.date.min if is_newest else dt.date.max
+    by_time = sorted(alike, key=lambda place: (said[place].date or undated, said[place].turn))
+    chosen = by_time[-1 if is_newest else 0]
     return [chosen, *(place for place in range(len(said)) if place != chosen)]
 
 
