@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from crawler.archive.store import Archive
 from crawler.compress.levels import Depth, SessionReader
-from crawler.compress.notes import notes_of
+from crawler.compress.notes import find_notes
 from crawler.facts import arguments_of, facts_of
 from crawler.outcome import TurnOutcome, accepted_plan, outcomes_of, words_of_person
 from crawler.quotes import session_turns
@@ -74,7 +74,7 @@ class ArchivedSessions:
         """The project of a session, and the notes that it wrote or read; none while its archive is damaged."""
         try:
             record = self._archive.record(session_id)
-            return project_name(record.project or record.cwd), notes_of(list(self._archive.turns(session_id)))
+            return project_name(record.project or record.cwd), find_notes(list(self._archive.turns(session_id)))
         except ContentError:
             return "", ()
 

@@ -24,7 +24,7 @@ WORDS = re.compile(r"[a-z]+")
 NUMBERED = re.compile(r" *(\d+)(?:→|\t)(.*)")  # a line as the client's tool shows it
 
 
-def notes_of(turns: Sequence[Turn]) -> list[SessionNote]:
+def find_notes(turns: Sequence[Turn]) -> list[SessionNote]:
     """The last state of every note of a session that is known whole and no longer than NOTE_BYTES."""
     known: dict[str, SessionNote] = {}
     for number, turn in enumerate(turns, start=1):
@@ -61,7 +61,7 @@ def text_after(turn: Turn, before: str) -> str:
         return before if {"offset", "limit"} & arguments.keys() else "\n".join(lines_read(turn.text))
     edits = arguments.get("edits", [arguments])
     for edit in edits if isinstance(edits, list) else ():
-        before = edited(before, edit) if isinstance(edit, dict) else ""
+        before = apply_edit(before, edit) if isinstance(edit, dict) else ""
     return before
 
 
@@ -74,7 +74,7 @@ def lines_read(shown: str) -> Iterator[str]:
         yield match[2]
 
 
-def edited(text: str, edit: dict[str, Any]) -> str:
+def apply_edit(text: str, edit: dict[str, Any]) -> str:
     """A text with a passage exchanged; empty where it does not hold the passage, so that it was another."""
     old, new = str(edit.get("old_string", "")), str(edit.get("new_string", ""))
     if not old or old not in text:

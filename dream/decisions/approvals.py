@@ -144,7 +144,7 @@ class Approvals:
             if path not in committed and (what := self.doubt_about(path, text_of(self._root, path)))
         ]
 
-    def uncommitted(self) -> list[str]:
+    def find_uncommitted(self) -> list[str]:
         """The files that stand as a decision left them, and that the last commit does not hold so.
 
         The index page, whose pointers change without a decision, is none of them, nor what was there beforehand.
@@ -387,7 +387,7 @@ def doubts_of_git(root: MemoryRoot, public_key: str) -> list[Doubt]:
     git = f"git -C {shlex.quote(str(root.path))}"
     if refused := refusal_of_git(root.path):
         return [Doubt(f"git does not tell what was committed: {shown_line(refused)}", f"{git} status")]
-    left = approvals_on(root, public_key).uncommitted()
+    left = approvals_on(root, public_key).find_uncommitted()
     names = " ".join(map(shlex.quote, left[:MOST_FOR_PERSON]))
     step = f"{git} add -- {names} && {git} commit --message 'What was decided' -- {names}"
     return [Doubt(f"Decided, and not committed: {listed(left)}", step)] if left else []

@@ -111,13 +111,13 @@ def write_questions(root: MemoryRoot, reader: DreamReader | None, doubted: Colle
     """
     was = read_written(root.questions)
     topics = list(_documents_in(root)) if reader or was else []
-    held = {tuple(words_of(text)) for document in topics for text in statements_of(document)}
+    held = {tuple(words_of(text)) for document in topics for text in list_statements(document)}
     kept = [row for row in was if tuple(words_of(row.statement)) in held]
     if kept != was:
         _save(root, kept)
     by_words, asked = known_in(root).by_words, ReaderRun()
     for document in topics if reader else ():
-        new = [text for text in statements_of(document) if tuple(words_of(text)) not in by_words]
+        new = [text for text in list_statements(document) if tuple(words_of(text)) not in by_words]
         if not new or not reader or document.path in doubted or not reader.may_see(document.project or "", ()):
             continue
         asked.left += len(new)
@@ -146,6 +146,6 @@ def _documents_in(root: MemoryRoot) -> Iterator[Document]:
                 continue
 
 
-def statements_of(document: Document) -> list[str]:
+def list_statements(document: Document) -> list[str]:
     """The statements of a topic as the index has them, each once."""
     return list(dict.fromkeys(chunk.searchable for chunk in chunk_document(document) if words_of(chunk.searchable)))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.compress.notes import notes_of
+from crawler.compress.notes import find_notes
 from tests.crawler.builders import Record, assistant, call, result, turns_of
 
 HANDOFF = "/srv/app/docs/HANDOFF.md"
@@ -21,7 +21,7 @@ def write(number: int, content: str, path: str = HANDOFF, *, is_error: bool = Fa
 
 
 def notes(tmp_path: Path, *records: Record) -> list[tuple[str, str, int]]:
-    return [(note.path, note.text, note.turn) for note in notes_of(turns_of(tmp_path, *records))]
+    return [(note.path, note.text, note.turn) for note in find_notes(turns_of(tmp_path, *records))]
 
 
 def test_a_note_is_what_was_written_with_its_later_edits(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from dream.decisions.accept import Decisions
 from dream.judge.reader import DreamReader
 from dream.judge.splitting import ask_cut
 from dream.proposals.arrangement import merged, moved, regrouped, split
-from dream.proposals.questions import statements_of
+from dream.proposals.questions import list_statements
 from dream.records import State, words_of
 from memory_server.document import Document, Layer, SourcePath
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
@@ -188,7 +188,7 @@ def test_a_long_statement_is_cut_nowhere() -> None:
     text = f"# Notes\n{item}- Mail is red.\n{line}- Mail is blue.\n"
     texts = {"topics/notes.md": text}
     document = read_document_of(text)
-    names = {tuple(words_of(one)): "Deploying" for one in statements_of(document)[:1]}
+    names = {tuple(words_of(one)): "Deploying" for one in list_statements(document)[:1]}
     names |= {("mail", "is", "blue"): "Colours", ("mail", "is", "red"): "Colours"}
 
     found = regrouped(texts, "topics/notes.md", TODAY, names, {})

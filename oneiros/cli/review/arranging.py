@@ -9,7 +9,7 @@ from dream.exchange import read_bundle, taken_in
 from dream.judge.filing import make_slug, make_title
 from dream.judge.splitting import ask_cut
 from dream.proposals.arrangement import Arrangement, Texts, merged, moved, regrouped, retired, split, title_in
-from dream.proposals.questions import statements_of
+from dream.proposals.questions import list_statements
 from dream.proposals.rendering import unified
 from dream.proposals.store import checked_path
 from dream.proposals.tidying import tidy_all
@@ -91,7 +91,7 @@ def split_by_reader(environment: Environment, name: str) -> None:
     if not reader.may_see(document.project, ()):
         raise UsageError(f"no model may read {shown_line(document.project) or 'it'}", remedy="Cut it by --heading")
     try:
-        cut = ask_cut(reader, document.title, statements_of(document))
+        cut = ask_cut(reader, document.title, list_statements(document))
     except Refused as error:
         raise NeedsRepair(str(error), remedy="Try again later, or cut it by --heading") from error
     _arrange(
