@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import psycopg
 
 from memory_server.document import Answer, Layer, SourcePath
+from memory_server.embedding.catalogue import unread_note
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.errors import UsageError
 from memory_server.language.words import WORDS, Stemmer
@@ -87,8 +88,11 @@ class TeamMemory:
         heads = self._heads.of(connection, tenant)
         if heads.made_by not in ("", made_by(self._model.files.fingerprint)):
             raise Unfit(f"the index of this memory is {heads.made_by}", remedy="Run `oneiros-team index` again")
-        parts = (self._cutter, self._stemmer, self._model.embed_query, self._now().date())
+        parts = (self._cutter, self._stemmer, self._model.embed_query, self._now().date(), self._unread)
         return pipeline(connection, tenant, heads, *parts)
+
+    def _unread(self, text: str) -> str:
+        return "" if self._model.reads(text) else unread_note(self._model.files.card)
 
     def read(self, tenant: int, path: str, first: int = 1, last: int | None = None) -> TeamReading:
         """Lines of a file, counted from 1. Raises NotFound, UsageError for lines that it has not."""

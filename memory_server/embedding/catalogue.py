@@ -262,9 +262,11 @@ def reads(card: ModelCard, language: str) -> bool:
     return bool({language, MANY} & {*card.languages})
 
 
-def unread_note(card: ModelCard, catalogue: Catalogue) -> str:
-    """What to say where a model does not read the language of a text, with the command that changes it."""
-    fit = catalogue.smallest_for(MANY)
+def unread_note(card: ModelCard, catalogue: Catalogue | None = None) -> str:
+    """What to say where a model does not read the language of a text, with the command that changes it where the one
+    who asks may run it.
+    """
+    fit = catalogue.smallest_for(MANY) if catalogue else None
     more = f" `oneiros model {fit.name}` changes that." if fit else ""
     return f"{card.name} does not read this language: what is found is found by its words alone.{more}"
 

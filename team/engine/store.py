@@ -168,10 +168,11 @@ def pipeline(
     stemmer: Stemmer,
     embed_query: Callable[[str], Embedded],
     today: dt.date,
+    unread: Callable[[str], str],
 ) -> Pipeline:
     """The way from a question to an answer, over one tenant and within one transaction.
 
-    `cutter` cuts a question into words, `stemmer` into stems.
+    `cutter` cuts a question into words, `stemmer` into stems; `unread` as in `Pipeline`.
     """
     base = heads.snapshot
     seen = TeamSnapshot(
@@ -180,7 +181,7 @@ def pipeline(
     )  # fmt: skip
     ledger = TeamLedger(connection, tenant, heads, TeamKeywords(connection, tenant, heads, cutter))
     retriever = Retriever(TeamIndices(ledger, seen), stemmer, embed_query, today=today)
-    return Pipeline(retriever, None, None, NoTypedLines())
+    return Pipeline(retriever, None, None, NoTypedLines(), unread=unread)
 
 
 def written(vector: Vectors) -> str:
