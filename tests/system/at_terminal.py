@@ -30,6 +30,7 @@ SECONDS = 180.0  # for a whole conversation
 ROWS, COLUMNS = 50, 160
 ONEIROS = (sys.executable, "-c", "from oneiros.cli.main import run; run()")
 ASKED = r"Take this up \[[^]]*\]\? "  # what a review asks about a hunk, and at its end
+INTERRUPT = "\x03"
 SETTLE = (r"Decide this: [^\[]*\[y,u,n,\?\]\? ", "\n")
 WORD = (r"type the word (\w+): ", "{1}\n")  # by which a person confirms a decision
 
@@ -157,11 +158,19 @@ def typed(command: Sequence[str], steps: Sequence[Step], screen: Screen) -> Seen
             if gate:
                 Path(gate[0]).write_text(group, encoding="utf-8")
                 wait_until(partial(is_gone, Path(gate[0])), SECONDS)
+            if INTERRUPT in answer:
+                wait_until(partial(is_asleep, process), SECONDS)
             os.write(terminal, answer.replace("{1}", group).encode())
     else:
         os.kill(process, 9)
     code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     return Seen(screen.text, code, [pattern for pattern, _ in waiting])
+
+
+def is_asleep(process: int) -> bool:
+    """Whether its main thread waits for input. An interrupt between the prompt of `input` and its `select` is only
+    noticed at the next key, so a prompt that was read is no sign yet that the program listens."""
+    return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "S"
 
 
 def is_gone(file: Path) -> bool:
