@@ -8,14 +8,20 @@
 Every error says what happened, where, and what to do next. Foreign exceptions are translated where they arise.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from memory_server.escaping import shown_line
+from memory_server.escaping import shown, shown_line
+
+MOST_NEAR = 3  # names that a person is reminded of
 
 
 class OneirosError(Exception):
-    """A foreseen failure. `str()` gives the whole sentence: place, what happened, what to do next."""
+    """A foreseen failure. `str()` gives the whole sentence: place, what happened, what to do next.
+
+    What it repeats of a file, its name or a program cannot steer a terminal; line breaks of its own stay.
+    """
 
     exit_code = 3
 
@@ -28,7 +34,7 @@ class OneirosError(Exception):
 
     def __str__(self) -> str:
         place = "" if self.where is None else f"{self.where}:{self.line}: " if self.line else f"{self.where}: "
-        return f"{place}{as_sentence(self.what)}{' ' + as_sentence(self.remedy) if self.remedy else ''}"
+        return shown(f"{place}{as_sentence(self.what)}{' ' + as_sentence(self.remedy) if self.remedy else ''}")
 
 
 class UsageError(OneirosError):
@@ -64,6 +70,16 @@ class Problem:
             f"{self.path}:{self.line}: {as_sentence(self.what)}{' ' + as_sentence(self.remedy) if self.remedy else ''}"
         )
         return shown_line(said)  # a file may be called anything
+
+
+def nearest_or(remedy: str, wanted: str, known: Iterable[str]) -> str:
+    """What to do about a name that is none of the known ones: take the nearest, where one is near, else `remedy`."""
+    import difflib  # noqa: PLC0415  where a name was wrong alone
+
+    names = {alias.casefold(): name for name in known for alias in (name, name.rpartition("/")[2])}
+    near = difflib.get_close_matches(wanted.casefold(), names, n=MOST_NEAR)
+    meant = dict.fromkeys(shown_line(names[one]) for one in near)
+    return f"Did you mean {' or '.join(meant)}?" if meant else remedy
 
 
 def as_sentence(text: str) -> str:

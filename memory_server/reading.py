@@ -11,7 +11,8 @@ from textwrap import shorten
 
 from memory_server.chunking import split_lines
 from memory_server.document import Document, Layer, LineRange, SourcePath
-from memory_server.errors import ContentError, UsageError
+from memory_server.errors import ContentError, UsageError, nearest_or
+from memory_server.escaping import shown_line
 from memory_server.index.raw import ArchivedTurn, SessionStore, raw_path, session_of_path
 from memory_server.layers.sessions import read_session as session_file
 from memory_server.layers.topics import SourceFile, document_and_text, find_sources, topic_name
@@ -170,8 +171,9 @@ def source_named(root: MemoryRoot, name: str) -> SourceFile:
     if len(near) == 1:
         return near[0]
     known = near or [source for source in sources if source.layer is Layer.TOPIC]
-    names = ", ".join(topic_name(source.path) for source in known[:12])
+    names = ", ".join(shown_line(topic_name(source.path)) for source in known[:12])
+    remedy = f"Name one of these: {names}" if names else "This memory is empty"
     raise ContentError(
         f"there is {'more than one source' if near else 'no source'} named {name!r}",
-        remedy=f"Name one of these: {names}" if names else "This memory is empty",
+        remedy=remedy if near else nearest_or(remedy, name, (topic_name(source.path) for source in known)),
     )

@@ -1,5 +1,6 @@
 """`oneiros doctor`: every check proves itself by doing, and names the repair where it cannot."""
 
+import shlex
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -9,7 +10,7 @@ import numpy as np
 
 from dream.citations import citations_on
 from dream.decisions.approvals import Doubt, approved_files, doubts_in_words, doubts_of_git
-from dream.decisions.repository import find_repository
+from dream.decisions.repository import find_repository, require_git, require_rest
 from dream.decisions.unsigned import ASK_AGAIN
 from memory_server.completeness import UNINDEXED, SkipKind, count_skipped
 from memory_server.embedding.catalogue import command_for, reads
@@ -61,6 +62,7 @@ def examine(environment: Environment) -> Iterator[tuple[str, Check]]:
             "words": lambda: [_words(memory)],
             "meaning": lambda: [_meaning(environment, memory)],
             "read": lambda: [_reading(memory)],
+            "git": lambda: [_git(memory)],
             "approval": lambda: _approval(memory),
             "archive": lambda: _archive(environment, memory),
             "agents": lambda: check_agents(environment, memory.root),
@@ -212,6 +214,21 @@ def _reading(memory: Memory) -> Check:
     if unreadable:
         return warning(f"{unreadable} topics cannot be read", "oneiros validate")
     return ok("every topic can be read back")
+
+
+def _git(memory: Memory) -> Check:
+    """Whether what is decided would be committed now."""
+    path = memory.root.path
+    if not memory.person.dream_commit:
+        return ok("what you decide is not committed: dream_commit is false")
+    require_git(path)
+    repository = find_repository(path)
+    if repository is None:
+        return warning(
+            "what you decide is not committed: no git repository is there", f"git init {shlex.quote(str(path))}"
+        )
+    require_rest(repository)
+    return ok("what you decide is committed" + ("" if repository.head() else "; nothing is yet"))
 
 
 def _approval(memory: Memory) -> Iterator[Check]:

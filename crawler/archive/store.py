@@ -431,8 +431,10 @@ def resolve_session(archive: Archive, wanted: str) -> str:
     found = [session_id for session_id in archive.session_ids() if session_id.startswith(wanted)]
     if wanted in found or len(found) == 1:
         return wanted if wanted in found else found[0]
-    what = f"{len(found)} archived sessions begin with `{wanted}`" if found else f"no archived session is `{wanted}`"
-    raise ContentError(what, remedy="Give more of the id" if found else "Run `oneiros ingest` first")
+    if found:
+        raise ContentError(f"{len(found)} archived sessions begin with `{wanted}`", remedy="Give more of the id")
+    remedy = "Recall shows the ids below its hits" if archive.session_ids() else "Run `oneiros ingest` first"
+    raise ContentError(f"no archived session is `{wanted}`", remedy=remedy)
 
 
 def _damaged_record(path: Path) -> ContentError:

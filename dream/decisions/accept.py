@@ -5,6 +5,7 @@ Every decision asks for `Consent`, is planned (`planning.py`) and carried out (`
 
 import datetime as dt
 import logging
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from dream.decisions.page import Chosen
 from dream.decisions.passkey import Passkey
 from dream.decisions.planning import Planner
 from dream.decisions.presence import Consent
-from dream.decisions.repository import Repository, find_repository
+from dream.decisions.repository import Repository, find_repository, require_git
 from dream.decisions.skills import put_skill, require_place, require_untouched, take_skill
 from dream.decisions.unsigned import UnsignedDecisions
 from dream.judge.gate import is_deceptive
@@ -453,7 +454,9 @@ class Decisions:
                 self._bring_level()
 
     def _planner(self) -> Planner:
-        """Plans one decision, or several that are to be one."""
+        """Plans one decision, or several that are to be one. Raises NeedsRepair where git could not commit them."""
+        if self._person.dream_commit:
+            require_git(self.root.path)
         keeps = self._person.dream_history == "topic"
         return Planner(self.root, self.desk, self._log, self._repository(), self.now(), keeps_history=keeps)
 
@@ -551,6 +554,14 @@ class Decisions:
     def _commit_of(self, plan: Plan) -> str:
         repository = self._repository() if plan.message else None
         return repository.commit_with(plan.approval.nonce) if repository else ""
+
+    def commit_in_words(self, commit: str) -> str:
+        """What is said behind a decision of its commit: which it is, or why there is none."""
+        if commit or not self._person.dream_commit:
+            return f", commit {commit[:8]}" if commit else ""
+        if self._repository() is None:
+            return f"; not committed, since no git repository is there: git init {shlex.quote(str(self.root.path))}"
+        return "; not committed, since git ignores it"
 
     def _repository(self) -> Repository | None:
         return find_repository(self.root.path) if self._person.dream_commit else None

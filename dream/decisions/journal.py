@@ -14,7 +14,7 @@ import msgspec
 
 from dream.decisions.chain import ChainEntry, digests_of, entry_for
 from dream.decisions.log import DecisionLog
-from dream.decisions.repository import Repository
+from dream.decisions.repository import Repository, require_rest
 from dream.proposals.store import Approval, ProposalStore, checked_path
 from dream.records import Hunk, hash_of
 from memory_server.errors import ContentError, NeedsRepair
@@ -149,12 +149,6 @@ class Journal:
         folder = self._store.root.derived
         folder.mkdir(parents=True, exist_ok=True)
         return folder
-
-
-def require_rest(repository: Repository) -> None:
-    """Raises NeedsRepair while the person is in the middle of a merge or rebase."""
-    if what := repository.under_way():
-        raise NeedsRepair(f"{what} is under way", where=repository.top, remedy="Finish or abort it, then try again")
 
 
 def _of_files(approval: Approval, files: Mapping[str, object]) -> Approval:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dream.decisions.approvals import Approvals, approved_files, change_of
-from dream.decisions.journal import Noted, Plan, PlannedFile, require_rest
+from dream.decisions.journal import Noted, Plan, PlannedFile
 from dream.decisions.log import DecisionLog, new_nonce
 from dream.decisions.presence import Consent
-from dream.decisions.repository import Repository
+from dream.decisions.repository import Repository, require_rest
 from dream.proposals.arrangement import Arrangement, Texts
 from dream.proposals.desk import ProposalDesk, home_of
 from dream.proposals.placing import Manner, anchored, dated, new_file, placed, says_already, without_statement

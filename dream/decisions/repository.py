@@ -8,6 +8,7 @@ branch at the old or the new commit.
 import datetime as dt
 import os
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ UNDER_WAY = {
     "CHERRY_PICK_HEAD": "a cherry-pick",
     "REVERT_HEAD": "a revert",
 }
+LOCKS = ("index.lock", "HEAD.lock")  # of a git command that writes, or of one that was killed
+LOCK_SECONDS, LOOK_SECONDS = 3.0, 0.05
 ASSISTANT_LINES = ("co-authored-by: claude", "claude-session:")  # of the messages that Claude Code writes
 ASSISTANT_ADDRESS = "noreply@anthropic.com"  # of its commits, where it is named as their author
 OWN_NAME = {"NAME": "oneiros", "EMAIL": "oneiros@localhost"}  # where git knows nobody
@@ -245,6 +248,28 @@ def find_repository(folder: Path) -> Repository | None:
     if done.returncode or len(lines) != 4:  # a path with a line break in it is more lines
         return None
     return Repository(folder, Path(lines[0]), Path(lines[1]), prefix=lines[2], own_filters=_own_filters(folder))
+
+
+def require_git(folder: Path) -> None:
+    """Raises NeedsRepair where a folder lies in a repository that git does not serve."""
+    if refused := refusal_of_git(folder):
+        remedy = f"See `git -C {folder} status`, or keep no commits: `oneiros config dream_commit false`"
+        raise NeedsRepair(f"git could not commit this ({refused})", where=folder, remedy=remedy)
+
+
+def require_rest(repository: Repository) -> None:
+    """Raises NeedsRepair while the person is in the middle of a merge or rebase, or another git command is at work.
+
+    A command that ends within LOCK_SECONDS is waited for.
+    """
+    end = time.monotonic() + LOCK_SECONDS
+    while held := [name for name in LOCKS if (repository.git_folder / name).exists()]:
+        if time.monotonic() > end:
+            lock = repository.git_folder / held[0]
+            raise NeedsRepair("another git command is at work", where=lock, remedy="If none is, remove that file")
+        time.sleep(LOOK_SECONDS)
+    if what := repository.under_way():
+        raise NeedsRepair(f"{what} is under way", where=repository.top, remedy="Finish or abort it, then try again")
 
 
 def refusal_of_git(folder: Path) -> str:

@@ -9,7 +9,7 @@ from dream.records import Candidate, Relation, Update
 from dream.statements.reading import read_statement
 from dream.topics import Topics, TopicStatement
 from memory_server.document import SourcePath
-from memory_server.errors import UsageError
+from memory_server.errors import UsageError, nearest_or
 from memory_server.escaping import shown_line
 from memory_server.layers.topics import shortened, topic_name
 
@@ -31,7 +31,9 @@ def wrong_statement(place: str, text: str, topics: Topics, project: str = "") ->
     named = (topic for topic in topics.files if _is_named(topic.path, match["name"]))
     topic = exact or find_topic(match["name"], project, topics.files) or next(named, None)
     if topic is None:
-        raise UsageError(f"there is no topic named {match['name']!r}", remedy="`oneiros topics` lists the names")
+        known = (topic_name(SourcePath(one.path)) for one in topics.files)
+        remedy = nearest_or("`oneiros topics` lists the names", match["name"], known)
+        raise UsageError(f"there is no topic named {match['name']!r}", remedy=remedy)
     first = int(match["first"])
     last = max(first, int(match["last"] or first))
     there = [one for one in topic.statements if one.lines.first <= last and one.lines.last >= first]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_server.embedding.model import DESCRIPTION, ModelCard, ModelFiles, ModelKind, file_hash, read_card
-from memory_server.errors import NeedsRepair, UsageError
+from memory_server.errors import NeedsRepair, UsageError, nearest_or
 from memory_server.language.languages import MANY
 from memory_server.machine.files import copy_file, remove_file, replace_file
 
@@ -77,7 +77,8 @@ class Catalogue:
         for card in known:
             if wanted in map(str.casefold, card.short_names):
                 return card
-        raise UsageError(f"there is no model {name!r}", remedy=f"Known ones: {', '.join(card.name for card in known)}")
+        remedy = nearest_or("`oneiros model --list` names them", wanted, (card.name for card in known))
+        raise UsageError(f"there is no model {name!r}", remedy=remedy)
 
     def find(self, name: str = "", kind: ModelKind = ModelKind.DENSE) -> ModelFiles:
         """The files of a model of a kind; for an empty name of the best dense one at hand: bge, else the packaged.
@@ -177,6 +178,7 @@ class Catalogue:
 
         Raises NeedsRepair where that fails or brings other files than the known ones.
         """
+        from httpx import HTTPError  # noqa: PLC0415
         from huggingface_hub import snapshot_download  # noqa: PLC0415  needed by one command alone
         from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError  # noqa: PLC0415
 
@@ -188,7 +190,7 @@ class Catalogue:
                     card.repository, revision=card.revision, allow_patterns=list(card.files), cache_dir=self.hub_cache
                 )
             )
-        except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        except (HfHubHTTPError, HTTPError, LocalEntryNotFoundError, OSError) as error:
             raise NeedsRepair(
                 f"{card.name} could not be downloaded ({error.__class__.__name__})",
                 remedy="Check the network and try again, or `pip install 'oneiros[offline]'`",

@@ -79,7 +79,7 @@ def topics_text(heads: Sequence[TopicHead]) -> str:
         kept = text[: MAX_ANSWER_CHARS - 200].rpartition("\n")[0]
         left = len(lines) - kept.count("\n") - 1
         return f"{kept}\n({left} more topics; find them with search_exact or search_memory)"
-    return f'{text}\nRead one: read_memory("{heads[0].name}").'
+    return f'{text}\nRead one: read_memory("{shown_line(heads[0].name)}").'
 
 
 def status_text(status: Status) -> str:

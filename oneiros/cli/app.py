@@ -3,6 +3,7 @@
 0 done or found; 1 nothing found, or a finding; 2 usage; 3 the environment needs repair, or a bug; 130 interrupted.
 """
 
+import io
 import logging
 import os
 import sys
@@ -100,6 +101,8 @@ def before_command(
 def run_app(arguments: Sequence[str], environment: "Environment | None" = None) -> int:
     """Runs one command line and gives its exit code. The only place where unforeseen errors are caught."""
     keep_private()
+    if isinstance(sys.stdout, io.TextIOWrapper):  # an ASCII terminal or pipe shows \u00fc and is no reason to fail
+        sys.stdout.reconfigure(errors="backslashreplace")
     if COMPLETE in os.environ:  # typer answers, and ends the process
         completion_init()
     try:

@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 from dream.blame import Blame, blame
-from dream.decisions.accept import Decided
+from dream.decisions.accept import Decided, Decisions
 from dream.decisions.page import Chosen
 from dream.exchange import write_bundle
 from dream.export import export_approved
@@ -134,7 +134,7 @@ def apply(
     with signed(environment, decisions):
         chosen = [(Chosen(one.id, "accept"), one) for one in wanted]
         for decided in decisions.decide(chosen, consent, lambda *told: refused.append(told)):
-            _tell(decided, "taken up in")
+            _tell(decisions, decided, "taken up in")
     for one, error in refused[1:]:
         talk(f"{one.id} is left open: {error}")
     if refused:
@@ -148,11 +148,11 @@ def revert(context: typer.Context, hunk: HunkName) -> None:
     if arranged := decisions.arranged(hunk):
         with signed(environment, decisions):
             done = decisions.put_back(arranged, person_asked(environment))
-        talk(f"{done.what}{f', commit {done.commit[:8]}' if done.commit else ''}.")
+        talk(f"{done.what}{decisions.commit_in_words(done.commit)}.")
         return
     name = decisions.store.hunk(hunk).id
     with signed(environment, decisions):
-        _tell(decisions.revert(name, person_asked(environment)), "taken out of")
+        _tell(decisions, decisions.revert(name, person_asked(environment)), "taken out of")
 
 
 def adopt(
@@ -164,7 +164,7 @@ def adopt(
     decisions = decisions_of(environment)
     with signed(environment, decisions):
         commit = decisions.adopt(paths, person_asked(environment))
-    talk(f"Adopted{f', commit {commit[:8]}' if commit else ''}.")
+    talk(f"Adopted{decisions.commit_in_words(commit)}.")
 
 
 def why(context: typer.Context, hunk: HunkName, as_json: AsJson = False) -> None:
@@ -196,9 +196,8 @@ def unlearn(context: typer.Context) -> None:
     talk("What is proposed first is no longer moved by what you decided before.")
 
 
-def _tell(decided: Decided, what: str) -> None:
-    commit = f", commit {decided.commit[:8]}" if decided.commit else ""
-    data(f"{decided.hunk.id}  {what} {decided.hunk.target}{commit}")
+def _tell(decisions: Decisions, decided: Decided, what: str) -> None:
+    data(f"{decided.hunk.id}  {what} {decided.hunk.target}{decisions.commit_in_words(decided.commit)}")
 
 
 def blame_line(

@@ -9,13 +9,13 @@ import msgspec
 import typer
 
 from dream.decisions.key import SOFTWARE
-from memory_server.document import SourcePath
+from memory_server.document import Layer, SourcePath
 from memory_server.embedding.catalogue import DEFAULT_MODEL, Catalogue
 from memory_server.embedding.model import SETTING_OF, ModelCard, ModelFiles, ModelKind
-from memory_server.errors import UsageError
+from memory_server.errors import UsageError, nearest_or
 from memory_server.escaping import plural, shown_line
 from memory_server.layers.sessions import project_name
-from memory_server.layers.topics import topic_name
+from memory_server.layers.topics import find_sources, topic_name
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
@@ -195,7 +195,7 @@ def config(
                 data(f"{name} = {toml_value(values[name])}\n    # {setting_text(kind, name)}")
         return
     if key not in values:
-        raise UsageError(f"there is no setting {key!r}", remedy=f"Known ones: {', '.join(values)}")
+        raise UsageError(f"there is no setting {key!r}", remedy=nearest_or("`oneiros config` shows all", key, values))
     is_own = key in settings_keys(PersonSettings)
     kind, file = (PersonSettings, environment.person_file) if is_own else (MemorySettings, root.settings)
     if value is None:
@@ -230,8 +230,10 @@ def mute(
     """Let hooks point to a topic no longer; recall still finds it."""
     environment: Environment = context.obj
     path = topic if topic == "lessons.md" else f"topics/{topic_name(SourcePath(topic.partition(':')[0]))}.md"
-    if not off and not require_memory(environment.choice.root).file(SourcePath(path)).is_file():
-        raise UsageError(f"there is no {path}", remedy="`oneiros topics` lists the names")
+    root = require_memory(environment.choice.root)
+    if not off and not root.file(SourcePath(path)).is_file():
+        known = map(topic_name, (source.path for source in find_sources(root) if source.layer is Layer.TOPIC))
+        raise UsageError(f"there is no {path}", remedy=nearest_or("`oneiros topics` lists the names", topic, known))
     change_muted(environment, "muted_pointers", f"{project}={path}" if project else path, off=off)
 
 

@@ -91,14 +91,14 @@ def topics(
         if spaces[head["name"]] != below:
             below = spaces[head["name"]]
             data(f"{shown_line(below)}/")
-        name = style(f"{head['name']:<{width}}", bold=True)
+        name = style(f"{shown_line(head['name']):<{width}}", bold=True)
         data(f"{'  ' if below else ''}{name}  {head['date'] or ' ' * 10}  {shown_line(head['summary'])}")
     own = [head for head in heads if head["name"] != "lessons"]
     beside = " and the lessons" if len(own) < len(heads) else ""
     if not heads:
         talk("No topics yet.")
         return
-    talk(f"{plural(len(own), 'topic')}{beside}. Read one: oneiros read {shlex.quote(heads[0]['name'])}")
+    talk(f"{plural(len(own), 'topic')}{beside}. Read one: oneiros read {shlex.quote(shown_line(heads[0]['name']))}")
 
 
 def move(context: typer.Context, topic: Topic, name: Annotated[str, typer.Argument(help="its new name")]) -> None:

@@ -189,7 +189,7 @@ def print_answer(answer: Answer, style: Callable[..., str], *, here: str, verbos
     if explain and answer.terms:
         talk(f"Words looked up: {', '.join(answer.terms)}")
     note = f" {with_commands(remark)}" if (remark := remark_of(answer)) else ""
-    talk(f"{count}.{note} Read on: oneiros read {shlex.quote(f'{first_hit.path}:{first_hit.lines.first}')}")
+    talk(f"{count}.{note} Read on: oneiros read {shlex.quote(shown_line(f'{first_hit.path}:{first_hit.lines.first}'))}")
 
 
 def _said(hit: Hit, terms: tuple[str, ...]) -> str:

@@ -1,6 +1,9 @@
 """Accept, reject, revert, adopt: the files, the commits, and what is refused."""
 
 import re
+import shutil
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -99,6 +102,67 @@ def test_nothing_is_accepted_in_the_middle_of_a_merge(root: MemoryRoot, state: s
         decisions.accept(hunk.id, PERSON)
 
     assert files_of(root.path) == before and decisions.store.hunk(hunk.id).state is State.PENDING
+
+
+def refused_by_git(root: MemoryRoot, patch: pytest.MonkeyPatch) -> None:
+    patch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")  # git's own way to try another account's repository
+
+
+def without_git(root: MemoryRoot, patch: pytest.MonkeyPatch) -> None:
+    patch.setenv("PATH", "/nonexistent")
+
+
+def locked_by_a_crash(root: MemoryRoot, patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("dream.decisions.repository.LOCK_SECONDS", 0.1)
+    (root.path / ".git" / "index.lock").touch()
+
+
+@pytest.mark.parametrize(
+    ("happens", "said"),
+    [
+        (refused_by_git, "dubious ownership"),
+        (without_git, "git cannot be run"),
+        (locked_by_a_crash, "If none is, remove that file"),
+    ],
+)
+def test_nothing_is_changed_where_git_could_not_commit_it(
+    root: MemoryRoot,
+    monkeypatch: pytest.MonkeyPatch,
+    happens: Callable[[MemoryRoot, pytest.MonkeyPatch], None],
+    said: str,
+) -> None:
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, extending(root, "It needs TLS.", "old server"))
+    before = files_of(root.path)
+    with monkeypatch.context() as patch:
+        happens(root, patch)
+
+        with pytest.raises(NeedsRepair, match=said):
+            decisions.accept(hunk.id, PERSON)
+
+    (root.path / ".git" / "index.lock").unlink(missing_ok=True)
+    assert files_of(root.path) == before and decisions.store.hunk(hunk.id).state is State.PENDING
+    assert git(root.path, "status", "--porcelain", "--", "topics") == ""
+
+
+def test_a_lock_of_git_that_goes_at_once_is_waited_for(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, extending(root, "It needs TLS.", "old server"))
+    lock = root.path / ".git" / "index.lock"
+    lock.touch()
+    threading.Timer(0.2, lock.unlink).start()
+
+    assert decisions.accept(hunk.id, PERSON).commit
+
+
+def test_that_nothing_was_committed_is_said_with_its_reason(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, extending(root, "It needs TLS.", "old server"))
+    shutil.rmtree(root.path / ".git")
+
+    decided = decisions.accept(hunk.id, PERSON)
+
+    assert decisions.commit_in_words(decided.commit).endswith(f"no git repository is there: git init {root.path}")
 
 
 def test_a_topic_with_a_broken_head_is_written_into_below_it(root: MemoryRoot) -> None:

@@ -14,7 +14,7 @@ from oneiros.cli.maintenance import health_lines
 from oneiros.environment import Environment
 from oneiros.lifecycle.health import COSTS, Deduction, Health, deductions_for
 from tests.conftest import MakeEngine
-from tests.dream.builders import decisions_on
+from tests.dream.builders import begin_history, decisions_on
 from tests.memories import new_root, open_memory, without_daemon, write_topic
 
 HEAD = {"id": "0b9e8d0a-5f55-4c3e-9c6e-7d1f6a1b2c3d", "type": "semantic", "created": "2026-11-01"}
@@ -85,9 +85,10 @@ def test_the_command_shows_the_page_of_a_memory_and_writes_nothing_into_it(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))  # in which no other test left anything
     root = new_root(tmp_path / "home" / ".oneiros" / "memory")
     write_topic(root, "mail", "# Mail\n\nThe relay listens on port 2525.\n", **HEAD)
+    begin_history(root.path)
     with open_memory(root, make_engine) as memory:
         memory.reindex()
-    decisions_on(root, dream_commit=False).unexplained()
+    decisions_on(root).unexplained()
     variables = {"HOME": str(tmp_path / "home"), "HF_HUB_CACHE": "/x", "XDG_STATE_HOME": str(root.states.parent)}
     environment = Environment(variables, tmp_path / "home", tmp_path)
 

@@ -15,7 +15,7 @@ from dream.proposals.store import checked_path
 from dream.proposals.tidying import tidy_all
 from dream.topics import read_topics
 from memory_server.document import Layer, SourcePath
-from memory_server.errors import NeedsRepair, UsageError
+from memory_server.errors import NeedsRepair, UsageError, nearest_or
 from memory_server.escaping import shown, shown_line
 from memory_server.layers.topics import SourceFile, read_document, read_text, topic_name
 from memory_server.redaction import Redactor
@@ -151,7 +151,7 @@ def _arrange(
     consent = agreed(environment)
     with signed(environment, decisions):
         done = decisions.arrange(wanted, consent)
-    talk(f"Done{f', commit {done.commit[:8]}' if done.commit else ''}. Undo it: oneiros dream revert {done.name}")
+    talk(f"Done{decisions.commit_in_words(done.commit)}. Undo it: oneiros dream revert {done.name}")
 
 
 def _new_path(name: str) -> str:
@@ -166,8 +166,7 @@ def _path_in(decisions: Decisions, texts: Texts, name: str) -> str:
     if path not in texts and len(same) == 1:
         return same[0]
     if path not in texts:
-        known = ", ".join(topic_name(one) for one in texts if one.startswith("topics/"))  # type: ignore[arg-type]
-        raise UsageError(
-            f"there is no topic named {name!r}", remedy=f"Name one of these: {known}" if known else "There are none yet"
-        )
+        known = [topic_name(SourcePath(one)) for one in texts if one.startswith("topics/")]
+        remedy = nearest_or(f"Name one of these: {', '.join(known)}" if known else "There are none yet", name, known)
+        raise UsageError(f"there is no topic named {name!r}", remedy=remedy)
     return path

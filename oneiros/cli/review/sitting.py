@@ -237,7 +237,7 @@ class TerminalReview:
         decided = self._decisions.decide(wanted, self._present(how), self._tell_refusal) if wanted else []
         taken = Counter((one.hunk.target, one.commit) for one in decided if one.hunk.state is State.ACCEPTED)
         for (target, commit), count in taken.items():
-            talk(f"{plural(count, 'statement')} taken up in {target}{f', commit {commit[:8]}' if commit else ''}.")
+            talk(f"{plural(count, 'statement')} taken up in {target}{self._decisions.commit_in_words(commit)}.")
         self.accepted += taken.total()
         self.rejected += len(decided) - taken.total()
         self.skipped += len(hunks) - len(decided)

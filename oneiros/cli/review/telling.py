@@ -105,8 +105,7 @@ class _Telling:
         consent = agreed(self._environment)
         with signed(self._environment, self._decisions):
             decided = self._decisions.take_up(hunk, consent)
-        commit = f", commit {decided.commit[:8]}" if decided.commit else ""
-        data(f"{hunk.id}  taken up in {hunk.target}{commit}")
+        data(f"{hunk.id}  taken up in {hunk.target}{self._decisions.commit_in_words(decided.commit)}")
         talk(f"Undo it: oneiros dream revert {hunk.id[:8]}")
 
     def _heard(self, text: str) -> Suggested:

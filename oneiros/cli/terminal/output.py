@@ -39,12 +39,17 @@ def data(text: str) -> None:
 
 def data_json(value: Any) -> None:
     """One JSON object on stdout."""
-    print(json.dumps(value, ensure_ascii=False, indent=2))
+    print(json.dumps(value, ensure_ascii=not _writes_all(), indent=2))
 
 
 def data_line(value: Any) -> None:
     """One JSON object on a line of its own, at once: for a stream that somebody reads while it is written."""
-    print(json.dumps(value, ensure_ascii=False), flush=True)
+    print(json.dumps(value, ensure_ascii=not _writes_all()), flush=True)
+
+
+def _writes_all() -> bool:
+    """Whether stdout takes every character; what it does not take is written out, in JSON in JSON's way."""
+    return sys.stdout.encoding.casefold().replace("_", "-") == "utf-8"
 
 
 def confirm(question: str, *, yes: bool) -> None:

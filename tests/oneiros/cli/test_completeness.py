@@ -265,12 +265,12 @@ def of_another_account(home: Home) -> None:
 
 
 def uncommitted(home: Home) -> None:
-    """A person adopts a change while git refuses."""
+    """A person adopts a change while the repository is elsewhere."""
     home.run("dream", "adopt", "topics/mail.md")
     home.topic(CLEAN.replace("2525", "2526"), "mail.md")
-    of_another_account(home)
+    away = (home.memory / ".git").rename(home.memory.parent / "away")
     home.run("dream", "adopt", "topics/mail.md")
-    os.environ["GIT_TEST_ASSUME_DIFFERENT_OWNER"] = "0"
+    away.rename(home.memory / ".git")
 
 
 def locked(home: Home) -> None:
