@@ -595,7 +595,7 @@ def test_doctor_proves_that_everything_works(shell: Shell, own: Path) -> None:
         "approval": "ok",
         "archive": "ok",
         "claude code": "ok",
-        "git": "warning",  # a folder that was there before is not made a repository
+        "git": "ok",
         "language": "ok",
         "memory": "",
         "read": "ok",
