@@ -29,6 +29,7 @@ from oneiros.cli.maintenance import brought_level
 from oneiros.cli.terminal.days import day_of
 from oneiros.cli.terminal.output import AsJson, data, data_json, data_line, progress_shown, talk
 from oneiros.client import Client
+from oneiros.daemon.sockets import end_daemon
 from oneiros.environment import Environment, now
 from oneiros.ingest import forgetting
 from oneiros.ingest.follow import Follower, ending_on_interrupt
@@ -45,6 +46,7 @@ from oneiros.ingest.run import (
 )
 from oneiros.ingest.settings import archive_of, crawl_roots, ingest_settings
 from oneiros.ingest.typed_lines import recorder_on
+from oneiros.light.endpoint import is_running
 from oneiros.opening import open_memory
 
 SHOWN_PROBLEMS = 10
@@ -159,6 +161,8 @@ def forget(
             data(line)
     if not dry_run:
         require_person(environment, f"forget {len(plan.session_ids)} session(s), {what}")
+        if is_running(str(root.path)):
+            end_daemon(root)
         with open_memory(environment) as memory:
             memory.own()  # before anything goes: half a forgetting would be none
             forgetting.carry_out(root, environment.person, settings, plan)

@@ -1,5 +1,8 @@
 """The daemon: `serve`, `stop`, `mcp`, `open`."""
 
+import sys
+import webbrowser
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -76,14 +79,25 @@ def open_page(
     context: typer.Context,
     view: Annotated[str, typer.Argument(metavar="[VIEW]", help=", ".join(VIEWS))] = VIEWS[0],
 ) -> None:
-    """Give the link that opens the memory in your browser.
+    """Open the memory in your browser, or give the link where there is none.
 
-    It works once, within two minutes.
+    The link works once, within two minutes.
     """
     if view not in VIEWS:
         raise UsageError(f"the page has no view {view!r}", remedy=f"Name one of these: {', '.join(VIEWS)}")
-    data(page_link(context.obj, view))
+    link = page_link(context.obj, view)
+    if sys.stdout.isatty() and has_browser(context.obj.variables) and webbrowser.open(link):
+        talk("Your browser opens it.")
+        return
+    data(link)
     talk("Open it within two minutes; it works once.")
+
+
+def has_browser(variables: Mapping[str, str], platform: str = sys.platform) -> bool:
+    """Whether a browser with a window can be opened where this person sits: not through ssh, nor without a display."""
+    if variables.get("SSH_CONNECTION"):
+        return False
+    return platform in ("darwin", "win32") or bool(variables.get("DISPLAY") or variables.get("WAYLAND_DISPLAY"))
 
 
 def page_link(environment: Environment, view: str) -> str:

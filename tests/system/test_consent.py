@@ -150,3 +150,13 @@ def test_a_person_sets_what_is_read_with_their_signature(keyed: House) -> None:
     assert seen.code == 0, seen
     settings = read_person_settings(keyed.folder / ".config" / "oneiros" / "config.toml")
     assert settings.crawl_roots == ("/mnt/laptop",)
+
+
+def test_a_session_is_forgotten_while_an_idle_daemon_runs(house: House) -> None:
+    archive_said(house.memory_root, *SAID)
+    house.serve()
+
+    seen = at_terminal(house, [WORD], "forget", "11111111")
+
+    assert seen.code == 0 and "Forgotten" in seen.screen, seen
+    assert house.command("drill", "11111111", check=False).returncode == 1
