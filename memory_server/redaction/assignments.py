@@ -32,12 +32,13 @@ SIGN = (
 NAME = pattern(rf"(?i)[\w.$-]*{STEM}[\w.-]*")
 ASSIGNED = pattern(
     rf"(?i)((?:[\\\"'`\])*]|&quot;){{0,6}}?(?:[ \t]\([^()\n]{{1,30}}\))?)({SIGN})"
-    r"((?:\[\s*)?(?:!{1,2}\w+[ \t]+)?(?:[bruf]{1,2}[\"'`])?(?:%22|&quot;|\*\*|[\\\"'`“‘«]){0,6}"
+    r"((?:[\[(]\s*)?(?:!{1,2}\w+[ \t]+)?(?:[bruf]{1,2}[\"'`])?(?:%22|&quot;|\*\*|[\\\"'`“‘«]){0,6}"
     r"(?:(?:bearer|basic|token|api-?key|key|bot|ssws|geniekey|oauth|digest|jwt|dpop)[ \t]+)?)"
 )
 VALUE = pattern(r"[^\s\"'`\\,;<>(){}\[\]|]{1}[^\s\"'`\\<>|]{3,}")
 QUOTED = pattern(r"[^\s\"'`\\]{4,}")
 NEXT_ITEM = pattern(r"[\"'`]?\s*,\s*[\"'`]")
+JOINS = pattern(r"[\"'`][ \t]*[+.\\]?[ \t]*(?:\r?\n)?[ \t]*[+.]?[ \t]*[brufBRUF]{0,2}[\"'`]")
 BLOCK = pattern(
     r"[ \t]*(?:[|>][+-]?\d?[ \t]*)?(?:\r?\n|\\n)+(?:```\w*\n)?((?:[ \t]*(?:[-+>] ?)*[^\s]{8,}[ \t]*(?:\r?\n|\\n|$))+)"
 )
@@ -79,6 +80,13 @@ def _values(data: bytes, name: Any, promise: Promise) -> Iterator[Span]:
     is_option = name[0].startswith(b"-") and sign in ("", "=")
     is_weak = sign in WEAK_SIGNS and not is_option and not (promise is Promise.PASSWORD and sign in ("is", "was"))
     shape = QUOTED if is_quoted else VALUE
+    if b"(" in opened and not is_quoted:
+        return  # code in brackets
+    if is_quoted and len(parts := list(_literals(data, at))) > 1:
+        joined = b"".join(data[begin:end] for begin, end in parts).decode(errors="replace")
+        if is_secret_value(promise, joined, is_quoted=True, is_weak=is_weak):
+            yield from (Span(begin, end, "secret") for begin, end in parts)
+        return
     while value := shape.match(data, at, at + LONGEST):
         text = value[0].decode(errors="replace")
         kept = text if is_quoted else unquoted(text)
@@ -88,6 +96,16 @@ def _values(data: bytes, name: Any, promise: Promise) -> Iterator[Span]:
             value = shape.match(data, at)
         yield Span(at, value.end() - len(text[len(kept) :].encode()), "secret")
         following = NEXT_ITEM.match(data, value.end()) if b"[" in opened else None
+        if not following:
+            return
+        at = following.end()
+
+
+def _literals(data: bytes, at: int) -> Iterator[tuple[int, int]]:
+    """The places of literals that code joins to one value, over lines too: `"ab" + "cd"`."""
+    while part := QUOTED.match(data, at, at + LONGEST):
+        yield part.span()
+        following = JOINS.match(data, part.end())
         if not following:
             return
         at = following.end()
@@ -109,14 +127,15 @@ def is_secret_value(promise: Promise, value: str, *, is_quoted: bool, is_weak: b
     elif is_weak:
         looks_so = is_unlike_words(value)
     elif promise is Promise.PASSWORD:
-        looks_so = len(value) >= 4 and (is_quoted or (value.isalnum() and mixes_kinds(value)) or not is_worded(value))
+        looks_so = len(value) >= 4 and (is_quoted or mixes_kinds(value) or not is_worded(value))
     elif value.isdigit():
         looks_so = len(value) >= 12
     elif mixes_kinds(value):
         looks_so = len(value) >= 8 and not is_worded(value) and entropy(value) >= 2.8
     else:
         looks_so = is_random(value, least=12)
-    return looks_so and not is_harmless(value, is_quoted=is_quoted)
+    is_chosen = promise is Promise.PASSWORD and mixes_kinds(value) and not is_weak  # `hunter2`, a name elsewhere
+    return looks_so and not is_harmless(value, is_quoted=is_quoted or is_chosen)
 
 
 def is_unlike_words(value: str) -> bool:

@@ -11,13 +11,30 @@ from memory_server.redaction.span import Span, pattern
 from memory_server.redaction.values import is_code, is_placeholder
 
 WORD = r"['\"]?([^\s'\"$][^\s'\"]{3,})"
+CODE = r"(?:[a-z]{0,9}[0-9][a-z0-9-]{4,}|[a-z]{3,9}-[a-z]*[0-9][a-z0-9-]*)"  # one of a list, as services print them
 # Kind, how its place begins, and the rest, up to REACH bytes behind that; the secret is group 1.
 CONTEXTS = (
     ("password-in-url", r"://[^\s:/@\"'<>`$]*:", r"([^\s/@\"'<>`][^\s@\"'<>`/]*[^\s@\"'<>`]*)@[A-Za-z0-9\[]"),
     ("azure-sas", r"[?&](?:se_)?sig=", r"([A-Za-z0-9%+/]{30,}={0,2})"),
     ("signed-url", r"-signature=", r"([a-fA-F0-9]{40,})"),
     ("sql-password", r"identified\s", r"\s*(?:with\s+\S+\s+)?by\s+(?:password\s+)?['\"]([^'\"\s]{4,})['\"]"),
-    ("chpasswd", r"echo\s", r"\s*['\"]?[\w.-]+:([^\s'\":]{4,})['\"]?\s*\|\s*(?:sudo\s+)?chpasswd"),
+    (
+        "piped-password",
+        r"echo\s",
+        (
+            r"\s*(?:-n\s+)?['\"]?(?:[\w.-]+:)?([^\s'\":$]{4,})['\"]?\s*\|\s*"
+            r"(?:(?:sudo\s+)?chpasswd|sudo\s+(?:-\w+\s+)*-S\b)"
+        ),
+    ),
+    ("net-use", r"\bnet\s+use\s", r"[^\n|;&]*?(?:/user:\S+|\\\\\S+)\s+['\"]?([^\s'\"$/*][^\s'\"]{3,})"),
+    ("archive-password", r"\b(?:un)?zip\s", rf"[^\n|;&]*?(?-i:-P)\s*{WORD}"),
+    ("archive-password", r"\b(?:7z[ar]?|(?:un)?rar)\s", rf"[^\n|;&]*?\s-h?p{WORD}"),
+    ("oauth-code", r"[?&](?:code|auth_code|device_code)=", r"([\w./+~%-]{12,})"),
+    (
+        "recovery-code",
+        r"\b(?:recovery|backup|rescue|scratch|2fa|mfa)[ _-]codes?\b",
+        rf"[^\n:=]{{0,40}}[:=]\s*\[?[\"'`\s*-]*({CODE}(?:[\"'`\s,;*-]+{CODE})*)",
+    ),
     ("openssl-password", r"\spass:", r"([^\s'\"$]{4,})"),
     ("htpasswd", r"htpasswd\s", rf"\s*-[a-z]*b[a-z]*\s+\S+\s+\S+\s+{WORD}"),
     ("ssh-password", r"sshpass\s", r"\s*-p\s*['\"]?([^\s'\"]+)"),
@@ -59,9 +76,10 @@ REACH = 400  # bytes; private keys have PEM_REACH, and a JSON Web Key says `kty`
 PEM_REACH = 20_000
 COOKIE = pattern(r"(?i)[\w.-]*(?:sess|sid|token|auth|jwt)[\w.-]*=([^\s;,]{8,})")
 COOKIE_HEADER = pattern("(?i)cookie")
-WHOLE = frozenset("private-key putty-key seed-phrase azure-sas signed-url".split())  # no plain value to doubt
+# no plain value to doubt
+WHOLE = frozenset("private-key putty-key seed-phrase recovery-code azure-sas signed-url".split())
 LONG = frozenset(("private-key", "putty-key"))
-RANDOM_ONLY = frozenset(("basic-auth", "bearer-token"))  # the word before them stands in prose too
+RANDOM_ONLY = frozenset(("basic-auth", "bearer-token", "oauth-code"))  # the word before them stands in prose too
 
 
 class Contexts:

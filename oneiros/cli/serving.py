@@ -79,7 +79,7 @@ def open_page(
     context: typer.Context,
     view: Annotated[str, typer.Argument(metavar="[VIEW]", help=", ".join(VIEWS))] = VIEWS[0],
 ) -> None:
-    """Open the memory in your browser, or give the link where there is none.
+    """Open the memory in your browser, or give the link to it.
 
     The link works once, within two minutes.
     """

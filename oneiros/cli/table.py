@@ -122,7 +122,7 @@ GROUPS = {
         Row("mcp", "Serve the memory to an MCP client over stdin and stdout.", "serving"),
         Row("serve", "Start the daemon of the memory, unless it runs.", "serving"),
         Row("stop", "End the daemon once what is under way is answered.", "serving"),
-        Row("open", "Open the memory in your browser, or give the link where there is none.", "serving"),
+        Row("open", "Open the memory in your browser, or give the link to it.", "serving"),
         Row("episode", "Take a note in: it can be found, it never decides.", "notes"),
         Row("episodes", "List the notes, read one, or delete it.", "notes"),
         Row("trainer", "Watch the trainers that serve a model of this memory.", "trainer"),

@@ -15,7 +15,7 @@ from oneiros.light.shell import AS_WRITTEN, PATTERN, as_written
 
 # below a memory root; a person's yes alone changes them
 APPROVED = ("topics", "lessons.md", "MEMORY.md", "ontology.yaml", "proposals")
-KEPT = ("sessions", ".git")  # what they said, and what they decided
+KEPT = ("sessions", ".git", ".oneiros", "oneiros.toml")  # what they said and decided, what answers, how it is kept
 OURS = re.compile(r"\.oneiros\b|\bONEIROS_ROOT\b|\boneiros/config\.toml")
 BETWEEN = re.compile(r"[=:,;@|<>&()'\"\[\]{}\s]+")
 PREFIX = re.compile(r"^(?:-+\w|[ab]/)")  # of an option, of a file in a diff
