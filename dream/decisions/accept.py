@@ -13,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from dream.decisions.approvals import Approvals, Unexplained, approved_files
+from dream.decisions.approvals import Approvals, Unexplained, approved_files, suspicious
 from dream.decisions.chain import Chain, ChainEntry
 from dream.decisions.journal import Journal, Noted, Plan
 from dream.decisions.log import DecisionLog, new_nonce
@@ -349,7 +349,7 @@ class Decisions:
         with self.locked():
             approvals = self._log.approvals()
             found = approvals.unexplained()
-            return found, UnsignedDecisions(self.root, approvals, self._person.signing_key, found)
+            return found, UnsignedDecisions(self.root, approvals, self._person.signing_key, suspicious(found))
 
     def adopt(self, paths: Sequence[str], consent: Consent) -> str:
         """Answers for the state in which these files are; returns the commit, empty where none was made.
