@@ -143,13 +143,15 @@ class Asking:
     person: PersonSettings
 
 
-def asking_of(environment: Environment, root: MemoryRoot, pause: Pause) -> Asking | None:
+def asking_of(
+    environment: Environment, root: MemoryRoot, pause: Pause, is_time_over: Callable[[], bool] = lambda: False
+) -> Asking | None:
     """What the settings say just then; None where rules are to read. Raises UsageError where they name no model."""
     environment = replace(environment)  # reads the settings anew
     if environment.person.reader == "rules":
         return None
     budget = spending(environment, root, now())
-    model = PaidModel(model_client_of(environment, root), budget, pause=pause)
+    model = PaidModel(model_client_of(environment, root), budget, pause=pause, is_over=is_time_over)
     return Asking(model, over_when(environment, root), environment.person)
 
 
