@@ -33,7 +33,7 @@ from crawler.reading.rules import read_by_rules
 from crawler.reading.store import FOLDER, Readings
 from dream.topics import read_topics
 from memory_server.errors import ContentError
-from memory_server.layers.sessions import project_name
+from memory_server.layers.sessions import folder_name, project_name
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
@@ -90,7 +90,8 @@ def waiting_records(
 
 def may_be_read(record: SessionRecord, person: PersonSettings) -> bool:
     """Whether the settings let a model read a session: its project is named if any is, and neither muted nor denied."""
-    return _may_read((project_of(record), record.project, record.cwd), person)
+    place = record.project or record.cwd
+    return _may_read((project_name(place), folder_name(place), record.project, record.cwd), person)
 
 
 def see_when(archive: Archive, person: PersonSettings, home: Path) -> Callable[[str, Sequence[str]], bool]:

@@ -172,6 +172,7 @@ def test_sessions_of_one_project_are_sent_together_and_those_of_two_apart(house:
         ({}, [OTHER_SESSION, SESSION]),
         ({"muted_projects": ("shop",)}, [SESSION]),
         ({"muted_projects": ("sh*",)}, [SESSION]),
+        ({"muted_projects": ("main",)}, [SESSION]),
         ({"ingest_deny": ("/srv/shop",)}, [SESSION]),
         ({"ingest_deny": ("/srv",)}, []),
         ({"reader_projects": ("shop",)}, [OTHER_SESSION]),
@@ -184,7 +185,7 @@ def test_what_is_muted_denied_or_not_named_is_never_sent(
     house: House, settings: dict[str, tuple[str, ...]], sent: list[str]
 ) -> None:
     house.take(SESSION, "/srv/app", 1)
-    house.take(OTHER_SESSION, "/srv/shop", 2)
+    house.take(OTHER_SESSION, "/srv/shop/main", 2)
     house.set(**settings)
 
     with serving(said_of(SESSION, OTHER_SESSION)) as service:
