@@ -17,6 +17,7 @@ from dream.exchange import write_bundle
 from dream.export import export_approved
 from dream.judge.learned import Learned, forget_learned, learned_since
 from dream.proposals.order import waiting_for_person
+from dream.proposals.questions import bare_topics
 from dream.proposals.rendering import hunk_json
 from dream.records import Hunk, State
 from dream.report import first_screen, report_page, review_within
@@ -94,6 +95,8 @@ def dream(
         data_json(dataclasses.asdict(report))
         return
     _show_run(report, environment.person.dream_hunks_a_day)
+    if environment.person.reader != "rules" and (bare := bare_topics(environment.choice.root)):
+        talk(f"{plural(len(bare), 'topic')} without a summary: oneiros topics tidy --reader")
 
 
 def _show_run(report: DreamReport, a_day: int) -> None:
