@@ -4,7 +4,6 @@ Every decision asks for `Consent`, is planned (`planning.py`) and carried out (`
 """
 
 import datetime as dt
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -37,8 +36,6 @@ from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from memory_server.settings import PersonSettings
-
-logger = logging.getLogger(__name__)
 
 LOCK_SECONDS = 20.0
 MAX_TEXT_CHARS = 4_000  # of one statement, as a person may reword it

@@ -35,7 +35,7 @@ from memory_server.layers.topics import (
     topic_heads,
 )
 from memory_server.lifecycle.use import UseLog
-from memory_server.machine.files import is_plain_file
+from memory_server.machine.files import change_stamp, is_plain_file
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
 
@@ -49,7 +49,7 @@ WARNING = (
     "Some files of this memory stand as nobody approved them. They are left out here, and what is marked unapproved"
     " decides nothing; `oneiros review` lets the person look and decide."
 )
-Stamp = tuple[int, int]  # of a file: time of its last change in nanoseconds, which no program sets, and its bytes
+Stamp = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,8 +349,8 @@ class UnapprovedFiles:
 
     def __call__(self, paths: Collection[SourcePath]) -> dict[SourcePath, str]:
         """Those of these files that nobody has answered for; none where that cannot be told. See `Unapproved`."""
-        shared = tuple(map(_stamp, (self._root.decisions, self._root.decisions_head, self._git_folder)))
-        stamps = {path: (_stamp(self._root.file(path)), *shared) for path in paths}
+        shared = tuple(map(change_stamp, (self._root.decisions, self._root.decisions_head, self._git_folder)))
+        stamps = {path: (change_stamp(self._root.file(path)), *shared) for path in paths}
         unknown = [path for path in paths if self._known.get(path, ((), None))[0] != stamps[path]]
         try:
             if unknown:
@@ -363,7 +363,7 @@ class UnapprovedFiles:
 
     def approved_on(self) -> dt.date | None:
         """The day of the last decision that changed a file of layer 1; None where there is none, or none is known."""
-        stamp = _stamp(self._root.decisions)
+        stamp = change_stamp(self._root.decisions)
         if stamp != self._dated[0]:
             try:
                 self._dated = stamp, approvals_on(self._root, self._key).last_on
@@ -376,14 +376,6 @@ class UnapprovedFiles:
         """What changes whenever something is committed: git makes and removes a lock in it."""
         repository = find_repository(self._root.path)
         return repository.git_folder if repository else self._root.path / ".git"
-
-
-def _stamp(place: Path) -> Stamp:
-    try:
-        found = place.stat()
-    except OSError:
-        return 0, 0
-    return found.st_ctime_ns, found.st_size
 
 
 # -- what is said of them -------------------------------------------------------------------------------------------

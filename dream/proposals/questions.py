@@ -22,7 +22,7 @@ from memory_server.chunking import chunk_document
 from memory_server.document import Document, Layer, SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.topics import find_sources, read_document
-from memory_server.machine.files import UNREADABLE_JSON, replace_file
+from memory_server.machine.files import UNREADABLE_JSON, change_stamp, replace_file
 from memory_server.root.paths import MemoryRoot
 
 Words = tuple[str, ...]  # of a statement
@@ -62,18 +62,10 @@ class ApprovedQuestions:
         return known.get(tuple(words_of(statement)), ()) if known else ()
 
     def _known(self) -> QuestionsKnown:
-        stamps = [_stamp(self._root.approvals), _stamp(self._root.questions)]
+        stamps = [change_stamp(self._root.approvals), change_stamp(self._root.questions)]
         if self._read is None or self._read[0] != stamps:
             self._read = stamps, known_in(self._root)
         return self._read[1]
-
-
-def _stamp(file: Path) -> tuple[int, int]:
-    try:
-        stat = file.stat()
-    except OSError:
-        return 0, 0
-    return stat.st_ctime_ns, stat.st_size
 
 
 def known_in(root: MemoryRoot) -> QuestionsKnown:
