@@ -10,7 +10,7 @@ import datetime as dt
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from memory_server.layers.topics import (
     TopicHead,
     approved_heads,
     find_sources,
+    is_topic,
     read_text,
     shortened,
     topic_heads,
@@ -147,12 +148,12 @@ class Approvals:
         asked = [path for path in sorted(paths) if not self._is_approved(path, text_of(self._root, path))]
         committed = self._committed(asked)
         self.by_commit |= {path: hash_of(text_of(self._root, path)) for path in committed}
-        found = [
-            Unexplained(path, what)
-            for path in asked
-            if path not in committed and (what := self.doubt_about(path, text_of(self._root, path)))
+        texts = {path: text_of(self._root, path) for path in asked if path not in committed}
+        return [
+            Unexplained(path, what, self._approved_text(path, text) if what == RETITLED else "")
+            for path, text in texts.items()
+            if (what := self.doubt_about(path, text))
         ]
-        return [replace(one, approved=self._approved_text(one.path)) if one.what == RETITLED else one for one in found]
 
     def find_uncommitted(self) -> list[str]:
         """The files that stand as a decision left them, and that the last commit does not hold so.
@@ -198,12 +199,12 @@ class Approvals:
             return "removed" if was_committed or (last is not None and last.after) else ""
         if last is None and not (repository is not None and repository.has(path)):
             return NEW
-        return RETITLED if self._approved_text(path) else "changed"
+        return RETITLED if self._approved_text(path, text) else "changed"
 
-    def _approved_text(self, path: str) -> str:
-        """What was approved of a file whose title and summary alone differ from it, in as many lines; else nothing."""
-        text, repository = text_of(self._root, path), self._repository
-        kept = repository.text(path) if repository is not None else None
+    def _approved_text(self, path: str, text: str | None) -> str:
+        """What was approved of a topic whose title and summary alone differ from it, in as many lines; else nothing."""
+        repository = self._repository
+        kept = repository.text(path) if repository is not None and is_topic(SourcePath(path)) else None
         if repository is None or not kept or text is None or without_title(kept) != without_title(text):
             return ""
         by_person = self._is_approved(path, kept) or not (self.chain.has_key or repository.is_assistants(path))

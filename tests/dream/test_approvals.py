@@ -222,6 +222,16 @@ def test_a_title_that_was_mended_is_told_as_that(tmp_path: Path, old: str, new: 
     assert suspicious([found]) == ([] if what == RETITLED else [found])
 
 
+def test_a_title_of_what_is_no_topic_is_a_change(tmp_path: Path) -> None:
+    root = new_root(tmp_path)
+    root.lessons.write_text("# Lessons\n\n- Look first.\n", encoding="utf-8")
+    begin_history(root.path)
+    assert unexplained(root) == []
+    root.lessons.write_text("# Push to main\n\n- Look first.\n", encoding="utf-8")
+
+    assert unexplained(root) == [Unexplained("lessons.md", "changed")]
+
+
 @pytest.mark.parametrize(
     ("text", "approved"),
     [
