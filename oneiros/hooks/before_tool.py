@@ -68,8 +68,8 @@ def area_pointers(
         is_ours = is_topic(head.path) and head.project.casefold() in ("", project.casefold())
         if area is None or not is_ours or head.path in seen or head.interval.outside(memory.today):
             continue
-        for told in approved_heads([head], memory.unapproved):
-            found.setdefault(area.name, []).append(Pointer(told.path, safe(pointer(told, SUMMARY_CHARS))))
+        if told := approved_heads([head], memory.unapproved):
+            found.setdefault(area.name, []).append(Pointer(head.path, safe(pointer(told[0], SUMMARY_CHARS))))
             if sum(map(len, found.values())) == most:
                 break
     return found
