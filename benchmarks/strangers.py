@@ -30,7 +30,7 @@ from memory_server.settings import PersonSettings
 
 QUESTIONS = Path(__file__).parent / "stranger_questions.jsonl"
 STRANGERS: Mapping[str, tuple[str, ...]] = {  # each with the projects that the folders of the sessions are named after
-    "entire-cli": ("cli", "1", "2", "3", "fix-session-date-change-bug"),
+    "entire-cli": ("cli",),
     "skills": ("experiment", "skills", "agent-plugins"),
     "entire-sem": ("entire-sem",),
     "danieldemmel": ("danieldemmel.me-next",),

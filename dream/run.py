@@ -45,7 +45,7 @@ class Bounds:
     """How far one run goes."""
 
     max_sessions: int | None = None
-    max_seconds: float | None = None
+    is_over: Callable[[], bool] = lambda: False  # no further session is begun then
     is_closed: Callable[[SessionRecord], bool] = lambda _: True  # sessions still going on are left for later
     project: str = ""  # empty: of all
 
@@ -116,14 +116,11 @@ class Dream:
         every = list(known.values())
         gone, habits = taken_back(every), habits_among(every)
 
-        def is_over() -> bool:
-            return bounds.max_seconds is not None and self._clock() - begun > bounds.max_seconds
-
         with self._gate(topics) as gate:
             updates: list[Update] = []
             done: dict[str, str] = {}
             for number, record in enumerate(closed, start=1):
-                if is_over():
+                if bounds.is_over():
                     break
                 reading = known[record.session_id]
                 updates += self._updates_of(reading, gate, topics, report, gone, habits)
@@ -137,10 +134,9 @@ class Dream:
                 updates += self._passing(lessons_among(filter(bounds.holds, every), gone), gate, topics, report)
             self._save(updates, done, report)
         report.left = len(waiting) - report.sessions
-        report.filed = self.file_waiting(is_over)
-        reader = replace(self._reader, is_over=is_over) if self._reader else None
-        doubted = {one.path for one in self._decisions.unexplained()} if reader else ()
-        report.questions = write_questions(self._decisions.root, reader, doubted)
+        report.filed = self.file_waiting()
+        doubted = {one.path for one in self._decisions.unexplained()} if self._reader else ()
+        report.questions = write_questions(self._decisions.root, self._reader, doubted)
         with self._decisions.locked():
             today = self._now().date()
             self._decisions.desk.withdraw(quotes_of(every, gone), today)
@@ -204,16 +200,13 @@ class Dream:
         update = compare(candidate, topics)
         return Suggested((), update)
 
-    def file_waiting(self, is_over: Callable[[], bool] = lambda: False) -> ReaderRun:
-        """Has the reader say under which topics what waits stands, and word it; nothing where there is none.
-
-        `is_over`: nothing more is asked then.
-        """
+    def file_waiting(self) -> ReaderRun:
+        """Has the reader say under which topics what waits stands, and word it; nothing where there is none."""
         if self._reader is None:
             return ReaderRun()
-        reader, topics = replace(self._reader, is_over=is_over), read_topics(self._decisions.root)
+        topics = read_topics(self._decisions.root)
         with self._gate(topics) as gate:
-            placed, filed = ask_where(reader, self._decisions.store.hunks(), topics, gate.reworded)
+            placed, filed = ask_where(self._reader, self._decisions.store.hunks(), topics, gate.reworded)
         if placed:
             with self._decisions.locked():
                 self._decisions.desk.file(placed, self._now().date())

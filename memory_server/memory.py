@@ -40,7 +40,7 @@ from memory_server.layers.episodes import Episode, GivenEpisode, write_episode
 from memory_server.layers.ontology import ONTOLOGY, Ontology, read_ontology
 from memory_server.layers.questions import StatementQuestions
 from memory_server.layers.sessions import id8_in, id8_of, subject_of
-from memory_server.layers.topics import find_sources, is_topic
+from memory_server.layers.topics import Unapproved, document_in, find_sources, is_topic
 from memory_server.layers.validate import validate_root
 from memory_server.lifecycle.aliveness import is_tied, settled
 from memory_server.lifecycle.fading import FadingOf
@@ -55,6 +55,7 @@ from memory_server.reading import (
     archived_session,
     read_lines,
     read_turns,
+    reading_of,
     session_named,
 )
 from memory_server.redaction import Redactor
@@ -95,7 +96,7 @@ class Memory:
         now: Callable[[], dt.datetime],
         make_engine: Callable[[ModelFiles], Engine] = OnnxEngine,
         sessions: SessionStore | None = None,
-        unapproved: Callable[[Collection[SourcePath]], Collection[SourcePath]] = lambda _: (),
+        unapproved: Unapproved = lambda _: {},
         approved_on: Callable[[], dt.date | None] = lambda: None,
         questions: StatementQuestions | None = None,
         before_search: Callable[[bool], str] = lambda _: "",
@@ -353,7 +354,10 @@ class Memory:
             reading = read_turns(self.raw.store, session_id, first, last, with_tools=with_tools)
         else:
             reading = read_lines(self.root, id8_of(session_id) or place.name, first or 1, last, self.today)
-            if reading.layer is Layer.TOPIC and self.unapproved([reading.path]):
+            told = self.unapproved([reading.path]) if reading.layer is Layer.TOPIC else {}
+            if approved := told.get(reading.path):
+                reading = reading_of(document_in(reading.path, approved), approved, first or 1, last, self.today)
+            elif told:
                 reading = replace(reading, marks=(UNAPPROVED, *reading.marks))
         self._log(lambda log: log.read(reading.path, str(reading.lines)))
         self._count(lambda use: use.accessed(reading.path, reading.lines))

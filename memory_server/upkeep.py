@@ -6,7 +6,7 @@ stretches of what was said, and the scales by which scores are read.
 
 import logging
 import shutil
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from memory_server.index.stretch_index import StretchIndex
 from memory_server.language.words import Stemmer
 from memory_server.layers.index_page import write_index_page
 from memory_server.layers.notes import bring_notes_level
+from memory_server.layers.topics import Unapproved
 from memory_server.lifecycle.fading import Fading
 from memory_server.machine.files import remove_file, replace_file
 from memory_server.machine.process import give_back_freed
@@ -102,7 +103,7 @@ class Upkeep:
     control: Callable[[], EmbeddingControl]
     fading: Callable[[], Fading] = Fading
     finished: Callable[[], None] = lambda: None  # called when a run has brought everything level
-    unapproved: Callable[[Collection[SourcePath]], Collection[SourcePath]] = lambda _: ()
+    unapproved: Unapproved = lambda _: {}
     uses: Callable[[], Mapping[SourcePath, int]] = dict  # of sources, which tells what stands on a page that is full
 
     def changes(self) -> Changes:

@@ -1,5 +1,6 @@
 """dream as this person has set it up: command line and daemon start here, so that they decide on the same things."""
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -51,26 +52,36 @@ def dream_once(
     decisions: Decisions,
     *,
     max_sessions: int | None = None,
-    max_seconds: float | None = None,
+    is_over: Callable[[], bool] = lambda: False,
     with_open: bool = False,
     project: str = "",
     on_session: Callable[[int, int], None] = lambda *_: None,
 ) -> DreamReport:
-    """Looks at what was read since and proposes. `with_open`: sessions that are still going on, too; `project`: its
-    sessions and statements alone.
+    """Looks at what was read since and proposes. `is_over`: the run ends then. `with_open`: sessions that are still
+    going on, too; `project`: its sessions and statements alone.
     """
-    is_over = over_when(environment, decisions.root)
+    has_ended = over_when(environment, decisions.root)
 
     def is_closed(record: SessionRecord) -> bool:
-        return with_open or is_over(record.session_id)
+        return with_open or has_ended(record.session_id)
 
-    dream = dream_on(environment, decisions, reader_of(environment, decisions.root, project))
-    return dream.run(Bounds(max_sessions, max_seconds, is_closed, project), on_session)
+    dream = dream_on(environment, decisions, reader_of(environment, decisions.root, project, is_over))
+    return dream.run(Bounds(max_sessions, is_over, is_closed, project), on_session)
 
 
-def reader_of(environment: Environment, root: MemoryRoot, project: str = "") -> DreamReader | None:
-    """The model that the person lets read, and what it may see, of a project alone; None where rules are to read."""
-    asking = asking_of(environment, root, time.sleep)
+def over_after(seconds: float | None) -> Callable[[], bool]:
+    """Tells whether so many seconds have passed since this call; never without a number."""
+    end = math.inf if seconds is None else time.monotonic() + seconds
+    return lambda: time.monotonic() >= end
+
+
+def reader_of(
+    environment: Environment, root: MemoryRoot, project: str = "", is_over: Callable[[], bool] = lambda: False
+) -> DreamReader | None:
+    """The model that the person lets read, until when, and what it may see, of a project alone; None where rules are to
+    read.
+    """
+    asking = asking_of(environment, root, time.sleep, is_over)
     if asking is None:
         return None
     is_open = see_when(archive_of(root), asking.person, environment.home)

@@ -44,7 +44,7 @@ from crawler.transcripts.transcript import BadLine, TranscriptReader, open_trans
 from crawler.transcripts.turns import PROMPT_KINDS, time_of
 from memory_server.errors import ContentError, NeedsRepair, Problem
 from memory_server.escaping import shown_line
-from memory_server.layers.sessions import project_name
+from memory_server.layers.sessions import folder_name, project_name
 from memory_server.redaction import Redactor
 
 logger = logging.getLogger(__name__)
@@ -594,7 +594,8 @@ class _FreshEntries:
 
 
 def is_project(wanted: str, project: str, cwd: str, file: Path) -> bool:
-    """Whether what a person typed for a project means this one: its path, identity, name, or its name at the client."""
+    """Whether what a person typed means this project: its path, identity, name, folder, or its name at the client."""
     folder = file.parent.parent.parent if file.parent.name == "subagents" else file.parent
-    names = {name for path in (project.removesuffix("/.git"), cwd) for name in (project_name(path), client_slug(path))}
+    called = (project_name, folder_name, client_slug)
+    names = {name_of(path) for path in (project.removesuffix("/.git"), cwd) for name_of in called}
     return wanted in {folder.name, *names} or covers(wanted, project) or covers(wanted, cwd)

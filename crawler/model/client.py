@@ -11,6 +11,7 @@ from crawler.model.budget import CHARS_PER_TOKEN, Budget, Price
 
 ATTEMPTS = 4  # of one call, when the service is busy
 FIRST_PAUSE_SECONDS = 2.0  # doubled after each attempt
+TIME_OVER = "the time is over"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +68,21 @@ class ModelClient(Protocol):
 class PaidModel:
     """A client with its budget, asked before each call, and with retries where the service is busy.
 
-    `pause` waits a number of seconds.
+    `pause` waits a number of seconds. `is_over`: nothing more is asked then, whoever asks.
     """
 
-    def __init__(self, client: ModelClient, budget: Budget, *, pause: Callable[[float], None]):
+    def __init__(
+        self,
+        client: ModelClient,
+        budget: Budget,
+        *,
+        pause: Callable[[float], None],
+        is_over: Callable[[], bool] = lambda: False,
+    ):
         self._client = client
         self._budget = budget
         self._pause = pause
+        self._is_over = is_over
 
     @property
     def name(self) -> str:
@@ -84,9 +93,11 @@ class PaidModel:
         return self._client.price
 
     def ask(self, prompt: Prompt) -> Completion:
-        """The model's answer. Raises LimitReached where money or tokens of the day are spent, Refused where patience
-        ends or the service says no.
+        """The model's answer. Raises LimitReached where the time is over, or money or tokens of the day are spent,
+        Refused where patience ends or the service says no.
         """
+        if self._is_over():
+            raise LimitReached(TIME_OVER)
         price = self._client.price
         estimate = price.estimate(prompt.chars, prompt.max_output_tokens)
         if refusal := self._budget.refusal(estimate, int(prompt.chars / CHARS_PER_TOKEN)):

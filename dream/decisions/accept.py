@@ -4,7 +4,6 @@ Every decision asks for `Consent`, is planned (`planning.py`) and carried out (`
 """
 
 import datetime as dt
-import logging
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from dream.decisions.approvals import Approvals, Unexplained, approved_files
+from dream.decisions.approvals import Approvals, Unexplained, approved_files, suspicious
 from dream.decisions.chain import Chain, ChainEntry
 from dream.decisions.journal import Journal, Noted, Plan
 from dream.decisions.log import DecisionLog, new_nonce
@@ -38,8 +37,6 @@ from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from memory_server.settings import PersonSettings
-
-logger = logging.getLogger(__name__)
 
 LOCK_SECONDS = 20.0
 MAX_TEXT_CHARS = 4_000  # of one statement, as a person may reword it
@@ -350,7 +347,7 @@ class Decisions:
         with self.locked():
             approvals = self._log.approvals()
             found = approvals.unexplained()
-            return found, UnsignedDecisions(self.root, approvals, self._person.signing_key, found)
+            return found, UnsignedDecisions(self.root, approvals, self._person.signing_key, suspicious(found))
 
     def adopt(self, paths: Sequence[str], consent: Consent) -> str:
         """Answers for the state in which these files are; returns the commit, empty where none was made.

@@ -22,12 +22,21 @@ from memory_server.chunking import split_lines
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, OneirosError
 from memory_server.escaping import shown_line
-from memory_server.layers.index_page import approved_heads, find_markers, is_as_written, with_pointers
+from memory_server.layers.index_page import find_markers, is_as_written, with_pointers
 from memory_server.layers.mif import Value, parse_frontmatter
 from memory_server.layers.ontology import ONTOLOGY
-from memory_server.layers.topics import TopicHead, find_sources, read_text, shortened, topic_heads
+from memory_server.layers.topics import (
+    LEFT_OUT,
+    TopicHead,
+    approved_heads,
+    find_sources,
+    is_topic,
+    read_text,
+    shortened,
+    topic_heads,
+)
 from memory_server.lifecycle.use import UseLog
-from memory_server.machine.files import is_plain_file
+from memory_server.machine.files import change_stamp, is_plain_file
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
 
@@ -41,7 +50,7 @@ WARNING = (
     "Some files of this memory stand as nobody approved them. They are left out here, and what is marked unapproved"
     " decides nothing; `oneiros review` lets the person look and decide."
 )
-Stamp = tuple[int, int]  # of a file: time of its last change in nanoseconds, which no program sets, and its bytes
+Stamp = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +59,7 @@ class Unexplained:
 
     path: str
     what: str  # changed, new, removed, committed by the assistant, decided without a signature, retitled
+    approved: str = ""  # of a retitled one, the text that was approved, in as many lines: it is what Claude is told
 
     def __str__(self) -> str:
         return f"{shown_line(self.path)} ({self.what})"
@@ -61,7 +71,7 @@ class Unexplained:
 
     @property
     def in_words(self) -> str:
-        told = {NEW: "new, and not approved yet", UNSIGNED: UNSIGNED, RETITLED: f"{RETITLED}, not approved yet"}
+        told = {NEW: "new, and not approved yet", UNSIGNED: UNSIGNED, RETITLED: f"{RETITLED}: Claude is told the old"}
         return told.get(self.what, f"{self.what} by no acceptance and by no commit of yours")
 
     @property
@@ -138,10 +148,11 @@ class Approvals:
         asked = [path for path in sorted(paths) if not self._is_approved(path, text_of(self._root, path))]
         committed = self._committed(asked)
         self.by_commit |= {path: hash_of(text_of(self._root, path)) for path in committed}
+        texts = {path: text_of(self._root, path) for path in asked if path not in committed}
         return [
-            Unexplained(path, what)
-            for path in asked
-            if path not in committed and (what := self.doubt_about(path, text_of(self._root, path)))
+            Unexplained(path, what, self._approved_text(path, text) if what == RETITLED else "")
+            for path, text in texts.items()
+            if (what := self.doubt_about(path, text))
         ]
 
     def find_uncommitted(self) -> list[str]:
@@ -188,9 +199,16 @@ class Approvals:
             return "removed" if was_committed or (last is not None and last.after) else ""
         if last is None and not (repository is not None and repository.has(path)):
             return NEW
-        kept = repository.text(path) if repository is not None else None
-        is_kept = last is not None and kept is not None and approved_hash(path, kept) == last.approved
-        return RETITLED if is_kept and kept and without_title(kept) == without_title(text) else "changed"
+        return RETITLED if self._approved_text(path, text) else "changed"
+
+    def _approved_text(self, path: str, text: str | None) -> str:
+        """What was approved of a topic whose title and summary alone differ from it, in as many lines; else nothing."""
+        repository = self._repository
+        kept = repository.text(path) if repository is not None and is_topic(SourcePath(path)) else None
+        if repository is None or not kept or text is None or without_title(kept) != without_title(text):
+            return ""
+        by_person = self._is_approved(path, kept) or not (self.chain.has_key or repository.is_assistants(path))
+        return with_lines_of(text, kept) if by_person else ""
 
     def _is_committed(self, repository: Repository, path: str, text: str) -> bool:
         """Whether the last commit holds this state of a file; of the index page, its lines that are not generated."""
@@ -217,7 +235,7 @@ class Approvals:
 
     def approved(self, heads: Sequence[TopicHead]) -> list[TopicHead]:
         """Those of these topics that somebody has answered for as they stand."""
-        return approved_heads(heads, lambda paths: {SourcePath(one.path) for one in self.unexplained_of(paths)})
+        return approved_heads(heads, lambda paths: told_instead(self.unexplained_of(paths)))
 
     def uses_before(self, day: dt.date | None) -> Mapping[SourcePath, int]:
         """How often topics were opened before a day; see `Memory.settled_uses`."""
@@ -241,6 +259,11 @@ class Approvals:
         """Whether a file that a commit once held is not in the last one."""
         repository = self._repository
         return repository is not None and repository.has_touched(path) and not repository.has(path)
+
+
+def told_instead(found: Sequence[Unexplained]) -> dict[SourcePath, str]:
+    """What is told in the place of files that nobody has answered for as they stand; see `Unapproved`."""
+    return {SourcePath(one.path): one.approved or LEFT_OUT for one in found}
 
 
 def _is_of_layer_1(digest: FileDigest) -> bool:
@@ -269,6 +292,18 @@ def without_title(text: str) -> tuple[Mapping[str, Value], str]:
     first = next((number for number, line in enumerate(lines) if line.strip()), 0)
     is_title = bool(lines) and lines[first].startswith("# ")
     return fields, "".join([*lines[:first], *lines[first + is_title :]])
+
+
+def with_lines_of(text: str, approved: str) -> str:
+    """An approved text whose head has as many lines as that of a text which ends as it does, so that places in the one
+    are places in the other.
+    """
+    lines, kept = split_lines(text), split_lines(approved)
+    ends = zip(reversed(lines), reversed(kept), strict=False)
+    same = next((count for count, (one, other) in enumerate(ends) if one != other), min(len(lines), len(kept)))
+    room = len(lines) - same
+    head = [*kept[: len(kept) - same], *["\n"] * room]
+    return "".join([*head[:room], *lines[room:]])
 
 
 def without_pointers(text: str) -> str:
@@ -310,26 +345,26 @@ class UnapprovedFiles:
     def __init__(self, root: MemoryRoot, public_key: str):
         self._root = root
         self._key = public_key
-        self._known: dict[SourcePath, tuple[tuple[Stamp, ...], bool]] = {}
+        self._known: dict[SourcePath, tuple[tuple[Stamp, ...], str | None]] = {}
         self._dated: tuple[Stamp, dt.date | None] = ((0, 0), None)
 
-    def __call__(self, paths: Collection[SourcePath]) -> frozenset[SourcePath]:
-        """Those of these files that nobody has answered for; none where that cannot be told."""
-        shared = tuple(map(_stamp, (self._root.decisions, self._root.decisions_head, self._git_folder)))
-        stamps = {path: (_stamp(self._root.file(path)), *shared) for path in paths}
-        unknown = [path for path in paths if self._known.get(path, ((), False))[0] != stamps[path]]
+    def __call__(self, paths: Collection[SourcePath]) -> dict[SourcePath, str]:
+        """Those of these files that nobody has answered for; none where that cannot be told. See `Unapproved`."""
+        shared = tuple(map(change_stamp, (self._root.decisions, self._root.decisions_head, self._git_folder)))
+        stamps = {path: (change_stamp(self._root.file(path)), *shared) for path in paths}
+        unknown = [path for path in paths if self._known.get(path, ((), None))[0] != stamps[path]]
         try:
             if unknown:
-                doubted = {one.path for one in approvals_on(self._root, self._key).unexplained_of(unknown)}
-                self._known |= {path: (stamps[path], path in doubted) for path in unknown}
+                found = told_instead(approvals_on(self._root, self._key).unexplained_of(unknown))
+                self._known |= {path: (stamps[path], found.get(path)) for path in unknown}
         except (OneirosError, OSError):
             # an answer is not kept back for it, but nothing steers it; `oneiros doctor` says what is wrong
-            return frozenset({ONTOLOGY}.intersection(paths))
-        return frozenset(path for path in paths if self._known[path][1])
+            return dict.fromkeys({ONTOLOGY}.intersection(paths), LEFT_OUT)
+        return {path: told for path in paths if (told := self._known[path][1]) is not None}
 
     def approved_on(self) -> dt.date | None:
         """The day of the last decision that changed a file of layer 1; None where there is none, or none is known."""
-        stamp = _stamp(self._root.decisions)
+        stamp = change_stamp(self._root.decisions)
         if stamp != self._dated[0]:
             try:
                 self._dated = stamp, approvals_on(self._root, self._key).last_on
@@ -344,14 +379,6 @@ class UnapprovedFiles:
         return repository.git_folder if repository else self._root.path / ".git"
 
 
-def _stamp(place: Path) -> Stamp:
-    try:
-        found = place.stat()
-    except OSError:
-        return 0, 0
-    return found.st_ctime_ns, found.st_size
-
-
 # -- what is said of them -------------------------------------------------------------------------------------------
 
 
@@ -364,8 +391,8 @@ class Doubt:
 
 
 def doubts_for_model(found: Sequence[Unexplained]) -> list[str]:
-    """That something is left out; nothing where all is explained."""
-    return [WARNING] if found else []
+    """That something is left out; nothing where all is explained or told as it was approved."""
+    return [WARNING] if suspicious(found) else []
 
 
 def doubts_for_person(found: Sequence[Unexplained]) -> list[str]:
@@ -379,7 +406,13 @@ def in_a_line(doubt: "Doubt") -> str:
 
 def doubts_in_words(found: Sequence[Unexplained]) -> list[Doubt]:
     """What nobody answered for, said once, with what the person can do."""
-    return [Doubt(f"Not approved as they stand: {listed([str(one) for one in found])}", REVIEWED)] if found else []
+    named = [str(one) for one in suspicious(found)]
+    return [Doubt(f"Not approved as they stand: {listed(named)}", REVIEWED)] if named else []
+
+
+def suspicious(found: Sequence[Unexplained]) -> list[Unexplained]:
+    """Those of which more differs than title and summary."""
+    return [one for one in found if not one.approved]
 
 
 def doubts_of_git(root: MemoryRoot, public_key: str) -> list[Doubt]:

@@ -30,12 +30,11 @@ from dream.proposals.store import (
     undone,
 )
 from dream.records import Hunk, State, hash_of
-from memory_server.document import Layer, SourcePath
+from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.footnotes import find_footnotes
 from memory_server.layers.index_page import NEW_PAGE, with_pointers
-from memory_server.layers.mif import parse_frontmatter
-from memory_server.layers.topics import SourceFile, head_of, read_text, topic_heads
+from memory_server.layers.topics import head_in, read_text, topic_heads
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
 
@@ -273,7 +272,7 @@ class Planner:
         texts = self._ahead | {one.path: one.new for one in targets}
         heads = self._approvals.approved([head for head in topic_heads(self._root) if head.path not in texts])
         new = {SourcePath(path): text for path, text in texts.items() if text is not None and path != page}
-        heads += [head_of(SourceFile(path, Layer.TOPIC), parse_frontmatter(text)) for path, text in new.items()]
+        heads += [head_in(path, text) for path, text in new.items()]
         uses = self._approvals.uses_before(self._now.date())
         return with_pointers(own, heads, read_memory_settings(self._root.settings), uses)
 

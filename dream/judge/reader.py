@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crawler.model.client import Completion, LimitReached, Prompt
+from crawler.model.client import Completion, Prompt
 from crawler.reading.lines import is_safe_text
 from memory_server.redaction import Redactor
 
@@ -25,21 +25,17 @@ class ReaderRun:
 
 @dataclass(frozen=True, slots=True)
 class DreamReader:
-    """A way to the model, whose statements may be sent to it, and until when."""
+    """A way to the model, and whose statements may be sent to it."""
 
     ask: Ask
     redactor: Redactor
     may_see: MaySee = lambda *_: True
-    is_over: Callable[[], bool] = lambda: False
 
     def answer(self, prompt: Prompt) -> dict[str, Any]:
-        """The object that the model answers with; empty where it answers with none. Raises as `ask` does, and
-        LimitReached where the time is over.
+        """The object that the model answers with; empty where it answers with none. Raises as `ask` does.
 
         What looks like a secret in a topic or a file is masked before it is sent.
         """
-        if self.is_over():
-            raise LimitReached("the time is over")
         text = self.ask(replace(prompt, session=self.redactor.redact(prompt.session).text)).text
         try:
             told = json.loads(text[text.find("{") : text.rfind("}") + 1])

@@ -22,7 +22,7 @@ from memory_server.chunking import chunk_document
 from memory_server.document import Document, Layer, SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.topics import find_sources, read_document
-from memory_server.machine.files import UNREADABLE_JSON, replace_file
+from memory_server.machine.files import UNREADABLE_JSON, change_stamp, replace_file
 from memory_server.root.paths import MemoryRoot
 
 Words = tuple[str, ...]  # of a statement
@@ -62,18 +62,10 @@ class ApprovedQuestions:
         return known.get(tuple(words_of(statement)), ()) if known else ()
 
     def _known(self) -> QuestionsKnown:
-        stamps = [_stamp(self._root.approvals), _stamp(self._root.questions)]
+        stamps = [change_stamp(self._root.approvals), change_stamp(self._root.questions)]
         if self._read is None or self._read[0] != stamps:
             self._read = stamps, known_in(self._root)
         return self._read[1]
-
-
-def _stamp(file: Path) -> tuple[int, int]:
-    try:
-        stat = file.stat()
-    except OSError:
-        return 0, 0
-    return stat.st_ctime_ns, stat.st_size
 
 
 def known_in(root: MemoryRoot) -> QuestionsKnown:
@@ -110,7 +102,7 @@ def write_questions(root: MemoryRoot, reader: DreamReader | None, doubted: Colle
     Lessons are told before a task and not asked for.
     """
     was = read_written(root.questions)
-    topics = list(_documents_in(root)) if reader or was else []
+    topics = list(documents_in(root)) if reader or was else []
     held = {tuple(words_of(text)) for document in topics for text in list_statements(document)}
     kept = [row for row in was if tuple(words_of(row.statement)) in held]
     if kept != was:
@@ -136,7 +128,7 @@ def _save(root: MemoryRoot, rows: Sequence[WrittenQuestions]) -> None:
     replace_file(root.questions, b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
 
 
-def _documents_in(root: MemoryRoot) -> Iterator[Document]:
+def documents_in(root: MemoryRoot) -> Iterator[Document]:
     """The topics of a memory that can be read."""
     for source in find_sources(root):
         if source.layer is Layer.TOPIC and source.path.startswith("topics/"):
@@ -144,6 +136,11 @@ def _documents_in(root: MemoryRoot) -> Iterator[Document]:
                 yield read_document(root, source)
             except ContentError:  # `oneiros validate` names it
                 continue
+
+
+def bare_topics(root: MemoryRoot) -> list[Document]:
+    """The topics without a summary."""
+    return [document for document in documents_in(root) if not document.summary]
 
 
 def list_statements(document: Document) -> list[str]:

@@ -15,7 +15,7 @@ from dream.statements.provenance import read_note, read_notes, shorten_note
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.errors import UsageError
 from memory_server.layers.footnotes import REFERENCE, find_footnotes
-from memory_server.layers.mif import Frontmatter, parse_frontmatter, valid_frontmatter
+from memory_server.layers.mif import Frontmatter, new_frontmatter, parse_frontmatter, set_field, valid_frontmatter
 from memory_server.layers.topics import first_heading
 
 KNOWN = {
@@ -52,6 +52,21 @@ def tidy_all(texts: Texts, paths: Sequence[str], *, has_folders: bool) -> Arrang
         raise UsageError("these topics have today's form already", remedy="`oneiros topics` lists them")
     count = len([path for path in paths if path in files or path in homes])
     return Arrangement(f"Tidy {count} topic{'s' * (count != 1)}", files, homes)
+
+
+def with_summaries(texts: Texts, summaries: Mapping[str, str]) -> Arrangement:
+    """These topics with what a reader says that they cover. Raises UsageError where that is nothing."""
+    files = {path: _with_summary(texts[path], summary) for path, summary in summaries.items() if summary}
+    if not files:
+        raise UsageError(
+            "the model sums up none of these topics", remedy="Write `summary:` by hand, or try again later"
+        )
+    return Arrangement(f"Sum up {len(files)} topic{'s' * (len(files) != 1)}", dict(files), {})
+
+
+def _with_summary(text: str, summary: str) -> str:
+    has_head = bool(parse_frontmatter(text).block)
+    return set_field(text, "summary", summary) if has_head else new_frontmatter({"summary": summary}) + text
 
 
 def tidy(text: str, *, is_named: bool = False) -> str:

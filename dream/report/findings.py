@@ -81,9 +81,9 @@ class Finding:
 
 
 def outside_changes(found: Sequence[Unexplained]) -> Iterator[Finding]:
-    """Approved files in a state that no acceptance and no commit of a person explains."""
+    """Approved files in a state that no acceptance and no commit of a person explains; another title is a proposal."""
     for one in found:
-        yield Finding(Part.OUTSIDE, one.path, 1, one.in_words, one.step)
+        yield Finding(Part.PROPOSALS if one.approved else Part.OUTSIDE, one.path, 1, one.in_words, one.step)
 
 
 def unsigned_decisions(found: Sequence[Doubt]) -> Iterator[Finding]:

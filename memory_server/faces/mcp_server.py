@@ -23,7 +23,7 @@ from memory_server.errors import OneirosError
 from memory_server.faces.answer_text import CHARS_A_TOKEN, MAX_ANSWER_CHARS, answer_json, answer_text
 from memory_server.faces.door import Door
 from memory_server.faces.memory_text import reading_text, session_text, status_text, topics_text
-from memory_server.layers.topics import topic_heads
+from memory_server.layers.topics import approved_heads, topic_heads
 from memory_server.memory import Memory
 from memory_server.place import parse_place
 from memory_server.reading import without_before
@@ -166,9 +166,7 @@ def memory_tools(
     ) -> str:
         """A topic, or what was said around a place."""
         if not name.strip():
-            heads = topic_heads(memory.root)
-            left_out = memory.unapproved([head.path for head in heads])
-            return topics_text([head for head in heads if head.path not in left_out])
+            return topics_text(approved_heads(topic_heads(memory.root), memory.unapproved))
         if name.strip() == "handoff":
             return session_text(memory.handoff())
         reading = answering.read(name, first, last, with_tools=with_tools)

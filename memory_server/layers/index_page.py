@@ -9,7 +9,7 @@ shortened first, then the topics that were used least are left out, and the last
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -18,7 +18,16 @@ from types import MappingProxyType
 from memory_server.chunking import POINTERS_BEGIN, POINTERS_END, SAID_AT_FOUNDING, code_lines, split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
-from memory_server.layers.topics import SUMMARY_CHARS, TopicHead, is_topic, read_text, shortened, topic_heads
+from memory_server.layers.topics import (
+    SUMMARY_CHARS,
+    TopicHead,
+    Unapproved,
+    approved_heads,
+    is_topic,
+    read_text,
+    shortened,
+    topic_heads,
+)
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings
@@ -48,7 +57,7 @@ class Markers:
 def write_index_page(
     root: MemoryRoot,
     settings: MemorySettings,
-    unapproved: Callable[[Collection[SourcePath]], Collection[SourcePath]] = lambda _: (),
+    unapproved: Unapproved = lambda _: {},
     uses: Mapping[SourcePath, int] = NO_USE,
 ) -> bool:
     """Brings the pointers of `MEMORY.md` level with the topics; whether anything changed. Makes a missing page.
@@ -69,15 +78,6 @@ def write_index_page(
     replace_file(root.written_page, page_hash(new))
     replace_file(page, new)
     return True
-
-
-def approved_heads(
-    heads: Sequence[TopicHead], unapproved: Callable[[Collection[SourcePath]], Collection[SourcePath]]
-) -> list[TopicHead]:
-    """The heads of topics that somebody has answered for as they stand."""
-    topics = [head for head in heads if is_topic(head.path)]
-    left_out = unapproved([head.path for head in topics])
-    return [head for head in topics if head.path not in left_out]
 
 
 def is_as_written(root: MemoryRoot, text: str) -> bool:

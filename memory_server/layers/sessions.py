@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,11 @@ ARCHIVED = "sessions/archive/"  # before the id of a session, in the path of its
 DIGEST_SECTIONS = ("Goal", "Decisions", "Outcome", "Open items", "Key exchanges")
 DIGEST_STATEMENTS = 8  # of one section
 WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/]|\\\\")  # by its drive or its server
+ACCOUNT = re.compile(r"(?:[A-Za-z]:)?[\\/](?:home|users)[\\/][^\\/]+", re.IGNORECASE)  # a person's folder
+TELLS_NOTHING = frozenset(  # what a checkout, or what holds several of them, is called in every project
+    "main master trunk src source code repo repos repositories git project projects work workspace checkout tmp"
+    " .claude .bare".split()
+)
 SEPARATOR, WINDOWS_SEPARATOR = re.compile("/"), re.compile(r"[\\/]")
 UNSAFE_IN_LINE = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 
@@ -299,11 +305,27 @@ def slug_of(title: str) -> str:
 
 
 def project_name(project: str) -> str:
-    """A short name to show and to filter by: the folder that holds `.git`, or the folder itself, on any system."""
+    """A short name to show and to filter by: the folder that holds `.git`, or the folder itself, on any system.
+
+    A worktree is called by the folder above it that is none, and so is a folder whose own name tells nothing, such as
+    `src`, `main` or `1`; by its own name where none above it tells more, below the home of an account.
+    """
+    folders, account = folders_of(project), ACCOUNT.match(project)
+    below = folders[len(folders_of(account[0])) :] if account else folders
+    trunk = takewhile(lambda name: name.lstrip(".") != "worktrees", below)
+    telling = [name for name in trunk if name.casefold() not in TELLS_NOTHING and not name.isdigit()]
+    return telling[-1] if telling else folder_name(project)
+
+
+def folder_name(project: str) -> str:
+    """What the folder of a project is itself called, which a rule of its person may name."""
+    return (folders_of(project) or ["unknown"])[-1]
+
+
+def folders_of(project: str) -> list[str]:
+    """The folders of a project's path, on any system, from the outermost to the one that holds `.git`."""
     parts = [part for part in (WINDOWS_SEPARATOR if WINDOWS_PATH.match(project) else SEPARATOR).split(project) if part]
-    if len(parts) > 1 and parts[-1] == ".git":
-        parts.pop()
-    return parts[-1] if parts else "unknown"
+    return parts[:-1] if len(parts) > 1 and parts[-1] == ".git" else parts
 
 
 def id8_of(session_id: str) -> str:

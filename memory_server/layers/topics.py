@@ -9,7 +9,7 @@ import os
 import posixpath
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
@@ -45,6 +45,12 @@ A_LINK = (
 )
 RENAME = ("Rename or move it", SkipKind.FILE_IGNORED)
 DATE_IN_NAME = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
+
+
+# Those of some files of layer 1 that nobody has answered for as they stand. Where title and summary alone differ from
+# what was approved, each with that text, in as many lines: it is told instead. The others are left out.
+Unapproved = Callable[[Collection[SourcePath]], Mapping[SourcePath, str]]
+LEFT_OUT = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +245,26 @@ def head_of(source: SourceFile, parsed: Frontmatter) -> TopicHead:
         parsed.text("keep").casefold() in ("true", "yes", "on"),
         document.namespace,
     )
+
+
+def document_in(path: SourcePath, text: str) -> Document:
+    """A topic with this text."""
+    return as_document(SourceFile(path, Layer.TOPIC), parse_frontmatter(text))
+
+
+def head_in(path: SourcePath, text: str) -> TopicHead:
+    """What a list says of a topic with this text."""
+    return head_of(SourceFile(path, Layer.TOPIC), parse_frontmatter(text))
+
+
+def approved_heads(heads: Sequence[TopicHead], unapproved: Unapproved) -> list[TopicHead]:
+    """The heads of what somebody has answered for; of a file whose title or summary alone differ, as it was then."""
+    told = unapproved([head.path for head in heads])
+    return [
+        head_in(head.path, approved) if approved else head
+        for head in heads
+        if (approved := told.get(head.path)) != LEFT_OUT
+    ]
 
 
 def summary_of(parsed: Frontmatter) -> str:

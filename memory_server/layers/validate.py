@@ -7,7 +7,7 @@ check. Plain Markdown without frontmatter is fine. Statements of sessions are no
 import posixpath
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import unquote
@@ -17,12 +17,14 @@ from memory_server.completeness import SkipKind
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, OneirosError, Problem
 from memory_server.layers.footnotes import find_footnotes, without_code_spans
-from memory_server.layers.index_page import NO_USE, approved_heads, find_markers, with_pointers
+from memory_server.layers.index_page import NO_USE, find_markers, with_pointers
 from memory_server.layers.mif import FRONTMATTER, Frontmatter, Value, valid_frontmatter
 from memory_server.layers.ontology import MIF_TYPES, ONTOLOGY, Ontology, read_ontology
 from memory_server.layers.schema import FrontmatterSchema
 from memory_server.layers.topics import (
     SourceFile,
+    Unapproved,
+    approved_heads,
     as_document,
     as_named,
     entities_of,
@@ -94,7 +96,7 @@ class _Source:
 def validate_root(
     root: MemoryRoot,
     settings: MemorySettings,
-    unapproved: Callable[[Collection[SourcePath]], Collection[SourcePath]] = lambda _: (),
+    unapproved: Unapproved = lambda _: {},
     uses: Mapping[SourcePath, int] = NO_USE,
 ) -> list[Problem]:
     """What is wrong with the files of a root, sorted by path and line; never raises for what stands in a file.
@@ -282,7 +284,7 @@ def _index_page(
     root: MemoryRoot,
     paths: set[SourcePath],
     settings: MemorySettings,
-    unapproved: Callable[[Collection[SourcePath]], Collection[SourcePath]],
+    unapproved: Unapproved,
     uses: Mapping[SourcePath, int],
 ) -> Iterator[Problem]:
     page = SourcePath(root.index_page.name)

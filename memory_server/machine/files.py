@@ -38,6 +38,15 @@ def file_stamp(place: Path) -> tuple[int, int]:
     return found.st_mtime_ns, found.st_size
 
 
+def change_stamp(place: Path) -> tuple[int, int]:
+    """The same with the time of its last change of any kind, which no program sets."""
+    try:
+        found = place.stat()
+    except OSError:
+        return 0, 0
+    return found.st_ctime_ns, found.st_size
+
+
 def records_in(file: Path, kind: type[Record]) -> Iterator[Record]:
     """The lines of a file of JSON, of this kind each; one that a kill tore is passed over."""
     try:

@@ -17,7 +17,7 @@ method here and a line in the method that it belongs to.
 """
 
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -30,6 +30,7 @@ from memory_server.index.expression import Term, is_identifier
 from memory_server.language.cues import says_nothing
 from memory_server.language.times import named_times
 from memory_server.layers.notes import NOTE, is_of_session
+from memory_server.layers.topics import LEFT_OUT, Unapproved, document_in
 from memory_server.search.certainty import FEW_PASSAGES, Telling, telling_words, with_certainty
 from memory_server.search.known_values import Absent, find_absent, with_nearest_projects
 from memory_server.search.literal import holds
@@ -97,7 +98,7 @@ class Pipeline:
         stretches: Retriever | None,
         turns: RawSearcher | None,
         typed_lines: LinesOfTypes,
-        unapproved: Callable[[Collection[SourcePath]], Collection[SourcePath]] = lambda _: (),
+        unapproved: Unapproved = lambda _: {},
         *,
         floor: float = SILENCE,
         rerank: bool = True,
@@ -216,8 +217,9 @@ class Pipeline:
         replaced = {hit.path: superseded[hit.path] for hit in hits if hit.path in superseded}
         topics = {*(hit.path for hit in hits if hit.layer is Layer.TOPIC), *replaced.values()}
         unapproved, outside = self._unapproved(topics), self.retriever.outside(replaced.values())
-        marked = [replace(hit, unapproved=True) if hit.path in unapproved else hit for hit in hits]
-        return marked, {old: new for old, new in replaced.items() if new not in unapproved and new not in outside}
+        marked = [_with_approved_title(hit, unapproved) for hit in hits]
+        doubted = {path for path, approved in unapproved.items() if approved == LEFT_OUT}
+        return marked, {old: new for old, new in replaced.items() if new not in doubted and new not in outside}
 
     def _found(self, question: Question) -> Retrieved:
         limit = most_hits(question) * max(question.per_source, 5)
@@ -479,6 +481,14 @@ def most_hits(question: Question) -> int:
     """How many hits a stage keeps for those behind it: more than are asked for where these join or choose."""
     joins = question.search is Search.RECALL and question.asks_turns
     return MAX_LIMIT if question.types else max(question.limit, JOINED_HITS if joins else 0)
+
+
+def _with_approved_title(hit: Hit, unapproved: Mapping[SourcePath, str]) -> Hit:
+    """A hit marked where nobody has answered for it; where its title alone differs, with the one that was approved."""
+    approved = unapproved.get(hit.path)
+    if approved is None:
+        return hit
+    return replace(hit, title=document_in(hit.path, approved).title) if approved else replace(hit, unapproved=True)
 
 
 def unapproved_note(hits: Sequence[Hit]) -> str:

@@ -17,6 +17,7 @@ from dream.exchange import write_bundle
 from dream.export import export_approved
 from dream.judge.learned import Learned, forget_learned, learned_since
 from dream.proposals.order import waiting_for_person
+from dream.proposals.questions import bare_topics
 from dream.proposals.rendering import hunk_json
 from dream.records import Hunk, State
 from dream.report import first_screen, report_page, review_within
@@ -31,7 +32,7 @@ from oneiros.cli.review.sitting import TerminalReview
 from oneiros.cli.serving import page_link
 from oneiros.cli.terminal.output import AsJson, OfProject, data, data_json, progress_shown, talk
 from oneiros.client import Client
-from oneiros.dreaming import bring_level, decisions_of, dream_once, tell_left, weekly_review
+from oneiros.dreaming import bring_level, decisions_of, dream_once, over_after, tell_left, weekly_review
 from oneiros.environment import Environment
 from oneiros.ingest.settings import archive_of
 from oneiros.opening import open_memory
@@ -60,7 +61,7 @@ def add_commands(app: typer.Typer) -> None:
 def dream(
     context: typer.Context,
     sessions: Annotated[int | None, typer.Option(help="read at most so many", min=1, show_default=False)] = None,
-    seconds: Annotated[float | None, typer.Option(help="stop after so long", min=0, show_default=False)] = None,
+    seconds: Annotated[float | None, typer.Option(help="read no more after so long", min=0, show_default=False)] = None,
     with_open: Annotated[bool, typer.Option("--open", help="sessions still going on, too")] = False,
     project: OfProject = "",
     as_json: AsJson = False,
@@ -71,8 +72,11 @@ def dream(
         return
     if offer_reader(environment, environment.choice.root):
         environment = dataclasses.replace(environment)  # with the settings as they are now
+    is_over = over_after(seconds)
     if environment.person.reader != "rules":
-        told = read_waiting(environment, environment.choice.root, sessions, project, is_alone=bool(project))
+        told = read_waiting(
+            environment, environment.choice.root, sessions, project, is_alone=bool(project), is_over=is_over
+        )
         if told.stopped:
             talk(f"{plural(told.left, 'session')} wait for {environment.person.reader}: {told.stopped}.")
     with progress_shown() as show:
@@ -80,7 +84,7 @@ def dream(
             environment,
             decisions_of(environment),
             max_sessions=sessions,
-            max_seconds=seconds,
+            is_over=is_over,
             with_open=with_open,
             project=project,
             on_session=lambda done, total: show(Progress("reading", done, total)),
@@ -91,6 +95,8 @@ def dream(
         data_json(dataclasses.asdict(report))
         return
     _show_run(report, environment.person.dream_hunks_a_day)
+    if environment.person.reader != "rules" and (bare := bare_topics(environment.choice.root)):
+        talk(f"{plural(len(bare), 'topic')} without a summary: oneiros topics tidy --reader")
 
 
 def _show_run(report: DreamReport, a_day: int) -> None:

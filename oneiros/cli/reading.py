@@ -134,9 +134,13 @@ def split(
 def tidy(
     context: typer.Context,
     topics: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC...]", help="these alone; else all")] = None,
+    reader: Annotated[bool, typer.Option("--reader", help="have the model that reads sum up those without")] = False,
 ) -> None:
     """Bring topics into today's form: list items, short footnotes, a folder for each project; shown before."""
-    _arranging().tidy_topics(context.obj, topics or [])
+    if reader:
+        _arranging().sum_up_topics(context.obj, topics or [])
+    else:
+        _arranging().tidy_topics(context.obj, topics or [])
 
 
 def retire(context: typer.Context, topic: Topic) -> None:

@@ -12,7 +12,7 @@ from memory_server.escaping import plural
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
 from oneiros.daemon.schedule import At, Every, Job
-from oneiros.dreaming import decisions_on, dream_once, has_waiting, tell_left, weekly_review
+from oneiros.dreaming import decisions_on, dream_once, has_waiting, over_after, tell_left, weekly_review
 from oneiros.environment import Environment, now
 from oneiros.ingest.run import Wanted, ingest_all, outcome_sentence, scan_references
 
@@ -38,7 +38,7 @@ def daemon_jobs(
         check()
         settled = replace(environment)
         decisions = decisions_on(root, settled.person)
-        report = dream_once(settled, decisions, max_seconds=DREAM_SECONDS, on_session=lambda *_: check())
+        report = dream_once(settled, decisions, is_over=over_after(DREAM_SECONDS), on_session=lambda *_: check())
         if report.questions.statements:
             on_ingested("", False)
         waiting = sum(hunk.state is State.PENDING for hunk in decisions.store.hunks())

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from memory_server.escaping import shown_line
 from memory_server.layers.index_page import pointer
-from memory_server.layers.topics import is_topic, topic_heads
+from memory_server.layers.topics import approved_heads, is_topic, topic_heads
 from memory_server.memory import Memory
 from oneiros.environment import top_of
 from oneiros.hooks.call import HookCall
@@ -68,8 +68,8 @@ def area_pointers(
         is_ours = is_topic(head.path) and head.project.casefold() in ("", project.casefold())
         if area is None or not is_ours or head.path in seen or head.interval.outside(memory.today):
             continue
-        if not memory.unapproved([head.path]):
-            found.setdefault(area.name, []).append(Pointer(head.path, safe(pointer(head, SUMMARY_CHARS))))
+        if told := approved_heads([head], memory.unapproved):
+            found.setdefault(area.name, []).append(Pointer(head.path, safe(pointer(told[0], SUMMARY_CHARS))))
             if sum(map(len, found.values())) == most:
                 break
     return found

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dream.decisions.accept import Decisions
-from dream.decisions.approvals import doubts_for_model, doubts_for_person, in_a_line
+from dream.decisions.approvals import doubts_for_model, doubts_for_person, in_a_line, suspicious
 from dream.progress import DreamProgress
 from dream.records import State
 from memory_server.errors import OneirosError
@@ -25,14 +25,17 @@ class ReviewNotice:
         decisions = self.decisions()
         proposed = sum(hunk.state is State.PENDING for hunk in decisions.store.hunks())
         try:
-            doubted = len(decisions.unexplained())
+            found = decisions.unexplained()
         except OneirosError:
-            doubted = 0  # `doubts` says why
+            found = []  # `doubts` says why
+        doubted = len(suspicious(found))
+        retitled = len(found) - doubted
         counts = [plural(proposed, "proposal")] if proposed else []
+        counts += [plural(retitled, "new title")] if retitled else []
         counts += [plural(doubted, "file") + " that nobody approved"] if doubted else []
         if not counts:
             return [TO_DREAM] if DreamProgress(decisions.root).glance(decisions.now()) else []
-        return [f"{' and '.join(counts)} {'waits' if proposed + doubted == 1 else 'wait'}: {TO_REVIEW}"]
+        return [f"{' and '.join(counts)} {'waits' if proposed + len(found) == 1 else 'wait'}: {TO_REVIEW}"]
 
     def doubts(self) -> Sequence[str]:
         """What nobody answered for, a line each; it counts as told from now on."""

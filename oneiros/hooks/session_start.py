@@ -17,7 +17,7 @@ from memory_server.errors import OneirosError
 from memory_server.escaping import plural, shown_line
 from memory_server.layers.index_page import own_lines, pointer, target_of
 from memory_server.layers.lessons import LESSONS_PAGE, read_lessons
-from memory_server.layers.topics import TopicHead, is_topic, read_text, topic_heads
+from memory_server.layers.topics import TopicHead, approved_heads, is_topic, read_text, topic_heads
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot, choose_root
 from oneiros.claude.files import ClaudeFiles
@@ -97,8 +97,7 @@ def context_lines(memory: Memory, files: ClaudeFiles, where: Whereabouts, room: 
 def heads_here(memory: Memory, where: Whereabouts) -> list[TopicHead]:
     """The approved topics of this project and the person's own that hold today."""
     heads = [head for head in topic_heads(memory.root) if is_topic(head.path) and where.holds(head.project)]
-    left_out = memory.unapproved([head.path for head in heads])
-    return [head for head in heads if head.path not in left_out and not head.interval.outside(memory.today)]
+    return [head for head in approved_heads(heads, memory.unapproved) if not head.interval.outside(memory.today)]
 
 
 def within(head: Sequence[str], lines: Sequence[str], room: int, more: str) -> list[str]:

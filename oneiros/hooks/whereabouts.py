@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crawler.archive.choice import Projects, covers
-from memory_server.layers.sessions import project_name
+from memory_server.layers.sessions import folder_name, project_name
 from memory_server.settings import PersonSettings
 
 
@@ -27,7 +27,8 @@ class Whereabouts:
     def is_quiet(self, person: PersonSettings) -> bool:
         """Whether nothing is to be put before the model here."""
         folder = self.identity.removesuffix("/.git")
-        return any(rule.casefold() == self.project.casefold() or covers(rule, folder) for rule in person.muted_projects)
+        names = (self.project.casefold(), folder_name(folder).casefold())
+        return any(rule.casefold() in names or covers(rule, folder) for rule in person.muted_projects)
 
     def muted(self, person: PersonSettings) -> Collection[str]:
         """The sources that hooks do not point to here."""

@@ -33,7 +33,7 @@ from crawler.reading.rules import read_by_rules
 from crawler.reading.store import FOLDER, Readings
 from dream.topics import read_topics
 from memory_server.errors import ContentError
-from memory_server.layers.sessions import project_name
+from memory_server.layers.sessions import folder_name, project_name
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
@@ -90,7 +90,8 @@ def waiting_records(
 
 def may_be_read(record: SessionRecord, person: PersonSettings) -> bool:
     """Whether the settings let a model read a session: its project is named if any is, and neither muted nor denied."""
-    return _may_read((project_of(record), record.project, record.cwd), person)
+    place = record.project or record.cwd
+    return _may_read((project_name(place), folder_name(place), record.project, record.cwd), person)
 
 
 def see_when(archive: Archive, person: PersonSettings, home: Path) -> Callable[[str, Sequence[str]], bool]:
@@ -143,13 +144,15 @@ class Asking:
     person: PersonSettings
 
 
-def asking_of(environment: Environment, root: MemoryRoot, pause: Pause) -> Asking | None:
+def asking_of(
+    environment: Environment, root: MemoryRoot, pause: Pause, is_time_over: Callable[[], bool] = lambda: False
+) -> Asking | None:
     """What the settings say just then; None where rules are to read. Raises UsageError where they name no model."""
     environment = replace(environment)  # reads the settings anew
     if environment.person.reader == "rules":
         return None
     budget = spending(environment, root, now())
-    model = PaidModel(model_client_of(environment, root), budget, pause=pause)
+    model = PaidModel(model_client_of(environment, root), budget, pause=pause, is_over=is_time_over)
     return Asking(model, over_when(environment, root), environment.person)
 
 

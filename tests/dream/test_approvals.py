@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.decisions.approvals import RETITLED, Unexplained, doubts_of_git
+from dream.decisions.approvals import RETITLED, Unexplained, doubts_of_git, suspicious, with_lines_of
 from memory_server.document import SourcePath
 from memory_server.layers.index_page import write_index_page
 from memory_server.root.paths import MemoryRoot
@@ -207,7 +207,7 @@ HEADED = "---\nproject: shop\nsummary: Where mail goes.\n---\n# Mail\n- The rela
         ("The relay is old.", "The relay is new.", "changed"),
     ],
 )
-def test_a_title_that_was_mended_is_told_as_that_and_kept_back(tmp_path: Path, old: str, new: str, what: str) -> None:
+def test_a_title_that_was_mended_is_told_as_that(tmp_path: Path, old: str, new: str, what: str) -> None:
     root = new_root(tmp_path / "memory")
     write_topic(root, "shop/mail", HEADED)
     begin_history(root.path)
@@ -218,3 +218,28 @@ def test_a_title_that_was_mended_is_told_as_that_and_kept_back(tmp_path: Path, o
 
     assert (found.path, found.what) == ("topics/shop/mail.md", what)
     assert ("oneiros dream adopt" in found.step) is (what == RETITLED)
+    assert found.approved == (HEADED if what == RETITLED else "")
+    assert suspicious([found]) == ([] if what == RETITLED else [found])
+
+
+def test_a_title_of_what_is_no_topic_is_a_change(tmp_path: Path) -> None:
+    root = new_root(tmp_path)
+    root.lessons.write_text("# Lessons\n\n- Look first.\n", encoding="utf-8")
+    begin_history(root.path)
+    assert unexplained(root) == []
+    root.lessons.write_text("# Push to main\n\n- Look first.\n", encoding="utf-8")
+
+    assert unexplained(root) == [Unexplained("lessons.md", "changed")]
+
+
+@pytest.mark.parametrize(
+    ("text", "approved"),
+    [
+        (["---", "title: Post", "summary: New.", "---", "- It hums."], ["---", "title: Mail", "", "---", "- It hums."]),
+        (["# Post", "- It hums."], ["---", "- It hums."]),
+        (["---", "title: Mail", "---", "- It hums."], ["---", "title: Mail", "---", "- It hums."]),
+        ([], []),
+    ],
+)
+def test_an_approved_text_has_the_lines_of_the_one_that_stands_there(text: list[str], approved: list[str]) -> None:
+    assert with_lines_of("\n".join(text), "---\ntitle: Mail\n---\n- It hums.").split("\n") == (approved or [""])

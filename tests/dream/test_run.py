@@ -157,7 +157,7 @@ def test_a_run_that_is_bounded_goes_on_where_it_ended(house: House) -> None:
 def test_a_run_ends_in_time(house: House) -> None:
     house.ingest(*said(RULE, session=ONE), session=ONE)
 
-    assert house.dream(Bounds(max_seconds=0.5)) == (0, 0)  # a tick of the clock is a second
+    assert house.dream(Bounds(is_over=lambda: True)) == (0, 0)
     assert house.dream() == (1, 1)
 
 

@@ -92,7 +92,8 @@ def test_a_file_becomes_topics_of_its_subjects_in_one_proposal(desk: Desk) -> No
     assert (report.files, report.statements, len(report.updates)) == (1, 8, 8)
     assert {hunk.proposal for hunk in desk.hunks} == {report.proposal}
     assert sorted(path.name for path in (desk.root.topics / "app").iterdir()) == ["commit-messages.md", "testing.md"]
-    assert "\n# Testing\n- Run the tests with pytest before a push.[^1]\n- Tests" in desk.topic("app/testing")
+    begins = "---\nproject: app\n---\n# Testing\n- Run the tests with pytest before a push.[^1]\n- Tests"
+    assert desk.topic("app/testing").startswith(begins)  # a summary, which nobody wrote, is not there
     assert "[^1]: CLAUDE.md:5 of app, " in desk.topic("app/testing")
     assert (desk.home / "src/app/CLAUDE.md").read_text(encoding="utf-8") == RULES
 

@@ -199,17 +199,6 @@ def test_what_a_spent_budget_leaves_over_is_said_and_taken_up_by_the_next_run(ho
     assert (report.sessions, report.filed.statements, waiting(house)[PUSH].target) == (0, 3, "topics/shop/git.md")
 
 
-def test_no_more_is_asked_when_the_time_is_over(house: House) -> None:
-    take_over(house)
-    write_topic(house.root, "dogs", "# Dogs\n\n- Dogs are walked at eight.\n")
-    ask = Scripted({})
-
-    report = house.dreamer(DreamReader(ask, Redactor(()))).run(Bounds(max_seconds=0.5))  # a tick is a second
-
-    assert ask.prompts == []
-    assert (report.filed.left, report.filed.stopped) == (3, "the time is over")
-
-
 def test_what_is_closed_to_the_reader_is_not_sent(house: House) -> None:
     write_topic(house.root, "shop/plans", "---\nproject: shop\n---\n# Secret plans\n- They are secret.\n")
     take_over(house)

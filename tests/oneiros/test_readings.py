@@ -100,6 +100,18 @@ def asked(service: Service) -> list[str]:
     return [call["messages"][1]["content"] for call in service.asked]
 
 
+def test_no_more_is_asked_when_the_time_is_over_and_the_next_run_reads_on(house: House) -> None:
+    with serving(said_of(SESSION)) as service:
+        house.ask(service)
+        house.take()
+        late = asking_of(house.environment, house.root, lambda _: None, lambda: True)
+        assert late is not None
+        report = ReadingRun(house.root, late).run()
+
+        assert (report.read, report.left, report.stopped, service.asked) == (0, 1, "the time is over", [])
+        assert house.models.run_once().read == 1
+
+
 def test_by_default_no_model_is_asked(house: House) -> None:
     with serving(said_of(SESSION)) as service:
         house.set(reader_url=f"{service.url}/v1")
@@ -160,6 +172,7 @@ def test_sessions_of_one_project_are_sent_together_and_those_of_two_apart(house:
         ({}, [OTHER_SESSION, SESSION]),
         ({"muted_projects": ("shop",)}, [SESSION]),
         ({"muted_projects": ("sh*",)}, [SESSION]),
+        ({"muted_projects": ("main",)}, [SESSION]),
         ({"ingest_deny": ("/srv/shop",)}, [SESSION]),
         ({"ingest_deny": ("/srv",)}, []),
         ({"reader_projects": ("shop",)}, [OTHER_SESSION]),
@@ -172,7 +185,7 @@ def test_what_is_muted_denied_or_not_named_is_never_sent(
     house: House, settings: dict[str, tuple[str, ...]], sent: list[str]
 ) -> None:
     house.take(SESSION, "/srv/app", 1)
-    house.take(OTHER_SESSION, "/srv/shop", 2)
+    house.take(OTHER_SESSION, "/srv/shop/main", 2)
     house.set(**settings)
 
     with serving(said_of(SESSION, OTHER_SESSION)) as service:

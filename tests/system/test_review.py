@@ -147,6 +147,17 @@ def test_git_apply_cannot_be_prevented_but_is_named(house: House, proposal: str)
     assert git(house.root, "log", "--format=%s") == "Begin\n"
 
 
+def test_a_title_that_was_mended_by_hand_is_shown_and_taken_with_one_key(house: House, proposal: str) -> None:
+    file = house.root / "topics" / "mail.md"
+    old = topic(house).split("\n", 1)[0]
+    file.write_text(topic(house).replace(old, "# Post"), encoding="utf-8")
+
+    seen = at_terminal(house, [(r"Adopt it \[y,n,\?\]\? ", "y\n"), WORD, (ASKED, "q\n")], "review")
+
+    assert f"  - {old}" in seen.screen and "  + # Post" in seen.screen
+    assert decisions_on(house.memory_root).unexplained() == []
+
+
 def test_the_keys_of_a_review_do_what_they_say(house: House) -> None:
     root = house.memory_root
     archive_said(root, "Backups run at 03:00.", "It needs TLS.", "It needs a key.", "It hums.")

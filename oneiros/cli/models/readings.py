@@ -4,6 +4,7 @@ import dataclasses
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -82,12 +83,13 @@ def read_waiting(
     project: str = "",
     *,
     is_alone: bool = False,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> ReadReport:
     """Has the model of the settings read what waits, with progress, and brings all that is made of it level.
 
-    Sessions of the project come first; `is_alone`: no others.
+    Sessions of the project come first; `is_alone`: no others. `is_over`: nothing more is asked then.
     """
-    asking = asking_of(environment, root, time.sleep)
+    asking = asking_of(environment, root, time.sleep, is_over)
     if asking is None:
         raise UsageError("rules read your sessions: no model is set", remedy="oneiros config reader claude-cli")
     with progress_shown() as show:

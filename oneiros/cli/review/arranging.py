@@ -1,18 +1,21 @@
 """Topics renamed, joined, cut, retired or taken in: what changes is shown, and done with the person's consent."""
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from crawler.model.client import Refused
 from dream.decisions.accept import Decisions
 from dream.exchange import read_bundle, taken_in
 from dream.judge.filing import make_slug, make_title
+from dream.judge.reader import DreamReader
 from dream.judge.splitting import ask_cut
+from dream.judge.summing_up import ask_summaries
 from dream.proposals.arrangement import Arrangement, Texts, merged, moved, regrouped, retired, split, title_in
-from dream.proposals.questions import list_statements
+from dream.proposals.questions import bare_topics, documents_in, list_statements
 from dream.proposals.rendering import unified
 from dream.proposals.store import checked_path
-from dream.proposals.tidying import tidy_all
+from dream.proposals.tidying import tidy_all, with_summaries
 from dream.topics import read_topics
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import NeedsRepair, UsageError, nearest_or
@@ -76,9 +79,7 @@ def split_topic(environment: Environment, name: str, heading: str, into: str) ->
 def split_by_reader(environment: Environment, name: str) -> None:
     """Cuts a topic as the model of the settings would, which is asked once; the lines are shown before."""
     decisions, today = decisions_of(environment), now().date()
-    reader = reader_of(environment, decisions.root)
-    if reader is None:
-        raise UsageError("no model is set", remedy="oneiros config reader claude-cli, or cut it by --heading")
+    reader = _reader_of(environment, decisions, "cut it by --heading")
     path = ""
 
     def find(texts: Texts) -> Arrangement:
@@ -100,6 +101,32 @@ def split_by_reader(environment: Environment, name: str) -> None:
         lambda texts: regrouped(texts, path, today, cut.names, cut.summaries),
         with_diff=True,
     )
+
+
+def sum_up_topics(environment: Environment, names: Sequence[str]) -> None:
+    """Has the model of the settings say what topics without a summary cover; the lines are shown before."""
+    decisions = decisions_of(environment)
+    reader = _reader_of(environment, decisions, "write `summary:` by hand")
+    doubted = {one.path for one in decisions.unexplained()}
+    texts = {str(one.path): one.body for one in documents_in(decisions.root)}
+    wanted = [_path_in(decisions, texts, name) for name in names] or list(texts)
+    bare = [one for one in bare_topics(decisions.root) if one.path in wanted and one.path not in doubted]
+    summaries = dict[str, str]()
+    for project, group in groupby(sorted(bare, key=lambda one: one.project), key=lambda one: one.project):
+        topics = list(group) if reader.may_see(project, ()) else []
+        try:
+            told = ask_summaries(reader, project, [(one.title, list_statements(one)) for one in topics])
+        except Refused as error:
+            raise NeedsRepair(str(error), remedy="Try again later") from error
+        summaries |= {one.path: summary for one, summary in zip(topics, told, strict=True)}
+    _arrange(environment, decisions, lambda texts: with_summaries(texts, summaries), with_diff=True)
+
+
+def _reader_of(environment: Environment, decisions: Decisions, otherwise: str) -> DreamReader:
+    """The model of the settings. Raises UsageError where none is set, with what to do otherwise."""
+    if reader := reader_of(environment, decisions.root):
+        return reader
+    raise UsageError("no model is set", remedy=f"oneiros config reader claude-cli, or {otherwise}")
 
 
 def retire_topic(environment: Environment, name: str) -> None:

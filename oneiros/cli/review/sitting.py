@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from crawler.archive.store import Archive
 from dream.decisions.accept import Decisions
-from dream.decisions.approvals import Unexplained
+from dream.decisions.approvals import Unexplained, text_of
 from dream.decisions.page import Chosen, ChosenSoFar
 from dream.decisions.presence import Consent, How
 from dream.judge.filing import list_names
@@ -19,6 +19,7 @@ from dream.proposals.placing import Manner
 from dream.proposals.rendering import HEADS, STANDS, diff_steps, hunk_lines, said_by, warnings_about
 from dream.records import Hunk, State
 from dream.topics import read_topics
+from memory_server.chunking import split_lines
 from memory_server.errors import OneirosError
 from memory_server.escaping import plural, shown, shown_line
 from oneiros.cli.review.asking import END, ask_key, ask_place, ask_words
@@ -112,11 +113,20 @@ class TerminalReview:
         """Asks about changes of approved files that nobody has answered for."""
         for doubt in doubts:
             data(f"{shown_line(doubt.path)} is in a state that nobody has answered for ({doubt.what}).")
+            self._show_head(doubt)
             if ask_key("Have you looked at it, and is it yours? Adopt it", ADOPTING) == "y":
                 try:
                     self._decisions.adopt([doubt.path], self._present())
                 except OneirosError as error:
                     talk(str(error))
+
+    def _show_head(self, doubt: Unexplained) -> None:
+        """What the head of a retitled topic said when it was approved, and what it says."""
+        lines = split_lines(text_of(self._decisions.root, doubt.path) or "")
+        for old, new in zip(split_lines(doubt.approved), lines, strict=False):
+            if old != new:
+                data(f"  - {shown_line(old.rstrip())}")
+                data(f"  + {shown_line(new.rstrip())}")
 
     # -- one hunk ---------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from memory_server.chunking import POINTERS_BEGIN, POINTERS_END, split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.index_page import find_markers, pointer, target_of, with_pointers, write_index_page
-from memory_server.layers.topics import TopicHead, topic_heads
+from memory_server.layers.topics import LEFT_OUT, TopicHead, topic_heads
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings
@@ -164,7 +164,7 @@ def test_a_topic_that_nobody_approved_has_no_pointer(tmp_path: Path) -> None:
     write_topic(root, "cats", "# Cats\n\nThey sleep.\n")
     write_topic(root, "dogs", "# Dogs\n\nThey bark.\n")
 
-    write_index_page(root, SETTINGS, lambda paths: {path for path in paths if "dogs" in path})
+    write_index_page(root, SETTINGS, lambda paths: {path: LEFT_OUT for path in paths if "dogs" in path})
 
     page = root.index_page.read_text(encoding="utf-8")
     assert "topics/cats.md" in page and "dogs" not in page.casefold()

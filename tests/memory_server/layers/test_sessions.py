@@ -14,6 +14,7 @@ from memory_server.layers.sessions import (
     Statement,
     files_of,
     newest_files,
+    project_name,
     read_session,
     render,
     sections_of,
@@ -53,6 +54,34 @@ def test_the_file_is_named_by_date_title_and_id(tmp_path: Path) -> None:
     path = write_session(tmp_path, SESSION)
 
     assert path.relative_to(tmp_path).as_posix() == "2026/2026-02-16-why-the-relay-dies-timeouts-more-394e0229.md"
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("/home/x/shop/.git", "shop"),
+        ("/home/x/shop", "shop"),
+        ("D:\\work\\shop", "shop"),
+        ("/home/x/shop/src", "shop"),
+        ("/home/x/shop/main/.git", "shop"),
+        ("/home/x/shop/.bare", "shop"),
+        ("/home/x/cli/.worktrees/1", "cli"),
+        ("/home/x/cli/.worktrees/x/mend-dates", "cli"),
+        ("/home/x/cli/.claude/worktrees/agent-a4ca7529", "cli"),
+        ("C:\\Users\\x\\shop\\Repo", "shop"),
+        ("/home/x/work", "work"),
+        ("C:\\Users\\x\\src", "src"),
+        ("/home/x", "x"),
+        ("/srv/users/api", "api"),
+        ("/tmp/repo", "repo"),
+        ("/repo", "repo"),
+        ("/home/x/worktrees/mend", "mend"),
+        ("/", "unknown"),
+        ("", "unknown"),
+    ],
+)
+def test_a_project_is_called_by_a_folder_that_tells_something(folder: str, name: str) -> None:
+    assert project_name(folder) == name
 
 
 def test_project_and_machine_can_be_filtered_by_their_short_names() -> None:

@@ -222,3 +222,24 @@ def test_a_reader_cuts_a_topic_once_it_may_see_it(oneiros: Oneiros, monkeypatch:
     assert code == 0 and len(asked) == 1 and "    +summary: Which ports are taken." in out, out
     assert "ports" in names(oneiros)
     assert oneiros("dream", "revert", error.split()[-1])[0] == 0 and "ports" not in names(oneiros)
+
+
+def test_a_model_sums_up_topics_that_were_filed_without_one(
+    oneiros: Oneiros, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ports = "---\nsummary: Which ports are taken.\n---\n# Ports\n\n- The till takes 80.\n"
+    (tmp_path / "mem" / "topics" / "ports.md").write_text(ports, encoding="utf-8")
+    asked: list[str] = []
+
+    def ask(prompt: Prompt) -> Completion:
+        asked.append(prompt.session)
+        return Completion('{"1": "How mail leaves the house."}')
+
+    assert oneiros("topics", "tidy", "--reader")[2].startswith("no model is set. oneiros config reader claude-cli")
+    monkeypatch.setattr(arranging, "reader_of", lambda *_: DreamReader(ask, Redactor(()), lambda *_: False))
+    assert oneiros("topics", "tidy", "--reader")[0] == 2 and asked == []
+    monkeypatch.setattr(arranging, "reader_of", lambda *_: DreamReader(ask, Redactor(())))
+    code, out, _ = oneiros("topics", "tidy", "--reader", "1", "ports")
+
+    assert (code, len(asked), "The till takes 80." in asked[0]) == (0, 1, False)
+    assert "    +summary: How mail leaves the house." in out, out

@@ -9,11 +9,12 @@ import pytest
 from filelock import FileLock
 
 from dream.decisions.presence import person_at_terminal
+from memory_server.root.paths import MemoryRoot
 from memory_server.settings_file import change_setting
 from oneiros.cli.main import main
 from oneiros.environment import Environment
 from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, working_session, write_transcript
-from tests.memories import without_daemon
+from tests.memories import without_daemon, write_topic
 
 Oneiros = Callable[..., tuple[int, str, str]]
 
@@ -359,6 +360,31 @@ def test_status_tells_who_reads_sessions_how_many_wait_and_what_today_has_taken(
     assert list(found) == [
         *("reader", "by_model", "by_rules", "waiting", "tokens_today", "tokens_a_day", "usd_today", "stopped"),
     ]
+
+
+def test_the_status_of_a_project_counts_nothing_of_others(oneiros: Oneiros, home: Path) -> None:
+    write_topic(MemoryRoot(home / "mem", home / "state"), "app/relay", "# Relay\n\n- It hums.\n", project="App")
+    write_topic(MemoryRoot(home / "mem", home / "state"), "shop/till", "# Till\n\n- It rings.\n", project="shop")
+    (home / "mem" / "lessons.md").write_text("# Lessons\n\n## app\n\n- Look first.\n", encoding="utf-8")
+    oneiros("ingest")
+    oneiros("dream")
+    proposed = json.loads(oneiros("review", "--json", "--project", "app")[1])["hunks"]
+
+    found = json.loads(oneiros("status", "--project", "app", "--json")[1])
+
+    assert found == {
+        "project": "app",
+        "topics": 1,
+        "lessons": 1,
+        "sessions": 1,
+        "by_model": 0,
+        "waiting": 0,
+        "queued": 0,
+        "last_session": found["last_session"],
+        "proposed": len(proposed),
+    }
+    assert "topics    1, and 1 lesson\n" in oneiros("status", "--project", "app")[1]
+    assert oneiros("status", "--project", "garden") == (1, oneiros("status", "--project", "garden")[1], "")
 
 
 def test_a_setting_by_its_older_name_is_taken_for_the_readers(oneiros: Oneiros, home: Path) -> None:

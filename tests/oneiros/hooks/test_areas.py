@@ -69,6 +69,13 @@ def test_a_path_brings_the_topics_of_its_area_once_and_no_session(memory: Memory
     assert touched(memory, shop, "src/auth/refresh.py", set(answer.keys)) == NOTHING
 
 
+def test_of_many_topics_of_an_area_two_are_pointed_to(memory: Memory, shop: Path) -> None:
+    write_topic(memory.root, "security/doors", "# Doors\n\nDoors are locked.\n")
+    decisions_on(memory.root, dream_commit=False).adopt(["topics/security/doors.md"], PERSON)
+
+    assert len(touched(memory, shop, "src/auth/refresh.py").keys) == 2
+
+
 @pytest.mark.parametrize(
     ("folder", "path", "key"),
     [

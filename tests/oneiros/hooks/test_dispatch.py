@@ -11,6 +11,7 @@ from memory_server.settings import PersonSettings
 from oneiros.environment import Environment
 from oneiros.hooks.dispatch import Hooks
 from oneiros.hooks.receipts import read_receipts, receipts_file
+from oneiros.hooks.whereabouts import Whereabouts
 from oneiros.ingest.queue import IngestQueue
 from tests.memories import recall, write_topic
 
@@ -104,6 +105,11 @@ def test_a_topic_is_muted_in_one_project(
     answer = hooks.answer("UserPromptSubmit", {**PROMPT, "cwd": str(tmp_path / "shop")})
 
     assert bool(answer) == is_pushed
+
+
+@pytest.mark.parametrize("rule", ["shop", "main", "/srv/shop"])
+def test_a_project_is_muted_by_its_name_or_that_of_its_folder(rule: str) -> None:
+    assert Whereabouts("/srv/shop/main/.git").is_quiet(PersonSettings(muted_projects=(rule,)))
 
 
 @pytest.mark.parametrize("rule", ["shop", "Shop", "FOLDER/shop"])

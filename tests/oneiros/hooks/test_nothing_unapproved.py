@@ -1,6 +1,7 @@
 """Whatever happens to the files of a memory: what nobody approved reaches no session unasked."""
 
 import random
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -48,6 +49,11 @@ class Files:
     def edit(self) -> None:
         file = self._dice.choice([self._topic(), self.root.lessons])
         file.write_text(file.read_text(encoding="utf-8") + f"\n- The {self._word()} relay hums.\n", encoding="utf-8")
+
+    def retitle(self) -> None:
+        file = self._topic()
+        text = re.sub(r"(?m)^(title: |# ).*$", lambda found: f"{found[1]}{self._word()}", file.read_text("utf-8"))
+        file.write_text(text, encoding="utf-8")
 
     def edit_page(self) -> None:
         page = self.root.index_page
@@ -122,7 +128,7 @@ def test_what_nobody_approved_is_given_to_no_session(memory: Memory, tmp_path: P
     files = Files(memory.root, dice)
     steps: list[Callable[[], None]] = [
         *(files.edit, files.edit_page, files.forge_pointer, files.add, files.add),
-        *(files.rename, files.merge, files.pull, files.approve),
+        *(files.rename, files.merge, files.pull, files.retitle, files.approve),
     ]
     seen = 0
     for _ in range(STEPS):

@@ -6,7 +6,7 @@ import pytest
 
 from memory_server.root.paths import MemoryRoot
 from oneiros.hooks.review import ReviewNotice
-from tests.dream.builders import decisions_on, new_topic, proposed
+from tests.dream.builders import PERSON, decisions_on, git, new_topic, proposed
 from tests.memories import new_root, write_topic
 
 
@@ -33,3 +33,16 @@ def test_what_waits_is_one_clause_with_what_to_do(root: MemoryRoot) -> None:
         ["1 proposal waits: oneiros review"],
         ["1 proposal and 1 file that nobody approved wait: oneiros review"],
     ]
+
+
+def test_a_title_that_was_mended_by_hand_waits_and_is_not_suspicious(root: MemoryRoot) -> None:
+    write_topic(root, "mail", "# Mail\n\nThe relay is old.\n")
+    git(root.path, "init", "--quiet")
+    decisions_on(root).adopt(["topics/mail.md"], PERSON)
+    notice = ReviewNotice(lambda: decisions_on(root))
+    before = list(notice.doubts())
+
+    write_topic(root, "mail", "# Post\n\nThe relay is old.\n")
+
+    assert notice.waiting() == ["1 new title waits: oneiros review"]
+    assert [*notice.doubts(), *notice.for_model()] == before
