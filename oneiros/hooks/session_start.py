@@ -147,7 +147,7 @@ def untrusted_lines(memory: Memory, call: HookCall, home: Path) -> list[str]:
 
 def person_line(memory: Memory, where: Whereabouts, waiting: Sequence[str]) -> str:
     """How the memory stands, in one line: the topics that hold here, what waits, and what is wrong, if anything."""
-    status = memory.status(with_transcripts=False)  # of which there may be thousands
+    status = memory.status(elsewhere=())  # there may be thousands of transcripts
     wrong = [
         *(["earlier memories are found no more: oneiros report"] if status.losses else []),
         *([told.replace("`", "").rstrip(".")] if (told := tell_skipped(skipped_of(status.problems))) else []),
