@@ -93,7 +93,7 @@ def count_waiting(
         not_archived=len(waiting) + len(unread),
         expiring=sum(file.changed_ns / 1e9 < deadline for file in waiting),
         bytes=sum(file.size for file in (*waiting, *unread)),
-        folders=len({file.path.parent for file in waiting if not file.is_agents}),
+        folders=len({file.path.parent for file in (*waiting, *unread) if not file.is_agents}),
         of="this project" if only else "this machine",
         left_out=len({state.session_id for state in kept if state.verdict in left_out}),
         skipped=(
