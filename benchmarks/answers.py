@@ -10,13 +10,14 @@ over the bare turns, cut to TURN_CHARS characters, and FTS5 and the memory's mod
 over pieces of as many. `equal`: what these two hold anywhere in as many characters as recall's first hits have.
 
 The memory is kept below `--cache` under a hash of transcripts and of the code that makes archive, digests and indices,
-so that a change of the search is measured at once. `--chosen-on` names the projects (the `corpus` of a question) that
-constants were chosen on; the others are printed as left out. `--choose` leaves each project out in turn: the weights of
-the stretches are chosen out of GRID on the others, and the questions of all projects left out are the row "chosen".
-`--copies` has the archive hold every session that many times, for the time that a question takes. `--rewordings` asks
-some of the questions in other words too: of those whose question shows the answer, `kept` shows it as well; the first
-hit of `same` is of the same session as the question's. `--recorded` has the sessions read by a recorded model, whose
-questions and lines are searched beside the turns that they rest on.
+so that a change of the search is measured at once; its vectors under a hash of the transcripts alone. `--chosen-on`
+names the projects (the `corpus` of a question) that constants were chosen on; the others are printed as left out.
+`--choose` leaves each project out in turn: the weights of the stretches are chosen out of GRID on the others, and the
+questions of all projects left out are the row "chosen". `--copies` has the archive hold every session that many times,
+for the time that a question takes. `--rewordings` asks some of the questions in other words too: of those whose
+question shows the answer, `kept` shows it as well; the first hit of `same` is of the same session as the question's.
+`--recorded` has the sessions read by a recorded model, whose questions and lines are searched beside the turns that
+they rest on.
 """
 
 import argparse
@@ -199,7 +200,7 @@ def kept_memory(
     person = PersonSettings(embedding_share=1.0, query_log=False)
     store = CopiedSessions(ArchivedSessions(archive, root.sessions), copies)
     with (
-        kept_vectors(root, cache),
+        kept_vectors(root, cache / transcripts_key(folders)),
         Memory(root, person=person, catalogue=models.catalogue(), now=lambda: now, sessions=store) as memory,
     ):
         memory.own()
@@ -242,13 +243,19 @@ class CopiedSessions:
 
 def content_key(folders: Sequence[Path]) -> str:
     """A name for what a memory of these transcripts holds, made by this code."""
+    key = hashlib.sha256(transcripts_key(folders).encode())
+    for maker in MAKERS:
+        for path in sorted((PACKAGES / maker).rglob("*.py")):
+            key.update(path.read_bytes())
+    return key.hexdigest()[:16]
+
+
+def transcripts_key(folders: Sequence[Path]) -> str:
+    """A name for these transcripts."""
     key = hashlib.sha256()
     for folder in folders:
         for path in sorted(path for path in folder.rglob("*") if path.name.endswith((".jsonl", ".jsonl.xz"))):
             key.update(f"{folder.name}/{path.relative_to(folder)}\0".encode())
-            key.update(path.read_bytes())
-    for maker in MAKERS:
-        for path in sorted((PACKAGES / maker).rglob("*.py")):
             key.update(path.read_bytes())
     return key.hexdigest()[:16]
 

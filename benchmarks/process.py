@@ -25,7 +25,7 @@ import psutil
 
 from benchmarks.machine import machine_text
 from oneiros.client import Client
-from oneiros.light.endpoint import connected, daemon_state, read_token, request, state_folder
+from oneiros.light.endpoint import connected, daemon_state, is_running, read_token, request, state_folder
 
 RUNS = 15
 CLIENTS = 5
@@ -75,6 +75,8 @@ def measure(folder: Path, memory: Path | None) -> dict[str, float]:
         return _figures(variables, root)
     finally:
         client.ask("POST", "/api/stop")
+        while is_running(str(root)):
+            time.sleep(0.1)
 
 
 def _figures(variables: Mapping[str, str], root: Path) -> dict[str, float]:

@@ -4,7 +4,8 @@ Every memory is asked its own questions and those of the others: of another conv
 documents. The curve shows, for each confidence, how many of its own answered questions a memory would still answer,
 how many foreign ones would get a hit, and what a floor there would cost of hit@10. Below SILENCE nothing is shown,
 below FLOOR what is shown is called a perhaps. Beside it the questions that the data sets themselves call unanswerable,
-which are harder: they ask the right memory for what was never said. Every second memory is printed apart.
+which are harder: they ask the right memory for what was never said; and of each kind, of how many the first hit is
+called sure or likely. Every second memory is printed apart.
 
     python -m benchmarks.silence --format locomo --data ../shared/data/locomo --json out.json
     python -m benchmarks.silence --format docs --data DOCS --queries docs_queries.jsonl --json out.json
@@ -19,6 +20,7 @@ from pathlib import Path
 from benchmarks.layouts import Case, Question, load_cases
 from benchmarks.machine import machine_text
 from benchmarks.systems import built_memory, model_text
+from memory_server.document import Certainty
 from memory_server.memory import Memory
 from memory_server.search.query import parse_query
 from memory_server.search.ranking.ranking import FLOOR, SILENCE
@@ -26,6 +28,7 @@ from memory_server.search.ranking.ranking import FLOOR, SILENCE
 FLOORS = (0.01, 0.02, SILENCE, 0.05, 0.1, 0.2, 0.3, 0.4, FLOOR, 0.6, 0.8)
 FOREIGN_EACH = 50  # questions of each other memory, evenly spread
 NO_FLOOR = float("-inf")
+KINDS = ("own", "foreign", "unanswerable")  # of questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +37,10 @@ class Asked:
 
     memory: str
     is_learnt_on: bool  # every second memory
-    kind: str  # own, foreign, unanswerable
+    kind: str
     confidence: float
     is_found: bool  # an own question whose evidence is among the first ten
+    is_said: bool  # its first hit, as the program shows it, is called sure or likely
 
 
 def main() -> None:
@@ -62,6 +66,7 @@ def main() -> None:
     if options.json:
         rows = {f"{floor:.2f}": shares(asked, floor) for floor in FLOORS}
         found = {"dataset": options.format, "floor": FLOOR, "silence": SILENCE, "curve": rows, "parts": parts(asked)}
+        found["said"] = said_of(asked)
         options.json.write_text(json.dumps(found, indent=1))
 
 
@@ -86,10 +91,10 @@ def ask(case: Case, cases: Sequence[Case], vectors: Path, is_learnt_on: bool) ->
             if other is not case
             for question in other.questions[:: max(1, len(other.questions) // FOREIGN_EACH)][:FOREIGN_EACH]
         ]
-        kinds = {"own": case.questions, "foreign": foreign, "unanswerable": case.unanswerable}
+        of_kinds = zip(KINDS, (case.questions, foreign, case.unanswerable), strict=True)
         return [
             _ask_one(memory, case, is_learnt_on, kind, question)
-            for kind, questions in kinds.items()
+            for kind, questions in of_kinds
             for question in questions
         ]
 
@@ -98,7 +103,9 @@ def _ask_one(memory: Memory, case: Case, is_learnt_on: bool, kind: str, question
     per_source = 10 if case.has_sessions else 1
     answer = memory.pipeline(floor=NO_FLOOR).answer(parse_query(question.text, per_source=per_source))
     units = {case.unit_at(hit.path, hit.lines.first) for hit in answer.hits}
-    return Asked(case.name, is_learnt_on, kind, answer.confidence, bool(units & question.evidence))
+    shown = memory.pipeline().answer(parse_query(question.text)).hits[:1]
+    is_said = any(hit.certainty is not Certainty.PERHAPS for hit in shown)
+    return Asked(case.name, is_learnt_on, kind, answer.confidence, bool(units & question.evidence), is_said)
 
 
 def shares(asked: Sequence[Asked], floor: float) -> dict[str, float]:
@@ -112,6 +119,12 @@ def shares(asked: Sequence[Asked], floor: float) -> dict[str, float]:
     lost = {"lost": sum(one.is_found and one.confidence < floor for one in own) / len(own)} if own else {}
     kept = {name: sum(one.confidence >= floor for one in group) / len(group) for name, group in groups.items() if group}
     return {**kept, **lost}
+
+
+def said_of(asked: Sequence[Asked]) -> dict[str, tuple[float, int]]:
+    """Of each kind how many there are, and the share of which the first hit is called sure or likely."""
+    kinds = {kind: [one.is_said for one in asked if one.kind == kind] for kind in KINDS}
+    return {kind: (sum(said) / len(said), len(said)) for kind, said in kinds.items() if said}
 
 
 def parts(asked: Sequence[Asked]) -> dict[str, dict[str, float]]:
@@ -140,6 +153,8 @@ def print_curve(asked: Sequence[Asked]) -> None:
         name: shares([one for one in asked if one.memory == name], FLOOR)
         for name in dict.fromkeys(one.memory for one in asked)
     }
+    said = {name: f"{share:.3f} of {count}" for name, (share, count) in said_of(asked).items()}
+    print("\ncalled sure or likely: " + ", ".join(f"{name} {share}" for name, share in said.items()))
     print("\nat the floor of a perhaps, by memory and by part")
     for name, found in (*by_memory.items(), *parts(asked).items()):
         print(f"  {name:<16}" + "  ".join(f"{key} {value:.3f}" for key, value in found.items()))

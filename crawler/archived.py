@@ -71,12 +71,9 @@ class ArchivedSessions:
         )
 
     def notes(self, session_id: str) -> tuple[str, Sequence[SessionNote]]:
-        """The project of a session, and the notes that it wrote or read; none while its archive is damaged."""
-        try:
-            record = self._archive.record(session_id)
-            return project_name(record.project or record.cwd), find_notes(list(self._archive.turns(session_id)))
-        except ContentError:
-            return "", ()
+        """The project of a session, and the notes that it wrote or read. Raises ContentError for a damaged archive."""
+        record = self._archive.record(session_id)
+        return project_name(record.project or record.cwd), find_notes(list(self._archive.turns(session_id)))
 
     def at_depth(self, session_id: str, depth: str, first: int) -> str:
         """A session as text. Raises UsageError for a depth that there is not."""

@@ -60,7 +60,7 @@ class ReferenceSettings:
     roots: tuple[Path, ...]
     endings: tuple[str, ...]
     tags: tuple[tuple[str, str], ...] = ()
-    client_folder: Path | None = None  # `~/.claude`, whose memory files are read as well
+    client_folders: tuple[Path, ...] = ()  # such as `~/.claude`, whose memory files are read as well
     deny_words: tuple[str, ...] = ()
     sources: tuple[ReferenceSource, ...] = ()
 
@@ -272,10 +272,10 @@ def _candidates(
             name = f"{project}/{UNSAFE.sub('-', path.relative_to(root).as_posix())}.md"
             if paths.get(name) != str(path):  # as in a folder that lies in another one
                 yield named(path, name, project, source.name, str(path))
-    if settings.client_folder is not None and (due is None or "" in due):
-        for path in client_memories(settings.client_folder):
+    for folder in settings.client_folders if due is None or "" in due else ():
+        for path in client_memories(folder):
             if not _trouble_with(path):
-                name = f"{CLIENT_PROJECT}/{UNSAFE.sub('-', path.relative_to(settings.client_folder).as_posix())}.md"
+                name = f"{CLIENT_PROJECT}/{UNSAFE.sub('-', path.relative_to(folder).as_posix())}.md"
                 yield named(path, name, CLIENT_PROJECT, CLIENT_PROJECT, str(path))
 
 

@@ -223,3 +223,4 @@ class Answer:
     confidence: float = 0.0  # of recall, that the memory answers this at all; below its floor there are no hits
     is_doubtful: bool = False  # it is likely to be none: a name of the question stands nowhere, or nothing fits it
     lacks: str = ""  # what could not be looked at, and the command that names it
+    here: str = ""  # the project in which it is told

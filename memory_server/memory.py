@@ -28,7 +28,7 @@ from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import ContentError, OneirosError, Problem
 from memory_server.further import ChosenModels, FurtherModels, with_late
-from memory_server.index.build import Changes, Progress, Report
+from memory_server.index.build import Progress, Report
 from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.raw import RawIndex, SessionStore, raw_path, session_of_path
 from memory_server.index.stretch_index import StretchIndex
@@ -328,13 +328,15 @@ class Memory:
             return replace(answer, note=NOT_INDEXED % how_level(waiting, 0, self.owner()))
         return replace(answer, lacks=" ".join(filter(None, [under_way, tell_skipped(self.skipped())])))
 
-    def skipped(self, changes: Changes | None = None) -> list[Skipped]:
+    def skipped(self) -> list[Skipped]:
         """What of the disk and of this machine's transcripts an answer lacks; looks at both."""
+        return [*self.upkeep.skipped(self.upkeep.changes()), *self._skipped_elsewhere()]
+
+    def _skipped_elsewhere(self) -> Sequence[Skipped]:
         try:
-            elsewhere = self._elsewhere()
+            return self._elsewhere()
         except (OneirosError, sqlite3.Error, OSError) as error:  # of the settings, or of what ingest noted
-            elsewhere = [Skipped(SkipKind.ELSEWHERE, str(error))]
-        return [*self.upkeep.skipped(changes or self.upkeep.changes()), *elsewhere]
+            return [Skipped(SkipKind.ELSEWHERE, str(error))]
 
     # -- reading ------------------------------------------------------------------------------------------------
 
@@ -486,8 +488,10 @@ class Memory:
         finally:
             self.settings = read_memory_settings(self.root.settings)
 
-    def status(self, *, with_transcripts: bool = True) -> Status:
-        """How this memory stands. Searches nothing and loads no model. `with_transcripts`: what they lack, too."""
+    def status(self, elsewhere: Sequence[Skipped] | None = None) -> Status:
+        """How this memory stands. Searches nothing and loads no model. `elsewhere`: what was never brought here, where
+        whoever asks knows it.
+        """
         changes = self.upkeep.changes()
         with repairable(self.root.derived):
             counts = self.indices.ledger.counts()
@@ -509,7 +513,7 @@ class Memory:
             removed=len(changes.removed),
             unfinished=changes.unfinished,
             problems=changes.skipped,
-            skipped=tuple(self.skipped(changes)) if with_transcripts else (),
+            skipped=(*self.upkeep.skipped(changes), *(self._skipped_elsewhere() if elsewhere is None else elsewhere)),
             index_bytes=sum(file.stat().st_size for file in self.root.derived.rglob("*") if file.is_file()),
             owner=self.owner(),
             queries_logged=logged,

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from memory_server.document import Answer
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
@@ -68,11 +69,14 @@ class Client:
             raise DaemonLost
         return answer
 
-    def search(self, question: Question, *, both: bool = False) -> Answer:
-        """An answer, from indices as level as a moment allows. `both`: of both memories, where two stand there."""
+    def search(self, question: Question, *, both: bool = False, folder: str = "") -> Answer:
+        """An answer, from indices as level as a moment allows. `both`: of both memories, where two stand there.
+        `folder`: in whose project it is told.
+        """
         wanted = {"explain": True} | ({"both": True} if both else {})
-        found = self.ask("POST", ROUTES[question.search], question_json(question) | wanted)
-        answer = answer_of_json(found)
+        told_in = f"?{urlencode({'folder': folder}, errors='surrogateescape')}" if folder else ""
+        found = self.ask("POST", f"{ROUTES[question.search]}{told_in}", question_json(question) | wanted)
+        answer = replace(answer_of_json(found), here=found.get("here", ""))  # an older daemon tells none
         if not found["behind"]:
             return answer
         lacks = f"Being read, and not in this answer: {plural(found['behind'], 'changed file')}. {answer.lacks}"

@@ -1,22 +1,26 @@
 """What would be lost if the client cleaned up: transcripts that the archive does not hold, or not to their end."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
 from crawler.archive.append import IngestSettings
 from crawler.archive.choice import Projects
-from crawler.archive.discovery import FoundFile, find_transcripts
+from crawler.archive.conversations import with_log
+from crawler.archive.discovery import FoundFile, find_files, find_transcripts
+from crawler.sources.table import SOURCES, files_at
 from crawler.transcripts.tail import FileState, TailState, Verdict
 from memory_server.completeness import SkipKind, Skipped
 
 CLEANUP_DAYS = 30  # after which Claude Code deletes a transcript, unless its settings say otherwise
 SOON_DAYS = 7
 HEAD_BYTES = 256 * 1024  # of a transcript, in which a record names its folder
+NO_STORES: Mapping[str, Sequence[Path]] = MappingProxyType({})
 WORKING_FOLDER = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
@@ -58,11 +62,18 @@ def cleanup_days(client_folder: Path) -> float:
 
 
 def count_waiting(
-    paths: Iterable[Path], settings: IngestSettings, *, now: datetime, keep_days: float = CLEANUP_DAYS
+    paths: Iterable[Path],
+    settings: IngestSettings,
+    *,
+    now: datetime,
+    keep_days: float = CLEANUP_DAYS,
+    stores: Mapping[str, Sequence[Path]] = NO_STORES,
 ) -> Waiting:
-    """How many transcripts below the paths would be lost if the client cleaned up.
+    """How many transcripts below the paths would be lost if the client cleaned up; and conversations of other agents,
+    by their names, in the `stores` that these keep.
 
-    For a memory of one project alone its own are counted, and no file of another is named.
+    For a memory of one project alone its own are counted, and no file of another is named; of what another agent wrote
+    nobody knows the project before it is read, so all of that counts.
     """
     with TailState(settings.state, settings.machine) as tail:
         known = tail.files()
@@ -75,18 +86,20 @@ def count_waiting(
     own = {file.path.parent for file in waiting}
     own |= {Path(state.path).parent for state in kept if state.verdict is Verdict.TAKEN}
     left_out = {Verdict.EXCLUDED} if only else {Verdict.EXCLUDED, Verdict.DENIED}
+    of_agents = find_files(file for name, places in stores.items() for file in files_at(SOURCES[name], places))
+    unread = [file for file in map(with_log, of_agents.files) if not _is_kept(known.get(str(file.path)), file)]
     deadline = (now + timedelta(days=SOON_DAYS - keep_days)).timestamp()
     return Waiting(
-        not_archived=len(waiting),
+        not_archived=len(waiting) + len(unread),
         expiring=sum(file.changed_ns / 1e9 < deadline for file in waiting),
-        bytes=sum(file.size for file in waiting),
-        folders=len({file.path.parent for file in waiting if not file.is_agents}),
+        bytes=sum(file.size for file in (*waiting, *unread)),
+        folders=len({file.path.parent for file in (*waiting, *unread) if not file.is_agents}),
         of="this project" if only else "this machine",
         left_out=len({state.session_id for state in kept if state.verdict in left_out}),
         skipped=(
             *(
                 Skipped(SkipKind.TRANSCRIPT, one.path if not only or Path(one.path).parent in own else "")
-                for one in found.problems
+                for one in (*found.problems, *of_agents.problems)
             ),
             *(
                 Skipped(SkipKind.LINE, state.path, state.unread)

@@ -38,6 +38,7 @@ from memory_server.layers.episodes import (
 )
 from memory_server.layers.topics import topic_heads
 from memory_server.memory import Memory
+from memory_server.search.precedence import limit_to_project
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import DAYS, DEFAULT_LIMIT, LISTS, MAX_LIMIT, Question, Search, several
 from memory_server.upkeep import is_small
@@ -59,6 +60,7 @@ Name = Annotated[str, Field(max_length=500)]
 Several = Name | Annotated[Sequence[Name], Field(max_length=50)]
 Day = Annotated[str, Field(max_length=20, description="such as 2026-03-07 or 2026-03")]
 Text = Annotated[str, Query(max_length=20_000, description="words, a question, or the query syntax")]
+Folder = Annotated[str, Query(max_length=4_096, description="whose project it is told in, on this machine's disk")]
 Identity = Annotated[str, Path(max_length=MAX_ID_CHARS, description="8 hexadecimal digits, or its `episode_id`")]
 
 
@@ -174,10 +176,11 @@ def create_api(
     on_stop: Callable[[], None],
     on_restart: Callable[[], None],
     door: Door | None = None,
+    project_of: Callable[[str], str] = lambda _: "",
 ) -> FastAPI:
     """The application over an open memory. `on_stop` ends the process that serves it, `on_restart` renews it.
 
-    `door`: what answers for it, where another memory may stand beside.
+    `door`: what answers for it, where another memory may stand beside. `project_of`: the project of a folder.
     """
     api = FastAPI(
         title="oneiros",
@@ -193,7 +196,7 @@ def create_api(
         return await run_sync(indexing.wait, ticket, seconds, limiter=waiters)
 
     add_errors(api)
-    _add_searches(api, memory, door or memory, indexing, waited)
+    _add_searches(api, memory, door or memory, indexing, waited, project_of)
     _add_reading(api, memory, door or memory)
     _add_episodes(api, memory, indexing)
     _add_indexing(api, memory, indexing, waited)
@@ -247,22 +250,28 @@ def error_json(error: OneirosError) -> dict[str, Any]:
 
 
 def _add_searches(
-    api: FastAPI, memory: Memory, door: Door, indexing: Indexing, waited: Callable[[int, float], Any]
+    api: FastAPI,
+    memory: Memory,
+    door: Door,
+    indexing: Indexing,
+    waited: Callable[[int, float], Any],
+    project_of: Callable[[str], str],
 ) -> None:
-    async def answered(search: Search, asked: QuestionBody) -> dict[str, Any]:
+    async def answered(search: Search, asked: QuestionBody, folder: str = "") -> dict[str, Any]:
         question = asked.question(search)
         behind = await made_fresh(memory, indexing, waited) if asked.fresh and not asked.quiet else None
         look_up = memory.look_up if asked.quiet else memory.search
         answer = await run_sync(door.search if asked.both else look_up, question)
+        answer = limit_to_project(answer, await run_sync(project_of, folder) if folder else "")
         more = explained(await run_sync(memory.with_use, answer)) if asked.explain else {}
-        return {"query": asked.query, **answer_json(answer), "behind": behind, **more}
+        return {"query": asked.query, **answer_json(answer), "behind": behind, "here": answer.here, **more}
 
     def add(path: str, search: Search, help_text: str) -> None:
         async def get(asked: Annotated[QuestionBody, Query()]) -> dict[str, Any]:
             return await answered(search, asked)
 
-        async def post(asked: QuestionBody) -> dict[str, Any]:
-            return await answered(search, asked)
+        async def post(asked: QuestionBody, folder: Folder = "") -> dict[str, Any]:
+            return await answered(search, asked, folder)
 
         name = path.rpartition("/")[2]
         api.get(path, operation_id=f"get_{name}", description=help_text)(get)

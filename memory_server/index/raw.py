@@ -70,7 +70,7 @@ class SessionStore(Protocol):
         """One session with all its turns."""
 
     def notes(self, session_id: str) -> tuple[str, Sequence[SessionNote]]:
-        """The project of a session, and the notes that it wrote or read."""
+        """The project of a session, and the notes that it wrote or read. Raises ContentError where it is damaged."""
 
     def at_depth(self, session_id: str, depth: str, first: int) -> str:
         """A session as text, at the depth `line`, `digest`, `file` or `raw`; `first` counts raw turns from 0."""

@@ -10,12 +10,14 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
 from memory_server.document import Hit
+from memory_server.errors import ContentError
 from memory_server.layers.sessions import id8_of
 from memory_server.machine.files import remove_file, replace_file
 
@@ -42,7 +44,8 @@ def bring_notes_level(
     """Writes the notes of every session whose mark differs from the one that was noted, and removes those of others.
 
     What is removed the files tell: the state may be lost, or of before the process died. `marks`: of all sessions.
-    `notes_of` gives the project of one and its notes.
+    `notes_of` gives the project of one and its notes; where it raises ContentError the session is damaged, and what it
+    knew before stays.
     """
     state = folder / STATE
     try:
@@ -55,10 +58,12 @@ def bring_notes_level(
             remove_file(file)
     if known == marks:
         return
-    for session_id, mark in marks.items():
-        if known.get(session_id) != mark:
+    read = {session_id: mark for session_id, mark in marks.items() if known.get(session_id) == mark}
+    for session_id in marks.keys() - read.keys():
+        with suppress(ContentError):
             write_notes(folder, session_id, *notes_of(session_id))
-    replace_file(state, json.dumps(dict(marks)))
+            read[session_id] = marks[session_id]
+    replace_file(state, json.dumps(read))
 
 
 def write_notes(folder: Path, session_id: str, project: str, notes: Sequence[SessionNote]) -> None:

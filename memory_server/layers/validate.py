@@ -7,7 +7,7 @@ check. Plain Markdown without frontmatter is fine. Statements of sessions are no
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import unquote
@@ -119,7 +119,8 @@ def validate_root(
     problems += _ids(sources)
     problems += _superseded(sources, {file.path for file in files} | revisions)
     problems += _index_page(root, {file.path for file in files}, settings, unapproved, uses)
-    problems += _ontology(root, [source for source in sources if source.file.layer is Layer.TOPIC])
+    topics = [file.path for file in files if file.layer is Layer.TOPIC]  # those that cannot be read are there too
+    problems += _ontology(root, topics, [source for source in sources if source.file.layer is Layer.TOPIC])
     return sorted(problems, key=lambda problem: (problem.path, problem.line, problem.rule, problem.what))
 
 
@@ -231,8 +232,11 @@ def _superseded(sources: Sequence[_Source], paths: set[SourcePath]) -> Iterator[
 # -- the ontology -----------------------------------------------------------------------------------------------
 
 
-def _ontology(root: MemoryRoot, topics: Sequence[_Source]) -> Iterator[Problem]:
-    """What is wrong with the ontology, and with topics by it; nothing in a memory that has none."""
+def _ontology(root: MemoryRoot, paths: Iterable[SourcePath], topics: Sequence[_Source]) -> Iterator[Problem]:
+    """What is wrong with the ontology, and with topics by it; nothing in a memory that has none.
+
+    `paths`: of all topics that are there; `topics`: those that can be read.
+    """
     try:
         ontology = read_ontology(root)
     except ContentError as error:
@@ -240,7 +244,7 @@ def _ontology(root: MemoryRoot, topics: Sequence[_Source]) -> Iterator[Problem]:
         return
     if ontology is None:
         return
-    known = {topic_name(source.path) for source in topics}
+    known = set(map(topic_name, paths))
     for area in ontology.areas:
         unknown = [f"the namespace {name!r}" for name in area.namespaces if name not in ontology.namespaces]
         unknown += [f"the topic {name!r}" for name in area.topics if name not in known]

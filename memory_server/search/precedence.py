@@ -145,4 +145,4 @@ def limit_to_project(answer: Answer, project: str) -> Answer:
         max(hit.certainty, Certainty.LIKELY, key=ORDER.index) if other else hit.certainty
         for hit, other in zip(hits, far, strict=True)
     ]
-    return replace(answer, hits=tuple(falling(hits, words)))
+    return replace(answer, hits=tuple(falling(hits, words)), here=project)

@@ -27,8 +27,6 @@ from memory_server.search.ranking.arms import KeywordArm
 from memory_server.search.ranking.terms import IndexedTerm, question_terms, rarity
 from memory_server.search.retrieval import RankedPassage, hit_of, literal_candidate
 
-NEAR_WEIGHT = 1.0  # of the best stretch of turns beside the session as a whole
-COVERED_WEIGHT = 1.0  # of the share of the question that one passage holds
 TYPICAL_RAW = 2.0  # the score of a good session; maps scores to 0 to 1
 WEAK = 0.55  # a first answer below it: right ones score .59 and more, unrelated ones up to .54
 SURE_COVERED = 0.7  # of a question nobody asked the turns; below, most of what is found merely shares a word
@@ -116,15 +114,13 @@ class RawSearcher:
         allowed = self._allowed(question)
         held = words.places[table.allowed(allowed, (Layer.RAW,))[words.places]]
         near, covered = words.near_at(held), words.covered_at(held) * words.known
-        order = np.lexsort((held, -(NEAR_WEIGHT * near + COVERED_WEIGHT * covered)))
+        order = np.lexsort((held, -(near + covered)))
         found = []
         for source, first in zip(*np.unique(table.sources[held][order], return_index=True), strict=True):
             place = order[first]
-            whole = float(words.of_source[source])
-            parts = {"source": whole, "near": float(near[place]), "covered": float(covered[place])}
-            score = whole + NEAR_WEIGHT * parts["near"] + COVERED_WEIGHT * parts["covered"]
+            parts = {"source": words.of_source[source], "near": near[place], "covered": covered[place]}
             row = int(table.rows[held[place]])
-            found.append(RawMatch(int(source), row, score, parts))
+            found.append(RawMatch(int(source), row, float(sum(parts.values())), parts))
         return sorted(found, key=lambda match: (-match.score, match.source))
 
     # -- sessions of which the index holds the words alone -------------------------------------------------------
@@ -164,8 +160,8 @@ class RawSearcher:
                 continue
             piece = pieces[counts.index(max(counts))]
             covered = max(counts) / len(patterns)
-            score = share + (NEAR_WEIGHT + COVERED_WEIGHT) * covered
             parts = {"source": share, "near": covered, "covered": covered}
+            score = sum(parts.values())
             hits.append(
                 Hit(
                     chunk=piece.id,

@@ -8,18 +8,27 @@ from memory_server.faces.memory_text import reading_json, topics_json
 from memory_server.layers.topics import topic_heads
 from memory_server.memory import Memory
 from memory_server.search.joining import addressed, in_account
+from memory_server.search.precedence import limit_to_project
 from memory_server.search.question import Question
 from memory_server.upkeep import how_level
 from oneiros.cli.terminal.output import progress_shown
 from oneiros.daemon.standing import standing
 from oneiros.daemon.two_memories import stands_beside, together
 from oneiros.environment import Environment
+from oneiros.hooks.whereabouts import project_at
 from oneiros.ingest.typed_lines import recorder_on
 from oneiros.opening import open_memory
 
 
-def answer_here(environment: Environment, question: Question, *, both: bool = False) -> Answer:
-    """The answer to a question. `both`: with the account's memory beside a project's."""
+def answer_here(environment: Environment, question: Question, *, both: bool = False, folder: str = "") -> Answer:
+    """The answer to a question. `both`: with the account's memory beside a project's. `folder`: in whose project."""
+    answer = _answer(environment, question, both=both)
+    return (
+        limit_to_project(answer, project_at(folder, environment.choice.root, environment.person)) if folder else answer
+    )
+
+
+def _answer(environment: Environment, question: Question, *, both: bool) -> Answer:
     with open_memory(environment) as memory:
         behind = bring_level(memory)
         if question.types:

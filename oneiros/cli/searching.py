@@ -12,7 +12,7 @@ from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.faces.answer_text import answer_json, explained, remark_of, standing_shown
 from memory_server.language.sentences import shortened
-from memory_server.search.precedence import is_elsewhere, limit_to_project
+from memory_server.search.precedence import is_elsewhere
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import DEFAULT_LIMIT, Question, Search, with_commands
 from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, styler, talk
@@ -111,13 +111,11 @@ def search(
         include_raw=raw,
     )
     answer = asked(context.obj, question, no_daemon=no_daemon, both=True)
-    here = project_here(context.obj, question)
-    answer = limit_to_project(answer, here)
     if as_json:
         more = {"explain": explained(answer)} if explain else {}
         data_json({"query": question.asked, **answer_json(answer), **more})
     else:
-        print_answer(answer, styler(no_color=no_color), here=here, verbose=verbose, explain=explain)
+        print_answer(answer, styler(no_color=no_color), verbose=verbose, explain=explain)
     if not answer.hits:
         raise typer.Exit(1)
 
@@ -127,28 +125,21 @@ def asked(environment: Environment, question: Question, *, no_daemon: bool, both
 
     `both`: with the account's memory, where the one that is meant is a project's.
     """
-    root = environment.choice.root
+    root, folder = environment.choice.root, folder_of_project(environment, question)
     client = Client.of(environment)
     if not no_daemon and root.index_page.is_file() and _starts(client):
         with suppress(DaemonLost):  # it ended meanwhile
-            return client.search(question, both=both)
+            return client.search(question, both=both, folder=folder)
     from oneiros.cli.opened import answer_here
 
-    return answer_here(environment, question, both=both)
+    return answer_here(environment, question, both=both, folder=folder)
 
 
-def project_here(environment: Environment, question: Question) -> str:
-    """The project that the terminal stands in, unless the question names one; empty outside of any.
-
-    The example memory is asked from anywhere: a clone of this program may have any name.
-    """
+def folder_of_project(environment: Environment, question: Question) -> str:
+    """Where the terminal stands, if in a work tree beside the memory; empty where the question names a project."""
     folder, root = environment.working_folder, environment.choice.root
-    if question.filter.projects or top_of(folder) is None or folder.is_relative_to(root.path):
-        return ""
-    from oneiros.founding import is_example  # these read frontmatter and transcripts: for a work tree alone
-    from oneiros.hooks.whereabouts import whereabouts
-
-    return "" if is_example(root) else whereabouts(str(folder), environment.person).project
+    is_told = not question.filter.projects and top_of(folder) is not None and not folder.is_relative_to(root.path)
+    return str(folder) if is_told else ""
 
 
 def _starts(client: Client) -> bool:
@@ -169,17 +160,21 @@ def recorded_types(kinds: Sequence[str]) -> list[str]:
     return found
 
 
-def print_answer(answer: Answer, style: Callable[..., str], *, here: str, verbose: bool, explain: bool) -> None:
+def print_answer(answer: Answer, style: Callable[..., str], *, verbose: bool, explain: bool) -> None:
     """Hits on stdout, best first, two lines each: what is said, then how sure and where. What to do next on stderr.
 
-    A hit of another project than the one that is asked from, `here`, says so.
+    A hit of another project than the one in which it is told says so.
     """
     for number, hit in enumerate(answer.hits, start=1):
         first, *others = _passage(hit) if verbose else [_said(hit, answer.terms)]
         data(f"{number:>2}  {first}")
         for line in others:
             data(f"    {line}")
-        for line in [_place(hit, here, style), *(_known(hit) if verbose else ()), *(_reasons(hit) if explain else ())]:
+        for line in [
+            _place(hit, answer.here, style),
+            *(_known(hit) if verbose else ()),
+            *(_reasons(hit) if explain else ()),
+        ]:
             data(style(f"      {line}", dim=True))
     if not answer.hits:
         talk(with_commands(remark_of(answer)) or "Nothing found.")

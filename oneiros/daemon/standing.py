@@ -11,7 +11,7 @@ from oneiros.environment import Environment, now
 from oneiros.hooks.receipts import read_receipts, receipts_file
 from oneiros.ingest.machines import machines_json
 from oneiros.ingest.readings import reading_states
-from oneiros.ingest.settings import waiting
+from oneiros.ingest.settings import skipped_elsewhere, waiting
 
 
 def standing(environment: Environment, memory: Memory) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def standing(environment: Environment, memory: Memory) -> dict[str, Any]:
     environment = dataclasses.replace(environment)  # with the settings as they are now
     left = waiting(environment, memory.root, now())
     return {
-        **status_json(memory.status()),
+        **status_json(memory.status(skipped_elsewhere(environment, memory.root, left))),
         "not_archived": left.not_archived,
         "expiring": left.expiring,
         "archive_of": left.of,

@@ -18,6 +18,7 @@ from memory_server.escaping import plural, shown_line
 from memory_server.layers.index_page import own_lines, pointer, target_of
 from memory_server.layers.lessons import LESSONS_PAGE, read_lessons
 from memory_server.layers.topics import TopicHead, approved_heads, is_topic, read_text, topic_heads
+from memory_server.lifecycle.findable import losses_of
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot, choose_root
 from oneiros.claude.files import ClaudeFiles
@@ -146,10 +147,10 @@ def untrusted_lines(memory: Memory, call: HookCall, home: Path) -> list[str]:
 
 def person_line(memory: Memory, where: Whereabouts, waiting: Sequence[str]) -> str:
     """How the memory stands, in one line: the topics that hold here, what waits, and what is wrong, if anything."""
-    status = memory.status(with_transcripts=False)  # of which there may be thousands
+    skipped = skipped_of(memory.upkeep.changes().skipped)  # of the memory alone: there may be thousands of transcripts
     wrong = [
-        *(["earlier memories are found no more: oneiros report"] if status.losses else []),
-        *([told.replace("`", "").rstrip(".")] if (told := tell_skipped(skipped_of(status.problems))) else []),
+        *(["earlier memories are found no more: oneiros report"] if losses_of(memory.root) else []),
+        *([told.replace("`", "").rstrip(".")] if (told := tell_skipped(skipped)) else []),
         *([f"{problem.rstrip('.')}: oneiros doctor"] if (problem := search_problem(memory)) else []),
     ]
     held = ", ".join([plural(len(heads_here(memory, where)), "topic"), *waiting])

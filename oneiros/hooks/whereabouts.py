@@ -6,7 +6,9 @@ from pathlib import Path
 
 from crawler.archive.choice import Projects, covers
 from memory_server.layers.sessions import folder_name, project_name
+from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
+from oneiros.founding import is_example
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,14 @@ class Whereabouts:
         """The sources that hooks do not point to here."""
         rules = (rule.rpartition("=") for rule in person.muted_pointers)
         return frozenset(path for project, _, path in rules if project.casefold() in ("", self.project.casefold()))
+
+
+def project_at(folder: str, root: MemoryRoot, person: PersonSettings) -> str:
+    """The project in which whoever stands in a folder is told an answer; empty for none.
+
+    The example memory is asked from anywhere: a clone of this program may have any name.
+    """
+    return "" if is_example(root) else whereabouts(folder, person).project
 
 
 def whereabouts(folder: str, person: PersonSettings) -> Whereabouts:

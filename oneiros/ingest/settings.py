@@ -158,7 +158,7 @@ def reference_settings(environment: Environment) -> ReferenceSettings:
         roots=tuple(environment.home / Path(root).expanduser() for root in person.reference_roots),
         endings=person.reference_endings,
         tags=pairs_of(person.reference_tags),
-        client_folder=environment.claude_folder,
+        client_folders=environment.claude_folders,
         deny_words=person.deny_words,
         sources=tuple(_source_of(table, environment) for table in person.references),
     )
@@ -186,8 +186,15 @@ def waiting(environment: Environment, root: MemoryRoot, moment: datetime) -> Wai
         if one.folder.exists():
             folders.setdefault(one.machine, []).append(one.folder)
     keep_days = min(map(cleanup_days, environment.claude_folders), default=CLEANUP_DAYS)
+    stores = {this_machine(environment): stores_of(environment)}
     own, *others = (
-        count_waiting(places, ingest_settings(environment, root, machine), now=moment, keep_days=keep_days)
+        count_waiting(
+            places,
+            ingest_settings(environment, root, machine),
+            now=moment,
+            keep_days=keep_days,
+            stores=stores.get(machine, {}),
+        )
         for machine, places in folders.items()
     )
     return reduce(Waiting.with_other_machine, others, own)

@@ -112,13 +112,24 @@ def test_a_word_document_is_read_and_a_broken_one_reported(project: Path, tmp_pa
     assert len(report.problems) == 1 and "broken.docx" in report.problems[0]
 
 
+def test_the_memory_files_of_every_folder_of_the_client_are_a_source(tmp_path: Path) -> None:
+    folders = tuple(tmp_path / name for name in (".claude", "work"))
+    for folder in folders:
+        written(folder / "CLAUDE.md", f"Of {folder.name}.")
+
+    scan(replace(settings_for(), client_folders=folders), tmp_path / "copies")
+
+    held = [file.read_text(encoding="utf-8") for file in (tmp_path / "copies").rglob("*.md")]
+    assert sorted(text.rpartition("\n\n")[2].strip() for text in held) == ["Of .claude.", "Of work."]
+
+
 def test_the_clients_own_memory_files_are_a_source(tmp_path: Path) -> None:
     notes = tmp_path / ".claude" / "projects" / "-work-app" / "memory"
     notes.mkdir(parents=True)
     (notes / "MEMORY.md").write_text("Use tabs.", encoding="utf-8")
     (notes.parent / "session.jsonl").write_text("{}", encoding="utf-8")
 
-    scan(replace(settings_for(), client_folder=tmp_path / ".claude"), tmp_path / "copies")
+    scan(replace(settings_for(), client_folders=(tmp_path / ".claude",)), tmp_path / "copies")
 
     assert copies(tmp_path / "copies") == ["claude-code/projects/-work-app/memory/MEMORY.md.md"]
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -19,12 +20,12 @@ finally:
 """
 
 
-def run_listing(house: House, *arguments: str) -> tuple[str, list[str]]:
-    """What a command prints, and the packages that it had imported at its end."""
+def run_listing(house: House, *arguments: str, folder: Path | None = None) -> tuple[str, list[str]]:
+    """What a command prints, and the packages that it had imported at its end. `folder`: where it is typed."""
     ended = subprocess.run(
         [sys.executable, "-c", PROGRAM, *arguments],
         env=dict(house.variables),
-        cwd=house.folder,
+        cwd=folder or house.folder,
         capture_output=True,
         text=True,
         timeout=60,
@@ -51,6 +52,18 @@ def test_a_short_command_imports_nothing_heavy(served: House, command: str, answ
     out, loaded = run_listing(served, *command.split())
 
     assert answer in out
+    assert [name for name in HEAVY if name in loaded] == []
+
+
+def test_a_question_in_a_work_tree_is_told_in_its_project_and_imports_nothing_heavy(served: House) -> None:
+    tree = served.folder / "kiosk"
+    (tree / ".git").mkdir(parents=True)
+    till = "---\ntitle: Till\nproject: shop\n---\n# Till\n\nThe till prints with the Epson driver.\n"
+    (served.root / "topics" / "till.md").write_text(till, encoding="utf-8")
+
+    out, loaded = run_listing(served, "recall", "which driver does the till print with", folder=tree)
+
+    assert "Epson" in out and "of shop" in out
     assert [name for name in HEAVY if name in loaded] == []
 
 

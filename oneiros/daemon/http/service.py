@@ -33,6 +33,7 @@ from oneiros.daemon.sockets import write_state
 from oneiros.daemon.standing import standing
 from oneiros.dreaming import decisions_on
 from oneiros.environment import now, program_version
+from oneiros.hooks.whereabouts import project_at
 from oneiros.ingest.settings import archive_of
 from page.routes import PULSE, add_page, is_open_to_all
 from page.served import ServedMemory
@@ -110,7 +111,19 @@ def create_app(parts: Parts, pages: PageSessions, no_page: str = "") -> FastAPI:
     """REST with MCP at `/mcp` beside it, and the page; without the guard. `no_page`: why none is served."""
     memory, indexer, ending = parts.memory, parts.indexer, parts.ending
     stop, restart = ending.told.set, ending.restart
-    api = create_api(memory, indexer, program_version(), on_stop=stop, on_restart=restart, door=parts.door)
+
+    def project_of(folder: str) -> str:
+        return project_at(folder, memory.root, memory.person)
+
+    api = create_api(
+        memory,
+        indexer,
+        program_version(),
+        on_stop=stop,
+        on_restart=restart,
+        door=parts.door,
+        project_of=project_of,
+    )
 
     add_daemon_routes(api, parts)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory_server.document import Layer
+from memory_server.errors import ContentError
 from memory_server.layers.notes import SessionNote, bring_notes_level, older_notes
 from memory_server.layers.topics import find_sources, read_document
 from memory_server.root.paths import MemoryRoot
@@ -62,6 +63,17 @@ def test_a_session_is_read_again_only_where_it_changed(root: MemoryRoot) -> None
 
     assert (read, told(root)) == ([FIRST], ["The relay takes port 587."])
     assert len(list(root.notes.rglob("*.md"))) == 2
+
+
+def test_what_a_damaged_session_knew_stays_until_it_can_be_read(root: MemoryRoot) -> None:
+    def damaged(name: str) -> tuple[str, list[SessionNote]]:
+        raise ContentError("an object is not what it was")
+
+    bring_notes_level(root.notes, {FIRST: "1", SECOND: "2"}, damaged)
+    assert told(root) == ["The relay takes port 2525."]
+
+    bring_notes_level(root.notes, {FIRST: "1", SECOND: "2"}, lambda name: ("app", [note("It takes port 587.", 3)]))
+    assert told(root) == ["It takes port 587."]
 
 
 @pytest.mark.parametrize("state", [b"{", b"5", b'["a"]', b"\xff"])

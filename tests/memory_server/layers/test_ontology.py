@@ -59,6 +59,12 @@ def test_it_is_read_whole(root: MemoryRoot) -> None:
     assert problems(root) == []
 
 
+def test_a_topic_that_cannot_be_read_is_there(root: MemoryRoot) -> None:
+    (root.path / "topics" / "decisions" / "tokens.md").write_bytes(b"# Tokens\n\nThey live \xff an hour.\n")
+
+    assert [(one.path, one.rule) for one in problems(root)] == [("topics/decisions/tokens.md", "unreadable")]
+
+
 def test_a_memory_without_one_has_none_and_no_problem(root: MemoryRoot) -> None:
     root.ontology.unlink()
 

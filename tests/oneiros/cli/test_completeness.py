@@ -7,18 +7,22 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from crawler.archive.waiting import Waiting, count_waiting
 from memory_server.index.ledger import Ledger
 from memory_server.search.pipeline import NOTHING
 from memory_server.search.question import Search
 from oneiros.cli.main import main
 from oneiros.environment import Environment
+from oneiros.ingest import settings
 from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, to_lines
+from tests.crawler.sources.builders import rollout, said
 from tests.memories import root_at, without_daemon
 
 GIT = ("-c", "user.email=me@here", "-c", "user.name=me")
@@ -132,6 +136,27 @@ def test_of_a_clean_memory_nothing_is_said(home: Home) -> None:
     assert "warning" not in doctor and "failed" not in doctor
     assert "none of this machine is missing" in doctor and "every approved file is as you" in doctor
     assert re.search(r"no problems of the indices", home.run(*REPORT))
+
+
+def test_a_conversation_of_another_agent_waits_until_it_is_taken_in(home: Home) -> None:
+    of_codex(home)
+    home.run("ingest")
+
+    assert "Read on" in home.run("recall", "what colour is the zeppelin")
+    assert "archive every session of this machine readings" in home.run(*STATUS)
+
+
+def test_status_looks_at_the_transcripts_once(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[Iterable[Path]] = []
+
+    def counted(paths: Iterable[Path], *further: Any, **more: Any) -> Waiting:
+        looks.append(paths)
+        return count_waiting(paths, *further, **more)
+
+    monkeypatch.setattr(settings, "count_waiting", counted)
+    home.run(*STATUS)
+
+    assert looks == [[home.projects]]
 
 
 @dataclass(frozen=True)
@@ -289,6 +314,11 @@ def of_laptop(home: Home) -> None:
     home.say(home.path / "backup" / "-srv-b")
 
 
+def of_codex(home: Home) -> None:
+    home.settle('agents = ["codex"]')
+    rollout(home.path / ".codex", said("user", 1, "The zeppelin is grey."))
+
+
 def beside_lost_disk(home: Home) -> None:
     home.settle('crawl_roots = ["/mnt/x"]')
     home.say(home.projects / "-srv-b")
@@ -381,6 +411,8 @@ ACCIDENTS = [
     Accident("a damaged archive", damaged_archive, DOCTOR, "1 archived session cannot be read"),
     Accident("a session's objects that went", lost_objects, STATUS, "1 archived session cannot be read"),
     Accident("a new session of another machine", of_laptop, NO_ANSWER, WAITING),
+    Accident("a new conversation of another agent", of_codex, NO_ANSWER, WAITING),
+    Accident("a new conversation of another agent", of_codex, STATUS, WAITING),
     Accident("a new session beside a lost disk", beside_lost_disk, DOCTOR, "1 transcript not archived yet, 0 expiring"),
     Accident("a new session beside a lost disk", beside_lost_disk, DOCTOR, "1 folder in crawl_roots not there"),
     Accident("a memory of one project", of_one_project, STATUS, "archive every session of this project readings"),
