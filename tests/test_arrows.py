@@ -22,7 +22,7 @@ MAY_IMPORT = {
 
 ROOMS = {  # of each folder, from the ground up: a room imports what stands before it, and never what stands behind it
     "memory_server": """
-        escaping errors document completeness place language machine root settings settings_file redaction chunking
+        escaping errors document fields completeness language machine root settings settings_file redaction chunking
         layers lifecycle embedding index search further inspection reading upkeep aging trial memory faces
     """,
     "crawler": """

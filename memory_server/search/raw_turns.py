@@ -102,10 +102,10 @@ class RawSearcher:
             rows = self._index.ledger.connection.execute(select, (path,))
             return next((int(line) for line, passage in rows if wanted in folded(passage)), 1)
 
-    def projects(self) -> set[str]:
+    def projects(self) -> frozenset[str]:
         """The names of projects that sessions are of."""
         with self._index.guard:
-            return self._index.ledger.values_of("project")
+            return self._index.snapshot().projects
 
     def matches(self, question: Question) -> list[RawMatch]:
         """Every session that holds a word of the question, best first."""
@@ -184,7 +184,7 @@ class RawSearcher:
         return hits
 
     def _allowed(self, question: Question) -> frozenset[int]:
-        return frozenset(self._index.ledger.allowed_sources(replace(question.filter, layers=())))
+        return frozenset(replace(question.filter, layers=()).find_allowed(self._index.snapshot().sources))
 
     def _hits(self, candidates: Sequence[RankedPassage]) -> list[Hit]:
         """Candidates as hits; those that another process removed meanwhile are left out."""
