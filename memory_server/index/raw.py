@@ -6,7 +6,6 @@ search that does not ask for them. Derived from the archive, which another packa
 second and core that costs hours. `stretch_index.py` does it for what people and models said in them.
 """
 
-import datetime as dt
 import hashlib
 import re
 import threading
@@ -51,13 +50,8 @@ class ArchivedTurn:
 class ArchivedSession:
     """A session as the index needs it."""
 
-    session_id: str
-    title: str
-    date: dt.date | None
-    project: str
-    machine: str
+    document: Document  # its head, with an empty body: what it says is in its turns
     turns: Sequence[ArchivedTurn]
-    agent: str = ""
 
 
 class SessionStore(Protocol):
@@ -176,7 +170,7 @@ class RawIndex:
         if kept is not None and not (kept or self._keeps_words):
             return bare(session_id), ()
         session = self.store.session(session_id)
-        document = as_document(session)
+        document = session.document
         if kept is not None and self._keeps_words:
             return replace(document, head=words_once("\n".join(turn.text for turn in session.turns))), ()
         cut = self._cut(document, session.turns)
@@ -206,20 +200,6 @@ class RawIndex:
                 self._snapshot = Snapshot(passages, self.ledger.stored_sources(), no_vectors, no_tokens)
                 self._seen = generation
             return self._snapshot
-
-
-def as_document(session: ArchivedSession) -> Document:
-    """The head of a session as a source; its body is in its chunks alone."""
-    return Document(
-        path=raw_path(session.session_id),
-        layer=Layer.RAW,
-        title=session.title,
-        date=session.date,
-        kind="episodic",
-        project=session.project,
-        machine=session.machine,
-        agent=session.agent,
-    )
 
 
 def bare(session_id: str) -> Document:

@@ -15,7 +15,7 @@ import numpy as np
 from memory_server.document import Answer, Hit, Layer, Reason, SourcePath, Standing
 from memory_server.index.expression import quoted
 from memory_server.index.ledger import StoredChunk
-from memory_server.index.raw import WORD, RawIndex, as_document, chunks_of, session_of_path
+from memory_server.index.raw import WORD, RawIndex, chunks_of, session_of_path
 from memory_server.index.typed_lines import folded
 from memory_server.language.sentences import shortened
 from memory_server.language.words import FUNCTION_WORDS, Stemmer
@@ -157,7 +157,7 @@ class RawSearcher:
         hits = []
         for path, share in found:
             session = self._index.store.session(session_of_path(path))
-            document = as_document(session)
+            document = session.document
             pieces = [chunk for chunk, _ in chunks_of(document, session.turns)]
             counts = [sum(bool(pattern.search(piece.searchable)) for pattern in patterns) for piece in pieces]
             if not counts:
