@@ -69,6 +69,7 @@ class ArchivedSessions:
             project=project,
             machine=record.machine,
             agent=record.agent or CLAUDE,
+            branch=facts.branch,
         )
         keys = gather_keys(proved(reading, session_turns(session_id, project, turns)))
         return ArchivedSession(document, archived_turns(turns, keys))

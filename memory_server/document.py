@@ -102,6 +102,7 @@ class SourceHead:
     project: str = ""
     machine: str = ""
     agent: str = ""  # that a session was held with
+    branch: str = ""  # of git, on which most turns of a session were
     namespace: str = ""  # words joined by /; of a topic that names none its folder below topics/
     tags: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()  # names of the things that it speaks of, case-folded

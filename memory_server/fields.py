@@ -115,6 +115,7 @@ class Filter:
         Names, Field("namespace", FilterKind.SPACE, help="only of these namespaces, and of those below them")
     ] = ()
     agents: Annotated[Names, Field("agent", help="only of sessions with these agents: claude, codex, ...")] = ()
+    branches: Annotated[Names, Field("branch", help="only of sessions on these branches of git")] = ()
     kinds: Annotated[
         Names,
         Field(

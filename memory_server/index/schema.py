@@ -8,7 +8,7 @@ words when a row goes.
 from memory_server.fields import COLUMNS
 from memory_server.language.words import STEMS, WORDS
 
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 
 SCHEMA = f"""
 create table note(key text primary key, value text not null) without rowid;
