@@ -10,13 +10,12 @@ from memory_server.document import Answer
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.escaping import plural
 from memory_server.faces.answer_text import answer_of_json
-from memory_server.search.question import Question, Search, question_json
+from memory_server.search.question import Question, question_json
 from oneiros.environment import Environment
 from oneiros.light.endpoint import DaemonUnreachable, connected, read_token, request, started, state_folder
 
 ANSWER_SECONDS = 120.0
 UNAUTHORIZED = 401  # not http.HTTPStatus, whose import costs a question a millisecond
-ROUTES = {Search.RECALL: "/api/recall", Search.MEANING: "/api/search", Search.EXACT: "/api/exact"}
 KINDS: dict[str, type[OneirosError]] = {kind.__name__: kind for kind in (UsageError, ContentError, NeedsRepair)}
 
 
@@ -71,7 +70,7 @@ class Client:
     def search(self, question: Question, *, both: bool = False) -> Answer:
         """An answer, from indices as level as a moment allows. `both`: of both memories, where two stand there."""
         wanted = {"explain": True} | ({"both": True} if both else {})
-        found = self.ask("POST", ROUTES[question.search], question_json(question) | wanted)
+        found = self.ask("POST", question.search.route, question_json(question) | wanted)
         answer = answer_of_json(found)
         if not found["behind"]:
             return answer

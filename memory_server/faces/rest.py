@@ -262,20 +262,19 @@ def _add_searches(
         more = explained(await run_sync(memory.with_use, answer)) if asked.explain else {}
         return {"query": asked.query, **answer_json(answer), "behind": behind, **more}
 
-    def add(path: str, search: Search, help_text: str) -> None:
+    def add(search: Search, help_text: str) -> None:
         async def get(asked: Annotated[QuestionBody, Query()]) -> dict[str, Any]:
             return await answered(search, asked)
 
         async def post(asked: QuestionBody) -> dict[str, Any]:
             return await answered(search, asked)
 
-        name = path.rpartition("/")[2]
-        api.get(path, operation_id=f"get_{name}", description=help_text)(get)
-        api.post(path, operation_id=f"post_{name}", description=help_text)(post)
+        api.get(search.route, operation_id=f"get_{search.command}", description=help_text)(get)
+        api.post(search.route, operation_id=f"post_{search.command}", description=help_text)(post)
 
-    add("/api/recall", Search.RECALL, "Finds by meaning and words together; the best first answer to a question.")
-    add("/api/search", Search.MEANING, "Finds by meaning alone, whatever words are used.")
-    add("/api/exact", Search.EXACT, "Finds every word or quoted phrase as written.")
+    add(Search.RECALL, "Finds by meaning and words together; the best first answer to a question.")
+    add(Search.MEANING, "Finds by meaning alone, whatever words are used.")
+    add(Search.EXACT, "Finds every word or quoted phrase as written.")
 
 
 async def made_fresh(memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> int:

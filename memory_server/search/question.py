@@ -28,6 +28,11 @@ class Search(StrEnum):
         """What the command line calls it."""
         return {Search.MEANING: "search", Search.EXACT: "exact"}.get(self, self.value)
 
+    @property
+    def route(self) -> str:
+        """Where REST answers it."""
+        return f"/api/{self.command}"
+
 
 def with_commands(text: str) -> str:
     """A sentence of ours for whoever types: with the commands in place of the tools of the same searches."""

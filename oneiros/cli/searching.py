@@ -33,7 +33,7 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="whole passages, 
 Explain = Annotated[bool, typer.Option("--explain", help="scores of both arms and the words looked up")]
 NoDaemon = Annotated[bool, typer.Option("--no-daemon", help="open the memory here; start no daemon")]
 
-COMMANDS = {"recall": Search.RECALL, "search": Search.MEANING, "exact": Search.EXACT}
+COMMANDS = {search.command: search for search in Search}
 LEGEND = """\b
 How sure a hit is: sure (an approved topic answers, or it stands there as written),
 likely (it fits well), perhaps (it is near). decides: believe it over what stands below.
