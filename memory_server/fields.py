@@ -26,8 +26,8 @@ class FilterKind(Enum):
     SPACE = auto()  # words joined by /, with whatever lies below them
     NAME = auto()  # in any case
     NAMES = auto()  # any of several names that a source has
-    AFTER = auto()  # a day
-    BEFORE = auto()
+    AFTER = auto()  # a day, or later
+    BEFORE = auto()  # earlier than a day
     AS_OF = auto()  # compared by `search/as_of.py`
 
 
@@ -39,7 +39,7 @@ STORED = {FilterKind.SPACE, FilterKind.NAME, FilterKind.NAMES}  # those that hav
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A row of the table."""
+    """A row of the table: one filter."""
 
     name: str  # in the query syntax and among the options of a command
     kind: FilterKind = FilterKind.NAME
@@ -132,10 +132,8 @@ class Filter:
         Names,
         Field("entity", FilterKind.NAMES, "entities", help="only of what names these things in `entity` or `entities`"),
     ] = ()
-    after: Annotated[Day, Field("after", FilterKind.AFTER, "date", example="2026-01-31")] = None  # this day or later
-    before: Annotated[Day, Field("before", FilterKind.BEFORE, "date", example="2026-03")] = (
-        None  # earlier than this day
-    )
+    after: Annotated[Day, Field("after", FilterKind.AFTER, "date", example="2026-01-31")] = None
+    before: Annotated[Day, Field("before", FilterKind.BEFORE, "date", example="2026-03")] = None
     as_of: Annotated[
         Day,
         Field(
@@ -165,8 +163,11 @@ class Filter:
 
     def find_allowed(self, sources: Mapping[int, SourceHead]) -> set[int]:
         """The numbers of the sources that may answer."""
-        tests = [(attrgetter(field.column), field.test(wanted)) for field, wanted in self.named()]
-        return {number for number, source in sources.items() if all(test(read(source)) for read, test in tests)}
+        allowed = set(sources)
+        for field, wanted in self.named():
+            read, is_wanted = attrgetter(field.column), field.test(wanted)
+            allowed = {number for number in allowed if is_wanted(read(sources[number]))}
+        return allowed
 
 
 FIELDS = tuple(
