@@ -153,7 +153,7 @@ bench: setup  ## measure retrieval on DATA (default ../shared/data); JSON lands 
 	mkdir -p $(OUT)
 	DATA=$(DATA) OUT=$(OUT) $(BIN)/python -m benchmarks.all
 
-check: setup  ## lint, types and tests of what you changed, in less than a minute
+check: setup  ## lint, types and tests of what you changed
 	$(BIN)/python -m tests.concerned
 
 lint: setup  ## ruff and mypy over everything
