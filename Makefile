@@ -9,7 +9,7 @@ OUT := benchmarks/out
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of processes would each compile what they import
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-client setup-page setup-wheel setup-team setup-torch setup-trainer wheel demo serve reindex test test-system test-faults test-page test-wheel test-client test-team test-torch test-trainer train-laptop stress screenshots bench lint lock format clean
+.PHONY: help check setup setup-client setup-page setup-wheel setup-team setup-torch setup-trainer wheel demo serve reindex test test-system test-faults test-page test-wheel test-client test-team test-torch test-trainer train-laptop stress screenshots bench lint lock format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -152,6 +152,9 @@ screenshots: setup-page  ## draw the pictures of docs/page.md anew, from the exa
 bench: setup  ## measure retrieval on DATA (default ../shared/data); JSON lands in benchmarks/out
 	mkdir -p $(OUT)
 	DATA=$(DATA) OUT=$(OUT) $(BIN)/python -m benchmarks.all
+
+check: setup  ## lint, types and tests of what you changed
+	$(BIN)/python -m tests.concerned
 
 lint: setup  ## ruff and mypy over everything
 	$(BIN)/ruff check .

@@ -49,7 +49,7 @@ from crawler.ingest import ingest
 from crawler.reading.store import FOLDER, Readings
 from crawler.transcripts.turns import Role, Turn
 from memory_server.faces.answer_text import answer_json
-from memory_server.index.raw import ArchivedSession, SessionStore, session_of_path
+from memory_server.index.raw import ArchivedSession, SessionStore, raw_path, session_of_path
 from memory_server.layers.notes import SessionNote
 from memory_server.layers.sessions import newest_files
 from memory_server.memory import Memory
@@ -232,7 +232,8 @@ class CopiedSessions:
         return {COPY * copy + name: mark for name, mark in found for copy in range(self._copies)}
 
     def session(self, session_id: str) -> ArchivedSession:
-        return replace(self._store.session(session_id.lstrip(COPY)), session_id=session_id)
+        found = self._store.session(session_id.lstrip(COPY))
+        return replace(found, document=replace(found.document, path=raw_path(session_id)))
 
     def notes(self, session_id: str) -> tuple[str, Sequence[SessionNote]]:
         return self._store.notes(session_id.lstrip(COPY))

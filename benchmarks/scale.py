@@ -161,7 +161,7 @@ def overlap(memory: Memory, corpus: Corpus) -> float:
         for query in (text, f"{FILTER} {text}"):
             snapshot = memory.indices.snapshot()
             parsed = parse_query(query)
-            wanted = None if parsed.filter.is_empty else memory.indices.ledger.allowed_sources(parsed.filter)
+            wanted = None if parsed.filter.is_empty else parsed.filter.find_allowed(snapshot.sources)
             scope = scope_of(snapshot, DEFAULT_LAYERS, None if wanted is None else frozenset(wanted))
             places = np.flatnonzero(scope.mask & (snapshot.passages.vectors >= 0))
             likeness = Likeness(snapshot, memory.embed_query(parsed.text))

@@ -21,9 +21,9 @@ from crawler.reading.record import RULES, Reading
 from crawler.reading.store import FOLDER, Readings
 from crawler.reading.titles import title_of
 from crawler.transcripts.turns import Role, Turn
-from memory_server.document import CLAUDE
+from memory_server.document import CLAUDE, Document, Layer
 from memory_server.errors import ContentError, UsageError
-from memory_server.index.raw import ArchivedSession, ArchivedTurn
+from memory_server.index.raw import ArchivedSession, ArchivedTurn, bare, raw_path
 from memory_server.layers.notes import SessionNote
 from memory_server.layers.sessions import project_name
 
@@ -55,20 +55,24 @@ class ArchivedSessions:
         try:
             record, turns = self._archive.record(session_id), list(self._archive.turns(session_id))
         except ContentError:
-            return ArchivedSession(session_id, "", None, "", "", ())
+            return ArchivedSession(bare(session_id), ())
         facts, project = facts_of(turns), project_name(record.project or record.cwd)
         reading = self._readings.of(session_id)
         if reading is None or not reading.is_by_model:
             reading = Reading(session_id, "", RULES, 0, project, title_of(turns, facts))
-        return ArchivedSession(
-            session_id=session_id,
+        document = Document(
+            path=raw_path(session_id),
+            layer=Layer.RAW,
             title=reading.title,
             date=facts.ended.date() if facts.ended else None,
+            kind="episodic",
             project=project,
             machine=record.machine,
             agent=record.agent or CLAUDE,
-            turns=archived_turns(turns, gather_keys(proved(reading, session_turns(session_id, project, turns)))),
+            branch=facts.branch,
         )
+        keys = gather_keys(proved(reading, session_turns(session_id, project, turns)))
+        return ArchivedSession(document, archived_turns(turns, keys))
 
     def notes(self, session_id: str) -> tuple[str, Sequence[SessionNote]]:
         """The project of a session, and the notes that it wrote or read. Raises ContentError for a damaged archive."""

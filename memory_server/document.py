@@ -1,4 +1,4 @@
-"""The data that crosses borders: documents, chunks, filters, hits.
+"""The data that crosses borders: documents, chunks, hits, places.
 
 Everything here is frozen. Paths of sources are relative to the memory root and use `/` on every platform, so that an
 id, a hit and a ledger row mean the same on all machines.
@@ -15,6 +15,8 @@ from memory_server.errors import ContentError
 
 SourcePath = NewType("SourcePath", str)  # relative to the memory root, with `/`
 ChunkId = NewType("ChunkId", str)  # 24 hexadecimal digits
+ARCHIVED_PATH = re.compile(r"(?P<account>account:)?sessions/archive/(?P<id>[0-9a-f]{8}(?=-)|.+)")
+PLACE = re.compile(r"(?P<name>.+?)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?)?", re.DOTALL)
 
 
 class Layer(StrEnum):
@@ -89,27 +91,34 @@ ALWAYS = Interval()
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
-    """One source, read: what it says and what is known about it."""
+class SourceHead:
+    """What is known of a source beside its text: what filters ask for, and hits show."""
 
     path: SourcePath
     layer: Layer
     title: str
-    body: str  # the text after the frontmatter, unchanged
-    body_line: int  # the line of the file on which the body starts, counted from 1
     date: dt.date | None = None  # when it was last true: modified, else created, else of the session
     kind: str = ""  # MIF type: semantic, episodic, procedural
     project: str = ""
     machine: str = ""
     agent: str = ""  # that a session was held with
+    branch: str = ""  # of git, on which most turns of a session were
     namespace: str = ""  # words joined by /; of a topic that names none its folder below topics/
     tags: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()  # names of the things that it speaks of, case-folded
     supersedes: tuple[str, ...] = ()  # sources that this one replaces
+    identity: str = ""  # the id in its frontmatter; empty where it has none
+    interval: Interval = ALWAYS  # of a topic
+
+
+@dataclass(frozen=True, slots=True)
+class Document(SourceHead):
+    """One source, read: what it says and what is known about it."""
+
+    body: str = ""  # the text after the frontmatter, unchanged
+    body_line: int = 1  # the line of the file on which the body starts, counted from 1
     summary: str = ""  # what its frontmatter says it is about
     head: str = ""  # the text of its frontmatter, fences left out
-    identity: str = ""  # the id in its frontmatter
-    interval: Interval = ALWAYS  # of a topic
     fault: ContentError | None = None  # why its frontmatter is not valid, where that was read key by key
 
     def about(self) -> str:
@@ -150,29 +159,6 @@ class Chunk:
         where = " ".join(" > ".join(dict.fromkeys([document.title, *headings])).split())
         dated = f"{document.date.isoformat()} {where}" if document.date else where
         return f"{dated}. {document.summary}" if document.summary and self.ordinal == 0 else dated
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Which sources may answer. Empty fields allow everything; values of one field are alternatives."""
-
-    layers: tuple[Layer, ...] = ()
-    topics: tuple[str, ...] = ()  # names of topics, case-folded
-    namespaces: tuple[str, ...] = ()  # with those below them
-    projects: tuple[str, ...] = ()
-    machines: tuple[str, ...] = ()
-    agents: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    entities: tuple[str, ...] = ()
-    after: dt.date | None = None  # this day or later
-    before: dt.date | None = None  # earlier than this day
-    as_of: dt.date | None = None  # as things were on this day: topics as git had them, sessions up to then
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether every source may answer."""
-        return self == Filter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,3 +210,27 @@ class Answer:
     is_doubtful: bool = False  # it is likely to be none: a name of the question stands nowhere, or nothing fits it
     lacks: str = ""  # what could not be looked at, and the command that names it
     here: str = ""  # the project in which it is told
+
+
+@dataclass(frozen=True, slots=True)
+class NamedLines:
+    """A source by a name, and lines of it: a place, as a person or a model names it."""
+
+    name: str
+    first: int | None = None  # counted from 1
+    last: int | None = None
+
+
+def parse_place(text: str) -> NamedLines:
+    """What a hit shows as its place: `mail`, `mail:12`, `5f0c2a9e:66-70`, a path with or without lines."""
+    match = PLACE.fullmatch(text.strip())
+    if match is None:
+        return NamedLines("")
+    first, last = (None if match[end] is None else max(1, int(match[end])) for end in ("first", "last"))
+    return NamedLines(match["name"], first, last)
+
+
+def show_place(path: str, lines: LineRange) -> str:
+    """A place as it is shown and read again: a session by the beginning of its id, any other source by its path."""
+    match = ARCHIVED_PATH.match(path)
+    return f"{match['account'] or ''}{match['id']}:{lines}" if match else f"{path}:{lines}"

@@ -19,7 +19,7 @@ from types import TracebackType
 
 from memory_server.aging import Aging
 from memory_server.completeness import SkipKind, Skipped, skipped_of, tell_beside, tell_skipped
-from memory_server.document import UNAPPROVED, Answer, Layer, LineRange, SourcePath
+from memory_server.document import UNAPPROVED, Answer, Layer, LineRange, SourcePath, parse_place
 from memory_server.embedding.catalogue import Catalogue, unread_note
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.in_use import ModelInUse
@@ -48,7 +48,6 @@ from memory_server.lifecycle.findable import losses_of
 from memory_server.lifecycle.marks import forget_marks
 from memory_server.lifecycle.use import CONFIRMED, DRILLED, UseLog
 from memory_server.machine.repair import repairable
-from memory_server.place import parse_place
 from memory_server.reading import (
     TURNS_READ,
     SourceText,

@@ -13,7 +13,7 @@ from memory_server.chunking import split_lines
 from memory_server.document import Document, Layer, LineRange, SourcePath
 from memory_server.errors import ContentError, UsageError, nearest_or
 from memory_server.escaping import shown_line
-from memory_server.index.raw import ArchivedTurn, SessionStore, raw_path, session_of_path
+from memory_server.index.raw import ArchivedTurn, SessionStore, session_of_path
 from memory_server.layers.sessions import read_session as session_file
 from memory_server.layers.topics import SourceFile, document_and_text, find_sources, topic_name
 from memory_server.root.paths import MemoryRoot
@@ -115,10 +115,10 @@ def read_turns(
         parts, shown = [shorten(text, BEFORE_CHARS, placeholder=" …") + "\n", *parts], [before, *shown]
     between = set(range(shown[0], end + 1)).difference(shown)
     return SourceText(
-        raw_path(session_id),
+        session.document.path,
         Layer.RAW,
-        session.title,
-        session.date,
+        session.document.title,
+        session.document.date,
         LineRange(shown[0], end),
         count,
         tuple(parts),

@@ -11,13 +11,12 @@ from memory_server.document import Answer
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.escaping import plural
 from memory_server.faces.answer_text import answer_of_json
-from memory_server.search.question import Question, Search, question_json
+from memory_server.search.question import Question, question_json
 from oneiros.environment import Environment
 from oneiros.light.endpoint import DaemonUnreachable, connected, read_token, request, started, state_folder
 
 ANSWER_SECONDS = 120.0
 UNAUTHORIZED = 401  # not http.HTTPStatus, whose import costs a question a millisecond
-ROUTES = {Search.RECALL: "/api/recall", Search.MEANING: "/api/search", Search.EXACT: "/api/exact"}
 KINDS: dict[str, type[OneirosError]] = {kind.__name__: kind for kind in (UsageError, ContentError, NeedsRepair)}
 
 
@@ -75,7 +74,7 @@ class Client:
         """
         wanted = {"explain": True} | ({"both": True} if both else {})
         told_in = f"?{urlencode({'folder': folder}, errors='surrogateescape')}" if folder else ""
-        found = self.ask("POST", f"{ROUTES[question.search]}{told_in}", question_json(question) | wanted)
+        found = self.ask("POST", f"{question.search.route}{told_in}", question_json(question) | wanted)
         answer = replace(answer_of_json(found), here=found.get("here", ""))  # an older daemon tells none
         if not found["behind"]:
             return answer

@@ -7,6 +7,7 @@ from functools import partial
 from crawler.archived import ArchivedSessions
 from dream.decisions.approvals import UnapprovedFiles
 from dream.proposals.questions import ApprovedQuestions
+from memory_server.completeness import Skipped
 from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
@@ -15,7 +16,6 @@ from memory_server.machine.process import prepare_process
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
-from oneiros.ingest.settings import skipped_elsewhere
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ def open_memory(
         sessions=ArchivedSessions(root.path / "sessions" / "archive", root.sessions),
         make_engine=torch_engine if environment.person.embedding_engine == "torch" else OnnxEngine,
         before_search=before_search,
-        elsewhere=partial(skipped_elsewhere, environment, root),
+        elsewhere=partial(look_elsewhere, environment, root),
     )
     if not as_it_is and memory.upkeep.is_of_another_format():
         logger.warning("Another version of oneiros made the indices: they are made anew, with the vectors there are.")
@@ -55,6 +55,13 @@ def open_memory(
             memory.close()
             raise
     return memory
+
+
+def look_elsewhere(environment: Environment, root: MemoryRoot) -> list[Skipped]:
+    """What of this machine's transcripts was never taken in."""
+    from oneiros.ingest.settings import skipped_elsewhere  # noqa: PLC0415  46 modules, where nothing is found alone
+
+    return skipped_elsewhere(environment, root)
 
 
 def torch_engine(files: ModelFiles) -> Engine:

@@ -9,13 +9,13 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
 from memory_server.document import Answer, Layer
+from memory_server.fields import FIELDS
 from memory_server.memory import Memory
 from memory_server.search.query import TOKEN, parse_query
-from memory_server.search.question import DAYS, LISTS, Question, Search
+from memory_server.search.question import Question, Search
 from page.rendering import Renderer
 from page.served import ServedMemory
 
-FIELDS = (*LISTS, *DAYS)
 HOW = {
     Search.RECALL: "By words and meaning",
     Search.MEANING: "By meaning",
@@ -89,11 +89,11 @@ def other_searches(memory: Memory, query: str, how: Search) -> dict[Search, int]
 def with_filters(query: str, given: Mapping[str, str]) -> str:
     """A query with the filters that were chosen beside the box. Of a day the last one counts."""
     for field in FIELDS:
-        value = given.get(field, "").strip().replace('"', '""')
-        if field in DAYS and value:
-            query = next((chip.without for chip in chips_in(query) if chip.text.startswith(f"{field}:")), query)
+        value = given.get(field.name, "").strip().replace('"', '""')
+        if field.is_day and value:
+            query = next((chip.without for chip in chips_in(query) if chip.text.startswith(f"{field.name}:")), query)
         if value:
-            query += f" {field}:{value}" if value.replace("-", "").isalnum() else f' {field}:"{value}"'
+            query += f" {field.name}:{value}" if value.replace("-", "").isalnum() else f' {field.name}:"{value}"'
     return query.strip()
 
 
@@ -108,10 +108,9 @@ def chips_in(query: str) -> list[Chip]:
 def values_of(memory: Memory) -> dict[str, Sequence[str]]:
     """What each filter can be set to, the most frequent first."""
     sources = memory.indices.snapshot().sources.values()
-    counted = {
-        "project": Counter(source.project for source in sources if source.project),
-        "type": Counter(source.kind for source in sources if source.kind),
-        "tag": Counter(tag for source in sources for tag in source.tags),
-    }
-    offered = {field: [value for value, _ in counts.most_common(OFFERED)] for field, counts in counted.items()}
-    return {"layer": list(Layer), **offered}
+    offered: dict[str, Sequence[str]] = {}
+    for field in FIELDS:
+        if field.is_choice:
+            counts = Counter(value for source in sources for value in field.held_by(source))
+            offered[field.name] = [value for value, _ in counts.most_common(OFFERED)]
+    return {**offered, "layer": list(Layer)}

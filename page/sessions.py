@@ -16,9 +16,8 @@ from crawler.facts import arguments_of
 from crawler.outcome import TurnOutcome, outcomes_of
 from crawler.transcripts.turns import Role, Turn
 from dream.records import Hunk
-from memory_server.document import SourcePath
+from memory_server.document import SourceHead, SourcePath
 from memory_server.errors import ContentError
-from memory_server.index.ledger import StoredSource
 from memory_server.layers.sessions import (
     CompressedSession,
     Section,
@@ -123,7 +122,7 @@ class _Sessions:
     def _archived(self) -> Sequence[str]:
         return self._served.archive.session_ids()
 
-    def _row(self, source: StoredSource) -> ListedSession:
+    def _row(self, source: SourceHead) -> ListedSession:
         row = {"id8": id8_in(source.path), "title": source.title, "project": source.project}
         try:
             session = read_session(self._root.file(source.path))

@@ -2,6 +2,7 @@
 
 import ast
 from collections import Counter
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -22,7 +23,7 @@ MAY_IMPORT = {
 
 ROOMS = {  # of each folder, from the ground up: a room imports what stands before it, and never what stands behind it
     "memory_server": """
-        escaping errors document completeness place language machine root settings settings_file redaction chunking
+        escaping errors document fields completeness language machine root settings settings_file redaction chunking
         layers lifecycle embedding index search further inspection reading upkeep aging trial memory faces
     """,
     "crawler": """
@@ -51,9 +52,16 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
 MOST_MODULES = 15  # of one folder
 
 
+@cache
+def nodes_of(file: Path) -> list[ast.AST]:
+    """What a file is made of, parsed once for all tests."""
+    return list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+
+
+@cache
 def imports_of(file: Path) -> set[str]:
     found = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in nodes_of(file):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -199,7 +207,7 @@ def test_no_two_classes_have_one_name() -> None:
     places: dict[str, list[str]] = {}
     for package in MAY_IMPORT.keys() - {"trainer"}:
         for file in (ROOT / package).rglob("*.py"):
-            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            for node in nodes_of(file):
                 if isinstance(node, ast.ClassDef):
                     places.setdefault(node.name, []).append(str(file.relative_to(ROOT)))
 

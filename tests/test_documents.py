@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "plugin" / "README.md"])
+OF_OTHERS = "style.md"  # names files of other projects, in which a habit can be seen
+DOCUMENTS = sorted(
+    [
+        *(page for page in ROOT.glob("docs/*.md") if page.name != OF_OTHERS),
+        *ROOT.glob("*.md"),
+        ROOT / "plugin" / "README.md",
+    ]
+)
 
 
 @pytest.fixture(scope="module")

@@ -178,7 +178,7 @@ class _TopicBlock:
 def _blocks(whole: "_Parts") -> Iterator[_TopicBlock]:
     """What a topic says, statement by statement."""
     code, lines, at = code_lines(whole.text), whole.lines, 0
-    for chunk in chunk_document(Document(SourcePath("topics/x.md"), Layer.TOPIC, "", whole.text, 1)):
+    for chunk in chunk_document(Document(SourcePath("topics/x.md"), Layer.TOPIC, "", body=whole.text)):
         end = chunk.lines.last
         said = (
             number

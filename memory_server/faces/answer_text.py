@@ -23,11 +23,11 @@ from memory_server.document import (
     Reason,
     SourcePath,
     Standing,
+    show_place,
 )
 from memory_server.escaping import shown, shown_line
 from memory_server.language.sentences import shortened
 from memory_server.language.words import content_words
-from memory_server.place import show_place
 from memory_server.search.question import SHOWN_HITS
 
 CHARS_A_TOKEN = 4

@@ -18,14 +18,13 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from mcp.types import Tool as ListedTool
 from pydantic import Field, ValidationError
 
-from memory_server.document import TYPES, UNAPPROVED, Layer
+from memory_server.document import TYPES, UNAPPROVED, Layer, parse_place
 from memory_server.errors import OneirosError
 from memory_server.faces.answer_text import CHARS_A_TOKEN, MAX_ANSWER_CHARS, answer_json, answer_text
 from memory_server.faces.door import Door
 from memory_server.faces.memory_text import reading_text, session_text, status_text, topics_text
 from memory_server.layers.topics import approved_heads, topic_heads
 from memory_server.memory import Memory
-from memory_server.place import parse_place
 from memory_server.reading import without_before
 from memory_server.search.precedence import limit_to_project
 from memory_server.search.query import filter_of, parse_query

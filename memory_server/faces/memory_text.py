@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from memory_server.completeness import tell_skipped
-from memory_server.document import Layer
+from memory_server.document import Layer, show_place
 from memory_server.escaping import plural, shown, shown_line
 from memory_server.faces.answer_text import MAX_ANSWER_CHARS, date_shown, field_shown, layer_shown, title_shown
 from memory_server.layers.topics import TopicHead
-from memory_server.place import show_place
 from memory_server.reading import SourceText
 from memory_server.upkeep import Status
 

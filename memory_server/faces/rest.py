@@ -15,7 +15,7 @@ from anyio.to_thread import run_sync
 from fastapi import FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, create_model
 from starlette.exceptions import HTTPException
 
 from memory_server.completeness import tell_skipped
@@ -26,6 +26,7 @@ from memory_server.faces.answer_text import answer_json, explained
 from memory_server.faces.door import Door
 from memory_server.faces.indexing import FRESH_SECONDS, Indexing
 from memory_server.faces.memory_text import reading_json, status_json, topics_json
+from memory_server.fields import FIELDS
 from memory_server.index.build import Changes
 from memory_server.layers import episodes as notes
 from memory_server.layers.episodes import (
@@ -40,7 +41,7 @@ from memory_server.layers.topics import topic_heads
 from memory_server.memory import Memory
 from memory_server.search.precedence import limit_to_project
 from memory_server.search.query import filter_of, parse_query
-from memory_server.search.question import DAYS, DEFAULT_LIMIT, LISTS, MAX_LIMIT, Question, Search, several
+from memory_server.search.question import DEFAULT_LIMIT, MAX_LIMIT, Question, Search, several
 from memory_server.upkeep import is_small
 
 MAX_WAIT_SECONDS = 600.0
@@ -70,36 +71,40 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class AskedBody(Body):
-    """A question, with what it is to be filtered by beside it; values of one key are alternatives."""
+class WordsBody(Body):
+    """What is asked, and how much of it."""
 
     query: str = Field(max_length=20_000)
     limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
     per_source: int = Field(1, ge=1, le=MAX_LIMIT)
     include_raw: bool = Field(False, description="archived turns too, as layer:raw")
-    layer: Several = Field((), description="only these layers")
-    topic: Several = ()
-    project: Several = Field((), description="only of these projects")
-    machine: Several = ()
-    namespace: Several = Field((), description="only of these namespaces, and of those below them")
-    agent: Several = Field((), description="only of sessions with these agents: claude, codex, ...")
-    kind: Several = Field((), description="only these types of frontmatter, such as semantic")
-    type: Several = Field((), description=f"only what sessions said of it: {', '.join(TYPES)}")
-    tag: Several = ()
-    entity: Several = Field((), description="only of what names these things in `entity` or `entities`")
-    after: Day = ""
-    before: Day = ""
-    as_of: Day = Field("", description="as things were then: topics as git had them, sessions up to that day")
+
+
+def filter_keys() -> dict[str, Any]:
+    """The keys of a body that filter, by the table of filters; what sessions said of a type stands behind its own."""
+    keys: dict[str, Any] = {}
+    for field in FIELDS:
+        told = Field("" if field.is_day else (), description=field.help) if field.help else "" if field.is_day else ()
+        keys[field.key] = (Day if field.is_day else Several, told)
+        if field.key != field.name:
+            keys[field.name] = (Several, Field((), description=f"only what sessions said of it: {', '.join(TYPES)}"))
+    return keys
+
+
+FilterBody = create_model("FilterBody", __base__=WordsBody, **filter_keys())
+
+
+class AskedBody(FilterBody):  # type: ignore[misc, valid-type]  # made of a table
+    """A question, with what it is to be filtered by beside it; values of one key are alternatives."""
+
     explain: bool = Field(False, description="with the words looked up and the score of every part")
 
     def question(self, search: Search) -> Question:
         """The question as data. Raises UsageError where it is none."""
-        fields = {field: several(getattr(self, "kind" if field == "type" else field)) for field in LISTS}
-        days = {field: [day] for field in DAYS if (day := getattr(self, field))}
         return parse_query(
             self.query,
             search,
-            beside=filter_of({**fields, **days}),
+            beside=filter_of({field.name: several(getattr(self, field.key)) for field in FIELDS}),
             types=several(self.type),
             limit=self.limit,
             per_source=self.per_source,
@@ -266,20 +271,19 @@ def _add_searches(
         more = explained(await run_sync(memory.with_use, answer)) if asked.explain else {}
         return {"query": asked.query, **answer_json(answer), "behind": behind, "here": answer.here, **more}
 
-    def add(path: str, search: Search, help_text: str) -> None:
+    def add(search: Search, help_text: str) -> None:
         async def get(asked: Annotated[QuestionBody, Query()]) -> dict[str, Any]:
             return await answered(search, asked)
 
         async def post(asked: QuestionBody, folder: Folder = "") -> dict[str, Any]:
             return await answered(search, asked, folder)
 
-        name = path.rpartition("/")[2]
-        api.get(path, operation_id=f"get_{name}", description=help_text)(get)
-        api.post(path, operation_id=f"post_{name}", description=help_text)(post)
+        api.get(search.route, operation_id=f"get_{search.command}", description=help_text)(get)
+        api.post(search.route, operation_id=f"post_{search.command}", description=help_text)(post)
 
-    add("/api/recall", Search.RECALL, "Finds by meaning and words together; the best first answer to a question.")
-    add("/api/search", Search.MEANING, "Finds by meaning alone, whatever words are used.")
-    add("/api/exact", Search.EXACT, "Finds every word or quoted phrase as written.")
+    add(Search.RECALL, "Finds by meaning and words together; the best first answer to a question.")
+    add(Search.MEANING, "Finds by meaning alone, whatever words are used.")
+    add(Search.EXACT, "Finds every word or quoted phrase as written.")
 
 
 async def made_fresh(memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> int:

@@ -11,10 +11,9 @@ import hashlib
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +21,20 @@ from memory_server.document import (
     Chunk,
     ChunkId,
     Document,
-    Filter,
     Interval,
     Layer,
     LineRange,
+    SourceHead,
     SourcePath,
     Standing,
 )
 from memory_server.embedding.vector_cache import TextHash
 from memory_server.errors import NeedsRepair, Problem
+from memory_server.fields import COLUMNS, FilterKind
 from memory_server.index.keywords import SqliteKeywords
 from memory_server.index.schema import SCHEMA, SCHEMA_VERSION
 from memory_server.language.words import extra_words
-from memory_server.machine.database import connect, erase_deleted, spellings, transaction, version_of
+from memory_server.machine.database import connect, erase_deleted, transaction, version_of
 from memory_server.machine.files import file_identity
 from memory_server.machine.repair import refusal_of
 
@@ -49,23 +49,6 @@ class SourceState:
     size: int  # bytes
     modified_ns: int  # a number of its times, see `build.py`; 0 where it had just changed
     content_hash: str  # sha256 of the file
-
-
-@dataclass(frozen=True, slots=True)
-class StoredSource:
-    """The head of a source, as filters and hits need it."""
-
-    id: int
-    path: SourcePath
-    layer: Layer
-    title: str
-    date: dt.date | None
-    kind: str
-    project: str
-    tags: tuple[str, ...]
-    supersedes: tuple[str, ...]
-    identity: str  # the id in its frontmatter; empty where it has none
-    interval: Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,33 +166,19 @@ class Ledger:
         """The head of a source and the words of it all; returns its number, which stays."""
         old = self.connection.execute("select id from source where path = ?", (document.path,)).fetchone()
         self.connection.execute("delete from source where path = ?", (document.path,))
-        [(number,)] = self.connection.execute(
-            "insert into source(id, path, layer, title, date, kind, project, machine, agent, namespace, tags, entities,"
-            " supersedes, size, modified_ns, content_hash, identity, holds_from, holds_until, body)"
-            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
-            (
-                old[0] if old else None,
-                document.path,
-                document.layer,
-                document.title,
-                _iso(document.date),
-                document.kind,
-                document.project,
-                document.machine,
-                document.agent,
-                document.namespace,
-                json.dumps(document.tags, ensure_ascii=False),
-                json.dumps(document.entities, ensure_ascii=False),
-                json.dumps(document.supersedes, ensure_ascii=False),
-                state.size,
-                state.modified_ns,
-                state.content_hash,
-                document.identity,
-                _iso(document.interval.first),
-                _iso(document.interval.last),
-                body,
-            ),
-        ).fetchall()
+        row = {
+            "id": old[0] if old else None,
+            **{column: _kept(getattr(document, column)) for column in HEAD_COLUMNS},
+            "holds_from": _iso(document.interval.first),
+            "holds_until": _iso(document.interval.last),
+            "size": state.size,
+            "modified_ns": state.modified_ns,
+            "content_hash": state.content_hash,
+            "body": body,
+        }
+        marks = ", ".join("?" * len(row))
+        insert = f"insert into source({', '.join(row)}) values({marks}) returning id"
+        [(number,)] = self.connection.execute(insert, tuple(row.values())).fetchall()
         return int(number)
 
     def touch_source(self, state: SourceState) -> None:
@@ -349,34 +318,21 @@ class Ledger:
             found.update(self.connection.execute(select, part).fetchall())
         return found
 
-    def stored_sources(self, numbers: Collection[int] | None = None) -> Mapping[int, StoredSource]:
+    def stored_sources(self, numbers: Collection[int] | None = None) -> Mapping[int, SourceHead]:
         """The heads of sources by their number: of these, or of all."""
-        select = (
-            "select id, path, layer, title, date, kind, project, tags, supersedes, identity, holds_from, holds_until"
-            " from source"
-        )
+        select = f"select id, holds_from, holds_until, {', '.join(HEAD_COLUMNS)} from source"  # noqa: S608  columns of our own
         if numbers is None:
             rows = self.connection.execute(select)
         else:
             some = " where id in (select value from json_each(?))"
             rows = self.connection.execute(select + some, (json.dumps([*numbers]),))
-        return {row[0]: _stored_source(row) for row in rows}
+        return {row[0]: _source_head(row) for row in rows}
 
     def source_marks(self) -> Mapping[int, SourceMark]:
         """What differs for a source, by its number, whenever its head or its chunks were written anew."""
         first = "(select chunk.id from chunk where chunk.source = source.id order by ordinal limit 1)"
         rows = self.connection.execute(f"select id, path, content_hash, {first} from source")  # noqa: S608  a query of our own
         return {row[0]: row[1:] for row in rows}
-
-    def allowed_sources(self, wanted: Filter) -> set[int]:
-        """The numbers of the sources that a filter lets through."""
-        clauses, values = _conditions(wanted, partial(spellings, self.connection, "source"))
-        rows = self.connection.execute(f"select id from source where {' and '.join(clauses)}", values)  # noqa: S608  clauses of our own, values bound
-        return {row[0] for row in rows}
-
-    def values_of(self, field: str) -> set[str]:
-        """What the sources have in a field of the query syntax: of topics their paths."""
-        return {str(row[0]) for row in self.connection.execute(KNOWN_VALUES[field])}
 
     def counts(self) -> Mapping[str, int]:
         """Sources, chunks, searchable chunks, and how many of these the semantic index holds."""
@@ -423,16 +379,16 @@ class Ledger:
 
 
 WORD = re.compile(r"\w+")
-KNOWN_VALUES = {  # field of the query syntax -> the values that sources have
-    "topic": "select path from source where layer = 'topic'",
-    "namespace": "select distinct namespace from source where namespace != ''",
-    "project": "select distinct project from source where project != ''",
-    "machine": "select distinct machine from source where machine != ''",
-    "agent": "select distinct agent from source where agent != ''",
-    "type": "select distinct kind from source where kind != ''",
-    "tag": "select distinct value from source, json_each(source.tags)",
-    "entity": "select distinct value from source, json_each(source.entities)",
-}
+HEAD_COLUMNS = (  # those of `SourceHead` by their names
+    "path",
+    "layer",
+    "title",
+    "date",
+    "identity",
+    "supersedes",
+    *(field.column for field in COLUMNS),
+)
+LIST_COLUMNS = ("supersedes", *(field.column for field in COLUMNS if field.kind is FilterKind.NAMES))  # as JSON
 CHUNK_COLUMNS = (
     "id, chunk_id, source, ordinal, first_line, last_line, headings, passage, context, standing, settled_at,"
     " person_chars"
@@ -506,65 +462,24 @@ def _stored_chunk(row: Sequence[Any]) -> StoredChunk:
     )
 
 
-def _stored_source(row: Sequence[Any]) -> StoredSource:
-    number, path, layer, title, date, kind, project, tags, supersedes, identity, *holds = row
-    return StoredSource(
-        number,
-        SourcePath(path),
-        Layer(layer),
-        title,
-        dt.date.fromisoformat(date) if date else None,
-        kind,
-        project,
-        tuple(json.loads(tags)),
-        tuple(json.loads(supersedes)),
-        identity,
-        Interval(*(dt.date.fromisoformat(day) if day else None for day in holds)),
-    )
+def _source_head(row: Sequence[Any]) -> SourceHead:
+    _, first, last, *values = row
+    told = dict(zip(HEAD_COLUMNS, values, strict=True))
+    lists = {column: tuple(json.loads(told[column])) for column in LIST_COLUMNS}
+    told |= {"layer": Layer(told["layer"]), "date": _day(told["date"]), "interval": Interval(_day(first), _day(last))}
+    return SourceHead(**told | lists)
+
+
+def _kept(value: object) -> object:
+    """A value of a head as its column keeps it."""
+    if isinstance(value, tuple):
+        return json.dumps(value, ensure_ascii=False)
+    return _iso(value) if isinstance(value, dt.date) else value
+
+
+def _day(text: str | None) -> dt.date | None:
+    return dt.date.fromisoformat(text) if text else None
 
 
 def _iso(day: dt.date | None) -> str | None:
     return day.isoformat() if day else None
-
-
-def _conditions(wanted: Filter, spelled: Callable[[str, Callable[[str], bool]], str]) -> tuple[list[str], list[object]]:
-    """A filter as SQL clauses with bound values; tags and topics match whole names, in any case.
-
-    `spelled`: the values of a column whose folded form is wanted, as a JSON array.
-    """
-    clauses, values = ["1"], list[object]()
-
-    def any_of(clause: str, alternatives: Sequence[str]) -> None:
-        if alternatives:
-            clauses.append(f"({' or '.join([clause] * len(alternatives))})")
-            values.extend(alternatives)
-
-    def in_any_case(column: str, is_wanted: Callable[[str], bool]) -> None:
-        clauses.append(f"{column} in (select value from json_each(?))")  # noqa: S608  columns of our own
-        values.append(spelled(column, is_wanted))
-
-    any_of("layer = ?", wanted.layers)
-    if wanted.topics:
-        in_any_case("path", {f"{topic_file(name)}.md" for name in wanted.topics}.__contains__)
-    if wanted.namespaces:
-        above = tuple(f"{name.casefold().strip('/')}/" for name in wanted.namespaces)
-        in_any_case("namespace", lambda name: f"{name}/".startswith(above))
-    for column, names in (("project", wanted.projects), ("machine", wanted.machines), ("agent", wanted.agents)):
-        if names:
-            in_any_case(column, {name.casefold() for name in names}.__contains__)
-    any_of("kind = ?", [name.casefold() for name in wanted.kinds])
-    any_of("exists (select 1 from json_each(tags) where value = ?)", [name.casefold() for name in wanted.tags])
-    any_of("exists (select 1 from json_each(entities) where value = ?)", [name.casefold() for name in wanted.entities])
-    if wanted.after:
-        clauses.append("date >= ?")
-        values.append(wanted.after.isoformat())
-    if wanted.before:
-        clauses.append("date < ?")
-        values.append(wanted.before.isoformat())
-    return clauses, values
-
-
-def topic_file(name: str) -> str:
-    """The path of a topic by its name as people write it, folded, without its ending."""
-    name = name.casefold().removesuffix(".md")
-    return name if name in ("memory", "lessons") or name.startswith("topics/") else f"topics/{name}"

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_server.document import ChunkId, Layer
-from memory_server.index.ledger import Ledger, SourceMark, StoredSource
+from memory_server.document import ChunkId, Layer, SourceHead
+from memory_server.index.ledger import Ledger, SourceMark
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class ReadTable:
     """The table of one moment and its sources, and by what the next one can tell which of these changed."""
 
     passages: Passages
-    sources: Mapping[int, StoredSource]
+    sources: Mapping[int, SourceHead]
     marks: Mapping[int, SourceMark]
 
 

@@ -6,13 +6,12 @@ search that does not ask for them. Derived from the archive, which another packa
 second and core that costs hours. `stretch_index.py` does it for what people and models said in them.
 """
 
-import datetime as dt
 import hashlib
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -51,13 +50,8 @@ class ArchivedTurn:
 class ArchivedSession:
     """A session as the index needs it."""
 
-    session_id: str
-    title: str
-    date: dt.date | None
-    project: str
-    machine: str
+    document: Document  # its head, with an empty body: what it says is in its turns
     turns: Sequence[ArchivedTurn]
-    agent: str = ""
 
 
 class SessionStore(Protocol):
@@ -176,7 +170,7 @@ class RawIndex:
         if kept is not None and not (kept or self._keeps_words):
             return bare(session_id), ()
         session = self.store.session(session_id)
-        document = as_document(session)
+        document = session.document
         if kept is not None and self._keeps_words:
             return replace(document, head=words_once("\n".join(turn.text for turn in session.turns))), ()
         cut = self._cut(document, session.turns)
@@ -208,25 +202,9 @@ class RawIndex:
             return self._snapshot
 
 
-def as_document(session: ArchivedSession) -> Document:
-    """The head of a session as a source; its body is in its chunks alone."""
-    return Document(
-        path=raw_path(session.session_id),
-        layer=Layer.RAW,
-        title=session.title,
-        body="",
-        body_line=1,
-        date=session.date,
-        kind="episodic",
-        project=session.project,
-        machine=session.machine,
-        agent=session.agent,
-    )
-
-
 def bare(session_id: str) -> Document:
     """A session of which nothing is shown."""
-    return Document(path=raw_path(session_id), layer=Layer.RAW, title="", body="", body_line=1)
+    return Document(path=raw_path(session_id), layer=Layer.RAW, title="")
 
 
 def words_once(text: str) -> str:
@@ -236,13 +214,13 @@ def words_once(text: str) -> str:
 
 def _worded(ledger: Ledger, state: SourceState) -> Document | None:
     """A session by its words alone, made of its index; None where that does not hold it as it is."""
-    columns = "content_hash, body, title, date, project, machine"
-    row = ledger.connection.execute(f"select {columns} from source where path = ?", (state.path,)).fetchone()  # noqa: S608  columns of our own
-    if row is None or row[0].partition("~")[0] != state.content_hash.partition("~")[0]:
+    select = "select id, content_hash, body from source where path = ?"
+    row = ledger.connection.execute(select, (state.path,)).fetchone()
+    if row is None or row[1].partition("~")[0] != state.content_hash.partition("~")[0]:
         return None
-    date = dt.date.fromisoformat(row[3]) if row[3] else None
-    document = Document(state.path, Layer.RAW, row[2], "", 1, date, "episodic", project=row[4], machine=row[5])
-    return replace(document, head=words_once(row[1]))
+    [head] = ledger.stored_sources([row[0]]).values()
+    told = {field.name: getattr(head, field.name) for field in fields(head)}
+    return Document(**told, head=words_once(row[2]))
 
 
 def chunks_of(document: Document, turns: Sequence[ArchivedTurn]) -> list[tuple[Chunk, TextHash]]:

@@ -5,9 +5,10 @@ source as a whole. All three are external-content tables: the text is stored onc
 words when a row goes.
 """
 
+from memory_server.fields import COLUMNS
 from memory_server.language.words import STEMS, WORDS
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 12
 
 SCHEMA = f"""
 create table note(key text primary key, value text not null) without rowid;
@@ -18,13 +19,7 @@ create table source(
     layer text not null,
     title text not null,
     date text,
-    kind text not null,
-    project text not null,
-    machine text not null,
-    agent text not null,
-    namespace text not null,
-    tags text not null,
-    entities text not null,
+    {"".join(f"{field.column} text not null, " for field in COLUMNS)}
     supersedes text not null,
     size integer not null,
     modified_ns integer not null,
@@ -34,7 +29,6 @@ create table source(
     holds_until text,
     body text not null
 );
-create index source_filter on source(layer, path, project, machine, agent, namespace, kind, date, tags, entities);
 
 create table chunk(
     id integer primary key,

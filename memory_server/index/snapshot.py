@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_server.document import Layer, SourcePath
+from memory_server.document import Layer, SourceHead, SourcePath
 from memory_server.embedding.engine import Vectors
-from memory_server.index.ledger import StoredSource
 from memory_server.index.passages import Passages, ranges
 from memory_server.layers.sessions import subject_of
 from memory_server.layers.topics import as_named, names_of
@@ -59,7 +58,7 @@ class Snapshot:
     """The indices of one moment."""
 
     passages: Passages
-    sources: Mapping[int, StoredSource]
+    sources: Mapping[int, SourceHead]
     vectors: Vectors  # (rows of the cache, d), unit rows, mapped from the file
     tokens: NDArray[np.uint8]  # packed token vectors, mapped from the file
     superseded: Mapping[SourcePath, SourcePath] = field(default_factory=dict)  # what topics replace -> the topic
@@ -117,6 +116,11 @@ class Snapshot:
         return frozenset(subject_of(source.path) for source in self.sources.values())
 
     @cached_property
+    def projects(self) -> frozenset[str]:
+        """The names of projects that sources are of."""
+        return frozenset(source.project for source in self.sources.values() if source.project)
+
+    @cached_property
     def _path_ranks(self) -> NDArray[np.int64]:
         """For the number of each source its place among all paths."""
         ranks = np.zeros(max(self.sources, default=0) + 1, dtype=np.int64)
@@ -132,7 +136,7 @@ def _picked_cosines(vectors: Vectors, rows: NDArray[np.int64], question: Vectors
     return found
 
 
-def superseded_by(sources: Mapping[int, StoredSource]) -> Mapping[SourcePath, SourcePath]:
+def superseded_by(sources: Mapping[int, SourceHead]) -> Mapping[SourcePath, SourcePath]:
     """The sources that approved ones say they supersede -> the source that says so."""
     if not any(source.supersedes for source in sources.values()):
         return {}

@@ -60,8 +60,10 @@ class Frontmatter:
         return 1 + len(LINE_BREAK.findall(self.block))
 
     def text(self, key: str) -> str:
-        """A field at the top as text; empty where it is missing or not a scalar."""
-        value = self.fields.get(key, "")
+        """A field (`title`, `temporal.validFrom`) as text; empty where it is missing or not a scalar."""
+        value: Value = self.fields
+        for part in key.split("."):
+            value = value.get(part, "") if isinstance(value, Mapping) else ""
         return value if isinstance(value, str) else ""
 
     def texts(self, key: str) -> tuple[str, ...]:
@@ -73,7 +75,7 @@ class Frontmatter:
 
     def date(self, *keys: str) -> dt.date | None:
         """The first of these fields (`created`, `temporal.validFrom`) that holds a date or a timestamp, as a date."""
-        return next((date for key in keys if (date := parse_date(self._text_at(key)))), None)
+        return next((date for key in keys if (date := parse_date(self.text(key)))), None)
 
     def interval(self) -> Interval:
         """The days on which this holds: from validFrom to validUntil, or to the end of ttl, whichever is earlier.
@@ -83,15 +85,9 @@ class Frontmatter:
         """
         first, until = self.date("temporal.validFrom", "validFrom"), self.date("temporal.validUntil", "validUntil")
         begun = self.date("modified", "temporal.recordedAt", "created")
-        lived = days_after(begun, self._text_at("temporal.ttl") or self.text("ttl")) if begun else None
+        lived = days_after(begun, self.text("temporal.ttl") or self.text("ttl")) if begun else None
         last = min((day for day in (until, lived) if day), default=None)
         return ALWAYS if first and last and last < first else Interval(first, last)
-
-    def _text_at(self, dotted: str) -> str:
-        value: Value = self.fields
-        for key in dotted.split("."):
-            value = value.get(key, "") if isinstance(value, Mapping) else ""
-        return value if isinstance(value, str) else ""
 
 
 def parse_frontmatter(text: str) -> Frontmatter:

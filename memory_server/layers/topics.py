@@ -329,6 +329,7 @@ def as_document(source: SourceFile, parsed: Frontmatter) -> Document:
         project=parsed.text("project"),
         machine=parsed.text("machine"),
         agent=parsed.text("agent") or agent_of(source.path),
+        branch=parsed.text("extensions.oneiros.branch"),
         namespace=parsed.text("namespace") or folder_of(source.path),
         tags=tuple(tag.casefold() for tag in parsed.texts("tags")),
         entities=names_of_entities(parsed),

@@ -2,12 +2,12 @@
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from memory_server.document import TYPES, Filter
+from memory_server.document import TYPES, SourceHead
 from memory_server.escaping import shown_line
-from memory_server.search.question import LISTS
+from memory_server.fields import Filter, FilterKind
 from memory_server.search.ranking.terms import IndexedTerm
 
 WORD = re.compile(r"[^\W_]+")
@@ -19,17 +19,15 @@ NEAR = 0.75  # likeness of two spellings from which on they may be of one name
 TAKEN = "There is no project %s; taken as %s."
 
 
-def unknown_values(values_of: Callable[[str], set[str]], wanted: Filter) -> Iterator[str]:
-    """A sentence for every value of a filter that no source has: which ones there are, the most alike first.
-
-    `values_of` gives those that the sources have of a field of the query syntax.
-    """
-    asked = {field: getattr(wanted, LISTS[field]) for field in LISTS if field != "layer"}
-    for field, values in asked.items():
-        if values:
-            known = set(map(_plain, values_of(field))).union(TYPES if field == "type" else ())
+def unknown_values(sources: Collection[SourceHead], wanted: Filter) -> Iterator[str]:
+    """A sentence for every value of a filter that no source has: which ones there are, the most alike first."""
+    for field, values in wanted.named():
+        if field.kind is not FilterKind.LAYER and not field.is_day:
+            known = set(map(_plain, field.values_of(sources))).union(TYPES if field.name == "type" else ())
             folded = {name.casefold() for name in known}
-            yield from (_sentence(field, value, known) for value in values if _plain(value).casefold() not in folded)
+            yield from (
+                _sentence(field.name, value, known) for value in values if _plain(value).casefold() not in folded
+            )
 
 
 def with_nearest_projects(projects: Iterable[str], wanted: Filter) -> tuple[Filter, str]:

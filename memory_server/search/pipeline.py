@@ -23,9 +23,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from memory_server.document import Answer, Certainty, Filter, Hit, Layer, SourcePath
+from memory_server.document import Answer, Certainty, Hit, Layer, SourcePath
 from memory_server.embedding.engine import Vectors
 from memory_server.escaping import shown_line
+from memory_server.fields import Filter
 from memory_server.index.expression import Term, is_identifier
 from memory_server.language.cues import says_nothing
 from memory_server.language.times import named_times

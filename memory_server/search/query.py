@@ -4,33 +4,27 @@ r"""What a person or a model typed, parsed.
     "some words"    a phrase: these words in this order
     prefix*         any word that starts so
     a AND b, a OR b, NOT a, ( ... )    operators in capitals; words side by side are joined by AND in an exact search
-    layer:topic  topic:mail  namespace:decisions  project:shop  machine:laptop  agent:codex  type:semantic  tag:dns
-    entity:"mail relay"
-    after:2026-01-31  before:2026-03
-    as_of:2026-03    topics as git had them at the end of that month, and sessions up to then
+    layer:topic  project:shop  after:2026-01-31    filters, as `fields.py` lists them
     project:"a ""b"" c"    a value with blanks, or with quotation marks, each written twice
 
 Everything else is text. A colon behind an unknown name is text too, so that `http://x` and `error: y` can be asked.
 Nothing of this reaches the grammar of SQLite unquoted.
 """
 
-import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
 
-from memory_server.document import Filter, Layer
 from memory_server.errors import UsageError
+from memory_server.fields import BY_NAME, NO_FILTER, Filter
 from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term, wanted_terms
-from memory_server.search.question import DEFAULT_LIMIT, LISTS, NO_FILTER, Question, Search
+from memory_server.search.question import DEFAULT_LIMIT, Question, Search
 
 MAX_QUERY_CHARS = 10_000  # what is beyond is cut, and the answer says so
 MAX_DEPTH = 10  # of brackets; SQLite's own parser gives up somewhat beyond
 
 TOKEN = re.compile(
-    r"""\s*(?:
-        (?P<field>layer|topic|namespace|project|machine|agent|type|tag|entity|after|before|as_of):
+    rf"""\s*(?:
+        (?P<field>{"|".join(BY_NAME)}):
             (?:"(?P<quoted_value>(?:[^"]|"")*)"|(?P<value>[^\s()]+))
       | "(?P<phrase>[^"]*)"(?P<phrase_prefix>\*?)
       | (?P<open>\() | (?P<close>\))
@@ -88,7 +82,7 @@ def filter_of(fields: Mapping[str, Sequence[str]]) -> Filter:
         for value in map(clean, values):
             if not value:
                 raise UsageError(f"{field} is empty", remedy="Name one, or leave it out")
-            allowed = _with_filter(allowed, field, value)
+            allowed = allowed.with_value(field, value)
     return allowed
 
 
@@ -96,28 +90,6 @@ def clean(text: str) -> str:
     """The text without control characters and half surrogates, which no index takes."""
     text = text.encode("utf-8", "ignore").decode("utf-8")
     return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+", " ", text).strip()
-
-
-def parse_day(text: str) -> dt.date:
-    """`2026`, `2026-03` or `2026-03-07` as the first day meant. Raises UsageError where it is none of these."""
-    match = re.fullmatch(r"(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?", text.strip())
-    try:
-        if match:
-            return dt.date(int(match[1]), int(match[2] or 1), int(match[3] or 1))
-    except ValueError:
-        pass
-    raise UsageError(f"{text!r} is no date", remedy="Write it as 2026-03-07, 2026-03 or 2026")
-
-
-def last_day(text: str) -> dt.date:
-    """The last day of what `parse_day` reads: of a year, of a month, or the day itself."""
-    first = parse_day(text)
-    match text.strip().count("-"):
-        case 0:
-            return first.replace(month=12, day=31)
-        case 1:
-            return (first.replace(day=1) + dt.timedelta(days=32)).replace(day=1) - dt.timedelta(days=1)
-    return first
 
 
 def _tokens(text: str, allowed: Filter) -> tuple[Filter, list[tuple[str, str]]]:
@@ -130,7 +102,7 @@ def _tokens(text: str, allowed: Filter) -> tuple[Filter, list[tuple[str, str]]]:
         if field := match["field"]:
             quoted = match["quoted_value"]
             value = match["value"] if quoted is None else quoted.replace('""', '"')
-            allowed = _with_filter(allowed, field, value)
+            allowed = allowed.with_value(field, value)
         elif match["phrase"] is not None:
             if match["phrase"].strip():
                 tokens.append(("phrase_prefix" if match["phrase_prefix"] else "phrase", match["phrase"].strip()))
@@ -146,27 +118,6 @@ def _tokens(text: str, allowed: Filter) -> tuple[Filter, list[tuple[str, str]]]:
             else:
                 tokens.append(("word", word))
     return allowed, tokens
-
-
-def _with_filter(allowed: Filter, field: str, value: str) -> Filter:
-    """A filter with one value more. Of days the last one named counts."""
-    if field == "after":
-        return replace(allowed, after=parse_day(value))
-    if field == "before":
-        return replace(allowed, before=parse_day(value))
-    if field == "as_of":
-        return replace(allowed, as_of=last_day(value))
-    if field == "layer":
-        return replace(allowed, layers=(*allowed.layers, _layer(value)))
-    values: Any = (*getattr(allowed, LISTS[field]), value.casefold())  # the fields that are left hold texts
-    return replace(allowed, **{LISTS[field]: values})
-
-
-def _layer(name: str) -> Layer:
-    try:
-        return Layer(name.casefold().removesuffix("s"))
-    except ValueError:
-        raise UsageError(f"there is no layer {name!r}", remedy=f"Known ones: {', '.join(Layer)}") from None
 
 
 class _Parser:

@@ -4,30 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from memory_server.document import TYPES, Filter, Layer
+from memory_server.document import TYPES, Layer
 from memory_server.errors import UsageError
+from memory_server.fields import NO_FILTER, Filter
 from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term, wanted_terms
 
 DEFAULT_LIMIT = 10
 MAX_LIMIT = 100
 SHOWN_HITS = 6  # of one answer to a model, unless it asks for more
 SEVERAL = 5  # hits of one session where more are asked for: answers of one day stand side by side
-NO_FILTER = Filter()
 EMPTY = "This memory is empty: it holds no topic and no session yet. `oneiros remember` keeps what you tell it."
-
-
-LISTS = {  # fields of the query syntax that hold alternatives, each with its name in `Filter`
-    "layer": "layers",
-    "topic": "topics",
-    "namespace": "namespaces",
-    "project": "projects",
-    "machine": "machines",
-    "agent": "agents",
-    "type": "kinds",
-    "tag": "tags",
-    "entity": "entities",
-}
-DAYS = ("after", "before", "as_of")
 
 
 class Search(StrEnum):
@@ -41,6 +27,11 @@ class Search(StrEnum):
     def command(self) -> str:
         """What the command line calls it."""
         return {Search.MEANING: "search", Search.EXACT: "exact"}.get(self, self.value)
+
+    @property
+    def route(self) -> str:
+        """Where REST answers it."""
+        return f"/api/{self.command}"
 
 
 def with_commands(text: str) -> str:
@@ -123,23 +114,21 @@ def _excluded_terms(expression: Expression) -> Iterator[Term]:
 
 def filter_words(allowed: Filter) -> Iterator[str]:
     """A filter in the query syntax; a quotation mark inside a value is written twice."""
-    for field, name in LISTS.items():
-        for value in getattr(allowed, name):
-            quoted = value.replace('"', '""')
-            yield f'{field}:"{quoted}"'
-    for field in DAYS:
-        if day := getattr(allowed, field):
-            yield f"{field}:{day.isoformat()}"
+    for field, wanted in allowed.named():
+        if field.is_day:
+            yield f"{field.name}:{wanted.isoformat()}"
+        else:
+            for value in wanted:
+                quoted = value.replace('"', '""')
+                yield f'{field.name}:"{quoted}"'
 
 
 def question_json(question: Question) -> dict[str, object]:
     """The body of a request to the REST route of the question's search. What says nothing is left out."""
-    beside = question.beside
-    lists = {"kind" if field == "type" else field: list(getattr(beside, name)) for field, name in LISTS.items()}
-    days = {field: day.isoformat() for field in DAYS if (day := getattr(beside, field))}
-    named = {key: values for key, values in {**lists, "type": list(question.types)}.items() if values}
+    told = {field.key: wanted.isoformat() if field.is_day else [*wanted] for field, wanted in question.beside.named()}
+    types = {"type": list(question.types)} if question.types else {}
     limits = {"limit": question.limit, "per_source": question.per_source, "include_raw": question.include_raw}
-    return {"query": question.typed, **named, **days, **limits}
+    return {"query": question.typed, **told, **types, **limits}
 
 
 def several(value: str | Sequence[str]) -> Sequence[str]:

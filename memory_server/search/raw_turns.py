@@ -15,7 +15,7 @@ import numpy as np
 from memory_server.document import Answer, Hit, Layer, Reason, SourcePath, Standing
 from memory_server.index.expression import quoted
 from memory_server.index.ledger import StoredChunk
-from memory_server.index.raw import WORD, RawIndex, as_document, chunks_of, session_of_path
+from memory_server.index.raw import WORD, RawIndex, chunks_of, session_of_path
 from memory_server.index.typed_lines import folded
 from memory_server.language.sentences import shortened
 from memory_server.language.words import FUNCTION_WORDS, Stemmer
@@ -100,10 +100,10 @@ class RawSearcher:
             rows = self._index.ledger.connection.execute(select, (path,))
             return next((int(line) for line, passage in rows if wanted in folded(passage)), 1)
 
-    def projects(self) -> set[str]:
+    def projects(self) -> frozenset[str]:
         """The names of projects that sessions are of."""
         with self._index.guard:
-            return self._index.ledger.values_of("project")
+            return self._index.snapshot().projects
 
     def matches(self, question: Question) -> list[RawMatch]:
         """Every session that holds a word of the question, best first."""
@@ -153,7 +153,7 @@ class RawSearcher:
         hits = []
         for path, share in found:
             session = self._index.store.session(session_of_path(path))
-            document = as_document(session)
+            document = session.document
             pieces = [chunk for chunk, _ in chunks_of(document, session.turns)]
             counts = [sum(bool(pattern.search(piece.searchable)) for pattern in patterns) for piece in pieces]
             if not counts:
@@ -180,7 +180,7 @@ class RawSearcher:
         return hits
 
     def _allowed(self, question: Question) -> frozenset[int]:
-        return frozenset(self._index.ledger.allowed_sources(replace(question.filter, layers=())))
+        return frozenset(replace(question.filter, layers=()).find_allowed(self._index.snapshot().sources))
 
     def _hits(self, candidates: Sequence[RankedPassage]) -> list[Hit]:
         """Candidates as hits; those that another process removed meanwhile are left out."""

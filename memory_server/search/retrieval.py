@@ -14,11 +14,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_server.document import ChunkId, Filter, Hit, Layer, Reason, SourcePath
+from memory_server.document import ChunkId, Hit, Layer, Reason, SourceHead, SourcePath
 from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.index.expression import Term
 from memory_server.index.keywords import MAX_CANDIDATES, Keywords
-from memory_server.index.ledger import StoredChunk, StoredSource, embedded_text
+from memory_server.index.ledger import StoredChunk, embedded_text
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.typed_lines import TypedLine, folded
 from memory_server.language.times import named_times, time_alone
@@ -60,7 +60,7 @@ class RankedPassage:
 class SourcesOf:
     """The sources of some layers, as a container: a search looks up few of many thousands."""
 
-    sources: Mapping[int, StoredSource]
+    sources: Mapping[int, SourceHead]
     layers: Sequence[Layer]
 
     def __contains__(self, number: object) -> bool:
@@ -81,10 +81,6 @@ class Stored(Protocol):
     def last_reply(self, chunk: StoredChunk) -> StoredChunk | None: ...
 
     def rows_by_id(self, ids: Sequence[ChunkId]) -> Mapping[ChunkId, int]: ...
-
-    def allowed_sources(self, wanted: Filter) -> set[int]: ...
-
-    def values_of(self, field: str) -> set[str]: ...
 
     def note(self, key: str) -> str: ...
 
@@ -245,9 +241,9 @@ class Retriever:
         """The stem of each word, as the index keeps it."""
         return self._stemmer.stems(words)
 
-    def projects(self) -> set[str]:
+    def projects(self) -> frozenset[str]:
         """The names of projects that sources have."""
-        return self._indices.ledger.values_of("project")
+        return self.snapshot.projects
 
     def may_answer(self, question: Question) -> bool:
         """Whether the question's filter lets any passage through."""
@@ -255,7 +251,7 @@ class Retriever:
 
     def unknown_values(self, question: Question) -> list[str]:
         """A sentence for every value of the question's filter that no source has."""
-        return list(unknown_values(self._indices.ledger.values_of, question.filter))
+        return list(unknown_values(self.snapshot.sources.values(), question.filter))
 
     def _nearest(self, likeness: Likeness, scope: Scope, limit: int) -> Nearest:
         return SemanticArm(self._indices.nearest_rows).find(likeness, scope, limit)
@@ -263,7 +259,7 @@ class Retriever:
     def _scope(self, question: Question) -> Scope:
         wanted = question.filter
         has_more = not replace(wanted, layers=()).is_empty  # layers alone need no list of sources, and keep the graph
-        sources = frozenset(self._indices.ledger.allowed_sources(wanted)) if has_more else None
+        sources = frozenset(wanted.find_allowed(self.snapshot.sources)) if has_more else None
         return scope_of(self.snapshot, wanted.layers or DEFAULT_LAYERS, sources)
 
     def _rank(self, match: LiteralMatch) -> int:
@@ -374,7 +370,7 @@ class Retriever:
         return (chunk.id, re.sub(r"[^\w\s]", " ", chunk.passage)[:500]) if chunk else None
 
 
-def hit_of(candidate: RankedPassage, chunk: StoredChunk, source: StoredSource, today: dt.date | None = None) -> Hit:
+def hit_of(candidate: RankedPassage, chunk: StoredChunk, source: SourceHead, today: dt.date | None = None) -> Hit:
     """A candidate with what is stored of its passage and source."""
     return Hit(
         chunk=chunk.id,

@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, takewhile
 from textwrap import shorten
 
-from memory_server.document import Answer, Hit, Layer, LineRange, Standing
+from memory_server.document import Answer, Hit, Layer, LineRange, Standing, show_place
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.stretches import PERSON
 from memory_server.language.cues import AskedState, asked_state, is_refusal, says_nothing
 from memory_server.language.words import content_words
 from memory_server.layers.sessions import subject_of
-from memory_server.place import show_place
 from memory_server.search.amending import SaidPassage, find_amenders
 from memory_server.search.precedence import fit
 from memory_server.search.question import Question, Search

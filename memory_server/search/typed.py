@@ -10,7 +10,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Protocol
 
-from memory_server.document import Answer, ChunkId, Filter, Hit, Layer, LineRange, Reason
+from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, Reason
+from memory_server.fields import Filter
 from memory_server.index.raw import raw_path, session_of_path
 from memory_server.index.typed_lines import TypedLine, folded
 from memory_server.layers.sessions import id8_in

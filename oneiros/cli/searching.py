@@ -1,16 +1,19 @@
 """Asking: `recall`, `search`, `exact`. The daemon answers; it is started where none runs."""
 
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperOption
 
 from memory_server.document import TYPES, UNAPPROVED, Answer, Hit
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.faces.answer_text import answer_json, explained, remark_of, standing_shown
+from memory_server.fields import FIELDS, Field
 from memory_server.language.sentences import shortened
 from memory_server.search.precedence import is_elsewhere
 from memory_server.search.query import filter_of, parse_query
@@ -24,16 +27,13 @@ SAID_CHARS = 320  # of a passage, around the words that were looked up; --verbos
 Words = Annotated[list[str], typer.Argument(help="words, a question, or the query syntax", show_default=False)]
 Limit = Annotated[int, typer.Option("--limit", "-n", help="most hits")]
 PerSource = Annotated[int, typer.Option("--per-source", help="most passages of one file")]
-Narrow = Annotated[list[str] | None, typer.Option(show_default=False)]
-Day = Annotated[str | None, typer.Option(show_default=False)]
 TYPE_HELP = f"a type of frontmatter, such as semantic; or only what sessions said of it: {', '.join(TYPES)}"
-Kinds = Annotated[list[str] | None, typer.Option("--type", help=TYPE_HELP, show_default=False)]
 Raw = Annotated[bool, typer.Option("--raw", help="archived turns too, as layer:raw")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="whole passages, and all that is known of them")]
 Explain = Annotated[bool, typer.Option("--explain", help="scores of both arms and the words looked up")]
 NoDaemon = Annotated[bool, typer.Option("--no-daemon", help="open the memory here; start no daemon")]
 
-COMMANDS = {"recall": Search.RECALL, "search": Search.MEANING, "exact": Search.EXACT}
+COMMANDS = {search.command: search for search in Search}
 LEGEND = """\b
 How sure a hit is: sure (an approved topic answers, or it stands there as written),
 likely (it fits well), perhaps (it is near). decides: believe it over what stands below.
@@ -41,11 +41,42 @@ unapproved: a topic that nobody approved yet; the last line says how.
 held until, holds from: a topic outside of its interval; it decides nothing.
 you, Claude, agreed, done, dropped: who said it, and how it ended.
 """
-SYNTAX = """\b
+TOLD = "oneiros.filters"  # where the context of a command keeps what it was told to filter by
+
+
+class SearchCommand(TyperCommand):
+    """A command with an option for every filter."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The options in the order in which they are shown: the filters before what is said of the answer."""
+        params = super().get_params(ctx)
+        at = next(place for place, one in enumerate(params) if one.name == "raw")
+        return [*params[:at], *map(filter_option, FIELDS), *params[at:]]
+
+
+def filter_option(field: Field) -> TyperOption:
+    """The option of a filter; what it is told is kept in the command's context."""
+
+    def keep(context: typer.Context, _: typer.CallbackParam, value: str | Sequence[str] | None) -> None:
+        if value:
+            context.meta.setdefault(TOLD, {})[field.name] = [value] if isinstance(value, str) else value
+
+    return TyperOption(
+        param_decls=[field.name, f"--{field.name.replace('_', '-')}"],
+        type=str,
+        multiple=not field.is_day,
+        expose_value=False,
+        callback=keep,
+        help=TYPE_HELP if field.name == "type" else None,
+        show_default=False,
+    )
+
+
+FILTERS = textwrap.wrap(" ".join(f"{field.name}:{field.example}" for field in FIELDS), break_on_hyphens=False)
+SYNTAX = f"""\b
 Query syntax:
   "a phrase"  prefix*  a AND b  a OR b  NOT a  ( ... )
-  layer:topic topic:NAME namespace:NAME project:NAME machine:NAME agent:NAME
-  entity:NAME type:semantic tag:NAME after:2026-01-31 before:2026-03
+{textwrap.indent(chr(10).join(FILTERS), "  ")}
 """
 
 
@@ -53,16 +84,19 @@ def add_commands(app: typer.Typer) -> None:
     """Adds the commands of this group: three names of one."""
     app.command(
         "recall",
+        cls=SearchCommand,
         help="Find by meaning and words together: ask this first.",
         epilog=_ending("oneiros recall 'why do we pin the workers' --type decision --project shop"),
     )(search)
     app.command(
         "search",
+        cls=SearchCommand,
         help="Find by meaning alone, whatever words are used.",
         epilog=_ending("oneiros search 'what happens after a crash' --layer topic"),
     )(search)
     app.command(
         "exact",
+        cls=SearchCommand,
         help="Find words as written: names, paths, errors, numbers. Every word or quoted phrase must stand there.",
         epilog=_ending("oneiros exact '\"exit code\" NOT windows'"),
         context_settings={"ignore_unknown_options": True},  # `--flag` is something to look for
@@ -78,17 +112,6 @@ def search(
     words: Words,
     limit: Limit = DEFAULT_LIMIT,
     per_source: PerSource = 1,
-    layer: Narrow = None,
-    topic: Narrow = None,
-    project: Narrow = None,
-    machine: Narrow = None,
-    namespace: Narrow = None,
-    agent: Narrow = None,
-    kind: Kinds = None,
-    tag: Narrow = None,
-    entity: Narrow = None,
-    after: Day = None,
-    before: Day = None,
     raw: Raw = False,
     no_daemon: NoDaemon = False,
     as_json: AsJson = False,
@@ -97,14 +120,12 @@ def search(
     no_color: NoColor = False,
 ) -> None:
     """Asks, by the search that the command's name means."""
-    types = recorded_types(kind or ())
-    lists = {"layer": layer, "topic": topic, "namespace": namespace, "project": project, "machine": machine}
-    lists |= {"agent": agent, "tag": tag, "entity": entity}
-    fields = {"type": () if types else kind, **lists, "after": after and [after], "before": before and [before]}
+    told: Mapping[str, Sequence[str]] = context.meta.get(TOLD, {})
+    types = recorded_types(told.get("type", ()))
     question = parse_query(
         " ".join(words),
         COMMANDS[context.command.name or ""],
-        beside=filter_of({field: values for field, values in fields.items() if values}),
+        beside=filter_of({**told, "type": ()} if types else told),
         types=types,
         limit=limit,
         per_source=per_source,

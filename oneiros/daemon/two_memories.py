@@ -33,7 +33,7 @@ from memory_server.search.joining import ACCOUNT, BOTH, addressed, in_account, j
 from memory_server.search.precedence import may_decide
 from memory_server.search.question import Question, question_json
 from memory_server.settings import PersonSettings
-from oneiros.client import ROUTES, Client, DaemonLost
+from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
 from oneiros.hooks.pointers import statements
 from oneiros.light.endpoint import is_running
@@ -117,7 +117,7 @@ class TwoMemories:
 
     def _asked(self, question: Question) -> Answer:
         wanted = question_json(question) | {"explain": True, "quiet": True}
-        return answer_of_json(self._told("POST", ROUTES[question.search], wanted))
+        return answer_of_json(self._told("POST", question.search.route, wanted))
 
     def _read_there(self, path: str, wanted: Mapping[str, object]) -> dict[str, Any]:
         try:

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from memory_server.chunking import split_lines
-from memory_server.document import Filter, Hit, Layer
+from memory_server.document import Hit, Layer
 from memory_server.escaping import shown_line
+from memory_server.fields import Filter
 from memory_server.index.expression import AllOf, Term
 from memory_server.language.sentences import sentence_spans
 from memory_server.language.words import content_words

@@ -6,15 +6,15 @@ postings stay in the database.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import psycopg
 
-from memory_server.document import Filter, Interval, Layer, SourcePath
-from memory_server.index.ledger import StoredSource, topic_file
+from memory_server.document import Interval, Layer, SourceHead
+from memory_server.index.ledger import HEAD_COLUMNS, LIST_COLUMNS
 from memory_server.index.passages import Passages
 from memory_server.index.snapshot import Snapshot, WordTables, superseded_by
 from team.engine.loading import LAYOUT
@@ -23,20 +23,7 @@ from team.errors import NotFound
 
 MOST_PASSAGES = 2_000_000  # of all tenants whose heads are kept; the longest unused goes first
 MOST_TABLE_BYTES = 8_000_000  # of the words of a tenant's last questions
-COLUMNS = (
-    "id, path, layer, title, date, kind, project, machine, agent, namespace, tags, entities, supersedes, identity,"
-    " holds_from, holds_until, chunks, tokens, body_tokens, first_row, layout"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """What a filter asks of a source beyond its head; folded as filters are."""
-
-    namespace: str
-    machine: str
-    agent: str
-    entities: tuple[str, ...]
+COLUMNS = f"id, holds_from, holds_until, chunks, tokens, body_tokens, first_row, layout, {', '.join(HEAD_COLUMNS)}"
 
 
 @dataclass(frozen=True)
@@ -48,7 +35,6 @@ class Heads:
     made_by: str
     is_apart: bool  # its vectors have a graph of their own
     snapshot: Snapshot  # without vectors and tokens
-    fields: Mapping[int, Fields]
     lengths: np.ndarray  # words of each passage as the keyword index counts them
     body_lengths: Mapping[int, int]  # of each source
     chunks: int  # passages, those that cannot be found too
@@ -59,44 +45,6 @@ class Heads:
         """The blocks in which postings of the tenant stand, of passages and of sources."""
         numbers = np.concatenate([self.snapshot.passages.rows, np.fromiter(self.snapshot.sources, dtype=np.int64)])
         return [int(block) for block in np.unique(numbers // BLOCK)]
-
-    def allowed(self, wanted: Filter) -> set[int]:
-        """The sources that a filter lets through, as `Ledger.allowed_sources` does."""
-        return {number for number, source in self.snapshot.sources.items() if self._allows(wanted, source)}
-
-    def _allows(self, wanted: Filter, source: StoredSource) -> bool:
-        more = self.fields[source.id]
-        below = f"{more.namespace}/"
-        has = (
-            not wanted.layers or source.layer in wanted.layers,
-            not wanted.topics or source.path.casefold() in {f"{topic_file(name)}.md" for name in wanted.topics},
-            not wanted.namespaces
-            or any(below.startswith(f"{name.casefold().strip('/')}/") for name in wanted.namespaces),
-            _is_any(source.project.casefold(), wanted.projects),
-            _is_any(more.machine, wanted.machines),
-            _is_any(more.agent, wanted.agents),
-            _is_any(source.kind, wanted.kinds),
-            not wanted.tags or any(_is_any(tag, wanted.tags) for tag in source.tags),
-            not wanted.entities or any(_is_any(name, wanted.entities) for name in more.entities),
-            not wanted.after or (source.date is not None and source.date >= wanted.after),
-            not wanted.before or (source.date is not None and source.date < wanted.before),
-        )
-        return all(has)
-
-    def values_of(self, field: str) -> set[str]:
-        """What the sources have in a field of the query syntax, as `Ledger.values_of` does."""
-        values: Mapping[str, Callable[[StoredSource], tuple[str, ...]]] = {
-            "topic": lambda source: (source.path,) if source.layer is Layer.TOPIC else (),
-            "namespace": lambda source: (self.fields[source.id].namespace,),
-            "project": lambda source: (source.project,),
-            "machine": lambda source: (self.fields[source.id].machine,),
-            "agent": lambda source: (self.fields[source.id].agent,),
-            "type": lambda source: (source.kind,),
-            "tag": lambda source: source.tags,
-            "entity": lambda source: self.fields[source.id].entities,
-        }
-        read = values[field]
-        return {value for source in self.snapshot.sources.values() for value in read(source) if value}
 
 
 class HeadsCache:
@@ -129,22 +77,19 @@ class HeadsCache:
 
 def read_heads(connection: psycopg.Connection, tenant: int, told: tuple[int, str, str, bool]) -> Heads:
     """Reads the heads of all sources of a tenant. `told`: generation, scales, maker and whether it is apart."""
-    sources: dict[int, StoredSource] = {}
-    fields, body_lengths, tables = dict[int, Fields](), dict[int, int](), []
+    sources: dict[int, SourceHead] = {}
+    body_lengths, tables = dict[int, int](), []
     chunks = tokens = 0
     rows = connection.execute(f"select {COLUMNS} from source where tenant = %s order by id", (tenant,), binary=True)  # noqa: S608  columns of our own
-    for number, path, layer, title, date, kind, project, *more in rows:
-        machine, agent, namespace, tags, entities, supersedes, identity, *holds, held, words, body, row, layout = more
-        rank = Layer(layer).rank
-        sources[number] = StoredSource(
-            number, SourcePath(path), Layer(layer), title, date, kind, project, tuple(tags), tuple(supersedes),
-            identity, Interval(*holds),
-        )  # fmt: skip
-        fields[number] = Fields(namespace.casefold(), machine.casefold(), agent.casefold(), tuple(entities))
+    for number, first, last, held, words, body, row, layout, *values in rows:
+        head = dict(zip(HEAD_COLUMNS, values, strict=True))
+        lists = {column: tuple(head[column]) for column in LIST_COLUMNS}
+        head |= {"layer": Layer(head["layer"]), "interval": Interval(first, last)}
+        sources[number] = SourceHead(**head | lists)
         body_lengths[number] = body
         chunks, tokens = chunks + held, tokens + words
         table = np.frombuffer(layout, dtype="<i4").reshape(-1, len(LAYOUT)).astype(np.int64)
-        of_source = np.full((len(table), 2), (number, rank))
+        of_source = np.full((len(table), 2), (number, head["layer"].rank))
         tables.append(np.hstack([table, of_source]) + np.array([row, 0, 0, 0, 0, 0, 0, 0]))
     whole = np.vstack([np.zeros((0, len(LAYOUT) + 2), dtype=np.int64), *tables])
     columns = np.ascontiguousarray(whole.T)
@@ -164,8 +109,4 @@ def read_heads(connection: psycopg.Connection, tenant: int, told: tuple[int, str
         passages, sources, nothing.astype(np.float32), nothing.astype(np.uint8), superseded_by(sources),
         WordTables(MOST_TABLE_BYTES),
     )  # fmt: skip
-    return Heads(*told, snapshot, fields, columns[5], body_lengths, chunks, tokens)
-
-
-def _is_any(value: str, wanted: tuple[str, ...]) -> bool:
-    return not wanted or value in {one.casefold() for one in wanted}
+    return Heads(*told, snapshot, columns[5], body_lengths, chunks, tokens)

@@ -21,7 +21,7 @@ from memory_server.layers.topics import read_text
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.ranking.calibration import NOTE
 from team.engine.postings import PostingChanges, Text, copy_in
-from team.engine.schema import BLOCK
+from team.engine.schema import BLOCK, FILTERED
 
 LAYOUT = ("row", "ordinal", "first_line", "words", "token_vectors", "tokens")  # of a passage; rows count from the first
 AT_ONCE = 500  # sources in one statement
@@ -30,8 +30,8 @@ Row = tuple[Any, ...]
 HEAD: Mapping[str, str] = {  # columns of a source that the ledger has by the same names, with their types here
     **dict.fromkeys(("path", "layer", "title"), "text"),
     "date": "date",
-    **dict.fromkeys(("kind", "project", "machine", "agent", "namespace"), "text"),
-    **dict.fromkeys(("tags", "entities", "supersedes"), "text[]"),
+    **FILTERED,
+    "supersedes": "text[]",
     "identity": "text",
     **dict.fromkeys(("holds_from", "holds_until"), "date"),
     "content_hash": "text",

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 import psycopg
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
+from memory_server.fields import COLUMNS, FilterKind
 from team.errors import Unavailable, Unfit, first_line
 
 ROLE = "oneiros_app"
@@ -28,6 +29,8 @@ LOCK = 7_126_001  # of the advisory lock under which one process at a time migra
 LOCK_MS = 500  # that a migration waits for a table at a time, since whoever asks meanwhile waits behind it
 TRIES = 600  # each followed by a second in which others go on: ten minutes and more, which no load takes
 
+EMPTY = {"text": "", "text[]": "{}"}
+FILTERED = {field.column: "text[]" if field.kind is FilterKind.NAMES else "text" for field in COLUMNS}  # columns
 MIGRATIONS: Mapping[int, str] = {
     1: """
 create table tenant(
@@ -55,7 +58,7 @@ create table source(
     agent text not null,
     namespace text not null,
     tags text[] not null,
-    entities text[] not null,
+    entities text[] not null,               -- and what is a filter since then, see `FILTERED`
     supersedes text[] not null,
     identity text not null,
     holds_from date,
@@ -239,7 +242,10 @@ def migrate(dsn: str, dimensions: int, migrations: Mapping[int, str] = MIGRATION
             )
         _require_vector(connection)
         texts = {number: migrations[number].replace("{dimensions}", str(dimensions)) for number in sorted(migrations)}
-        return [number for number, text in texts.items() if _apply(connection, number, text)]
+        new = [number for number, text in texts.items() if _apply(connection, number, text)]
+        if more := missing_columns(connection):
+            _apply(connection, None, more)
+        return new
 
 
 def _require_vector(connection: psycopg.Connection) -> None:
@@ -254,8 +260,11 @@ def _require_vector(connection: psycopg.Connection) -> None:
         ) from error
 
 
-def _apply(connection: psycopg.Connection, number: int, text: str) -> bool:
-    """Whether a migration was missing; then it is applied, as soon as nobody holds what it changes."""
+def _apply(connection: psycopg.Connection, number: int | None, text: str) -> bool:
+    """Whether a migration was missing; then it is applied, as soon as nobody holds what it changes.
+
+    One without a number may be applied again and is not noted.
+    """
     for _ in range(TRIES):
         try:
             with connection.transaction():
@@ -264,11 +273,23 @@ def _apply(connection: psycopg.Connection, number: int, text: str) -> bool:
                 if number in applied(connection):
                     return False
                 connection.execute(text)
-                connection.execute("insert into migration(number) values(%s)", (number,))
+                if number is not None:
+                    connection.execute("insert into migration(number) values(%s)", (number,))
                 return True
         except (LockNotAvailable, DeadlockDetected):
             time.sleep(1)
     raise Unavailable("the tables are in use", remedy="End the indexer for a moment, and run `oneiros-team upgrade`")
+
+
+def missing_columns(connection: psycopg.Connection) -> str:
+    """What adds the columns of filters that came since the table was made, which the next load fills; often nothing."""
+    told = "select column_name from information_schema.columns where table_name = 'source'"
+    known = {name for (name,) in connection.execute(told)}
+    return "".join(
+        f"alter table source add column if not exists {column} {kind} not null default '{EMPTY[kind]}';"
+        for column, kind in FILTERED.items()
+        if known and column not in known
+    )
 
 
 def applied(connection: psycopg.Connection) -> set[int]:

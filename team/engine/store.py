@@ -9,7 +9,7 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
-from memory_server.document import ChunkId, Filter, Layer, LineRange, Standing
+from memory_server.document import ChunkId, Layer, LineRange, Standing
 from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.snapshot import Snapshot
@@ -63,12 +63,6 @@ class TeamLedger:
             "select chunk_id, id from passage where tenant = %s and chunk_id = any(%s)", (self.tenant, list(ids))
         )
         return {ChunkId(name): row for name, row in rows}
-
-    def allowed_sources(self, wanted: Filter) -> set[int]:
-        return self.heads.allowed(wanted)
-
-    def values_of(self, field: str) -> set[str]:
-        return self.heads.values_of(field)
 
     def note(self, key: str) -> str:  # noqa: ARG002
         """Of all that is noted, the scales."""

@@ -11,10 +11,10 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.context import Context
 from pydantic import Field
 
+from memory_server.document import parse_place
 from memory_server.faces.answer_text import answer_text
 from memory_server.faces.mcp_server import INSTRUCTIONS, Limit, PerSource, Several, strict_tool, tokens_of
 from memory_server.faces.memory_text import reading_text, topics_text
-from memory_server.place import parse_place
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import SHOWN_HITS, Question, Search, several
 from memory_server.settings import PersonSettings

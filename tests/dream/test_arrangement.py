@@ -199,7 +199,7 @@ def test_a_long_statement_is_cut_nowhere() -> None:
 
 
 def read_document_of(text: str) -> Document:
-    return Document(SourcePath("topics/notes.md"), Layer.TOPIC, "Notes", text, 1)
+    return Document(SourcePath("topics/notes.md"), Layer.TOPIC, "Notes", body=text)
 
 
 def test_a_reader_says_how_a_topic_is_cut_and_nothing_else_of_its_answer_counts() -> None:

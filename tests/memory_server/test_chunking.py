@@ -54,7 +54,7 @@ LAYERS = st.sampled_from([Layer.TOPIC, Layer.SESSION, Layer.REFERENCE])
 
 
 def document(body: str, layer: Layer = Layer.TOPIC, body_line: int = 1) -> Document:
-    return Document(SourcePath("topics/mail.md"), layer, "Mail", body, body_line)
+    return Document(SourcePath("topics/mail.md"), layer, "Mail", body=body, body_line=body_line)
 
 
 def searchable(body: str) -> str:

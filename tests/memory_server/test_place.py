@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_server.document import LineRange
-from memory_server.place import NamedLines, parse_place, show_place
+from memory_server.document import LineRange, NamedLines, parse_place, show_place
 
 LINES = st.integers(1, 999_999)
 

@@ -12,10 +12,11 @@ from starlette.testclient import TestClient
 
 from memory_server.faces.indexing import FRESH_SECONDS
 from memory_server.faces.rest import QuestionBody, create_api, made_fresh
+from memory_server.fields import FIELDS, FilterKind
 from memory_server.index.build import UNFINISHED
 from memory_server.memory import Memory
 from memory_server.search.query import filter_of, parse_query
-from memory_server.search.question import LISTS, Search, question_json
+from memory_server.search.question import Search, question_json
 from oneiros.daemon.index_runs import IndexRuns
 from tests.memories import write_topic
 
@@ -35,7 +36,9 @@ def paths(answer: dict[str, Any]) -> list[str]:
 
 
 @given(
-    st.fixed_dictionaries({field: NAMES for field in LISTS if field != "layer"}),
+    st.fixed_dictionaries(
+        {field.name: NAMES for field in FIELDS if not field.is_day and field.kind is not FilterKind.LAYER}
+    ),
     st.lists(st.sampled_from(["topic", "session", "raw"]), max_size=2),
     st.sampled_from(["", "relay project:b", 'relay "a phrase', "after:2026 relay"]),
 )

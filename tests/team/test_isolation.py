@@ -294,6 +294,16 @@ def test_migrations_are_applied_once_and_in_order(owner_dsn: str) -> None:
             connection.execute("delete from migration where number = 998")
 
 
+def test_a_table_made_before_a_filter_gains_its_column(owner_dsn: str) -> None:
+    with psycopg.connect(owner_dsn, autocommit=True) as connection:
+        connection.execute("alter table source drop column branch")
+
+        migrate(owner_dsn, 384)
+
+        named = "select from information_schema.columns where table_name = 'source' and column_name = 'branch'"
+        assert connection.execute(named).rowcount == 1
+
+
 def test_a_migration_waits_for_a_load_and_nobody_waits_for_the_migration(
     owner_dsn: str, database: Database, other: int, team: TeamMemory
 ) -> None:

@@ -8,9 +8,9 @@ import typer
 
 from memory_server.errors import UsageError
 from memory_server.escaping import plural
+from memory_server.fields import parse_day
 from memory_server.lifecycle.bundle import Bundle, read_bundle
 from memory_server.root.paths import MemoryRoot
-from memory_server.search.query import parse_day
 from oneiros.cli.consent.asking import require_person
 from oneiros.cli.maintenance import brought_level
 from oneiros.cli.terminal.output import AsJson, data_json, talk

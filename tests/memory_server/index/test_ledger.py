@@ -61,13 +61,13 @@ import sys
 import threading
 from pathlib import Path
 
-from memory_server.document import Filter
+from memory_server.fields import Filter
 from memory_server.index.ledger import Ledger
 
 ledger = Ledger(Path(sys.argv[1]))
 ledger.connection.execute(
     "with recursive n(i) as (select 1 union all select i + 1 from n where i < 300)"
-    " insert into source select i, i || '.md', 'session', '', null, '', 'Übersee', 'here', 'it', 'n', '[]', '[]', '[]',"
+    " insert into source select i, i || '.md', 'session', '', null, 'Übersee', 'here', 'n', 'it', '', '[]', '[]', '[]',"
     " 0, 0, '', '', null, null, '' from n"
 )
 wanted = Filter(projects=("übersee",), machines=("HERE",), agents=("it",), namespaces=("N",))
@@ -76,7 +76,7 @@ allowed, held = set(), set()
 
 def filtered():
     for _ in range(300):
-        allowed.add(len(ledger.allowed_sources(wanted)))
+        allowed.add(len(wanted.find_allowed(ledger.stored_sources())))
 
 def weighed():
     for _ in range(3_000):

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_server.index.raw import PIECE_CHARS, ArchivedSession, ArchivedTurn, RawIndex, pieces_of
+from memory_server.document import Document, Layer
+from memory_server.index.raw import PIECE_CHARS, ArchivedSession, ArchivedTurn, RawIndex, pieces_of, raw_path
 from memory_server.layers.notes import SessionNote
 
 
@@ -21,7 +22,10 @@ class Sessions:
 
     def session(self, session_id: str) -> ArchivedSession:
         turns = [ArchivedTurn("assistant", text) for text in self.texts[session_id]]
-        return ArchivedSession(session_id, session_id.title(), dt.date(2026, 3, 1), "app", "laptop", turns)
+        head = Document(
+            raw_path(session_id), Layer.RAW, session_id.title(), dt.date(2026, 3, 1), "episodic", "app", "laptop"
+        )
+        return ArchivedSession(head, turns)
 
     def notes(self, session_id: str) -> tuple[str, Sequence[SessionNote]]:
         return "app", ()

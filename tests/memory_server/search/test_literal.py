@@ -40,7 +40,7 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Con
     ledger = Ledger(tmp_path_factory.mktemp("root") / "ledger.db")
     with ledger.transaction():
         for number, passage in enumerate(PASSAGES, start=1):
-            document = Document(SourcePath(f"topics/{number}.md"), Layer.TOPIC, "", passage, body_line=1)
+            document = Document(SourcePath(f"topics/{number}.md"), Layer.TOPIC, "", body=passage)
             chunks = chunk_document(document)
             state = SourceState(document.path, len(passage), 0, "")
             ledger.put_source(document, state, chunks, [text_hash(chunk.searchable) for chunk in chunks])

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_server.document import Filter, Layer
+from memory_server.document import Layer
 from memory_server.errors import UsageError
+from memory_server.fields import Filter
 from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term
 from memory_server.search.query import MAX_QUERY_CHARS, clean, parse_query
 from memory_server.search.question import Question

@@ -3,8 +3,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath
-from memory_server.index.raw import ArchivedSession, ArchivedTurn, RawIndex
+from memory_server.document import Answer, ChunkId, Document, Hit, Layer, LineRange, SourcePath
+from memory_server.index.raw import ArchivedSession, ArchivedTurn, RawIndex, raw_path
 from memory_server.language.words import Stemmer
 from memory_server.layers.notes import SessionNote
 from memory_server.search.query import parse_query
@@ -26,7 +26,8 @@ class TwoSessions:
             SESSION: ["Why does the relay drop connections?", "The idle timeout is 3600 seconds.", "Error E-4711"],
             OTHER: ["The printer jams.", "Clean the rollers of the printer.", "relayed to support"],
         }[session_id]
-        return ArchivedSession(session_id, "A day", DAY, "app", "laptop", [ArchivedTurn("person", t) for t in texts])
+        document = Document(raw_path(session_id), Layer.RAW, "A day", DAY, "episodic", "app", "laptop")
+        return ArchivedSession(document, [ArchivedTurn("person", t) for t in texts])
 
     def notes(self, session_id: str) -> tuple[str, Sequence[SessionNote]]:
         return "app", ()

@@ -303,9 +303,8 @@ def test_a_filter_lets_only_its_sources_answer(garden: Memory, query: str, stems
 
 
 def allowed_names(memory: Memory, query: str) -> set[str]:
-    ledger = memory.indices.ledger
-    allowed = ledger.allowed_sources(parse_query(query).filter)
-    return {Path(source.path).stem for number, source in ledger.stored_sources().items() if number in allowed}
+    sources = memory.indices.ledger.stored_sources()
+    return {Path(sources[number].path).stem for number in parse_query(query).filter.find_allowed(sources)}
 
 
 @pytest.mark.parametrize(

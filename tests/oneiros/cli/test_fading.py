@@ -101,7 +101,7 @@ def test_what_nobody_uses_fades_is_found_by_raw_and_comes_back(oneiros: Oneiros,
     faded = found(oneiros, "--limit", "1")
     assert not any("archive" in path for path in faded)
     assert any(OTHER_SESSION[:8] in path for path in found(oneiros, "--raw"))
-    [exact] = json.loads(oneiros("exact", "ConnectionResetError", "--raw", "--json")[1])["hits"]
+    [exact] = json.loads(oneiros("exact", "ConnectionResetError", "--raw", "--agent", "claude", "--json")[1])["hits"]
     assert "[Errno 104] peer closed" in exact["passage"] and SESSION in exact["path"]
     assert files_of(home) == before
     assert "RM1-4840" in oneiros("drill", OTHER_SESSION, "--depth", "raw")[1]

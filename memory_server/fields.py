@@ -1,0 +1,216 @@
+"""The filters of a question: a row each, of which everything is made that knows them.
+
+That is the columns of an index, the query syntax, the keys of REST, the options of commands, what the page offers and
+the columns of a team. Another filter is a row here, an attribute of `SourceHead`, and the line that fills it.
+Nothing here is heavy: the command line imports it.
+"""
+
+import dataclasses
+import datetime as dt
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from operator import attrgetter
+from typing import Annotated, Any, get_type_hints
+
+from memory_server.document import Layer, SourceHead
+from memory_server.errors import UsageError
+
+
+class FilterKind(Enum):
+    """How a filter is read, and compared with a source."""
+
+    LAYER = auto()
+    TOPIC = auto()  # the name of a topic, compared with its path
+    SPACE = auto()  # words joined by /, with whatever lies below them
+    NAME = auto()  # in any case
+    NAMES = auto()  # any of several names that a source has
+    AFTER = auto()  # a day, or later
+    BEFORE = auto()  # earlier than a day
+    AS_OF = auto()  # compared by `search/as_of.py`
+
+
+Names = tuple[str, ...]
+Day = dt.date | None
+DAYS = frozenset({FilterKind.AFTER, FilterKind.BEFORE, FilterKind.AS_OF})
+STORED = {FilterKind.SPACE, FilterKind.NAME, FilterKind.NAMES}  # those that have a column of their own
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A row of the table: one filter."""
+
+    name: str  # in the query syntax and among the options of a command
+    kind: FilterKind = FilterKind.NAME
+    column: str = ""  # the attribute of `SourceHead`, and the column of an index; the name where none is given
+    key: str = ""  # of REST; the name where none is given
+    help: str = ""
+    example: str = "NAME"
+    is_choice: bool = False  # few enough values to be offered on the page
+    plural: str = ""  # the attribute of `Filter` with what is wanted
+
+    @property
+    def is_day(self) -> bool:
+        """Whether it is one day, of which the last one named counts; else it is several alternatives."""
+        return self.kind in DAYS
+
+    def read(self, value: str) -> object:
+        """A value as it was typed. Raises UsageError where it cannot be one."""
+        match self.kind:
+            case FilterKind.LAYER:
+                return read_layer(value)
+            case FilterKind.AS_OF:
+                return last_day(value)
+            case FilterKind.AFTER | FilterKind.BEFORE:
+                return parse_day(value)
+        return value.casefold()
+
+    def test(self, wanted: Any) -> Callable[[Any], bool]:
+        """What tells whether a source is wanted, by what it has in the column."""
+        match self.kind:
+            case FilterKind.LAYER:
+                return frozenset(wanted).__contains__
+            case FilterKind.TOPIC:
+                files = {f"{topic_file(name)}.md" for name in wanted}
+                return lambda path: path.casefold() in files
+            case FilterKind.SPACE:
+                above = tuple(f"{name.casefold().strip('/')}/" for name in wanted)
+                return lambda space: f"{space.casefold()}/".startswith(above)
+            case FilterKind.AFTER:
+                return lambda day: day is not None and day >= wanted
+            case FilterKind.BEFORE:
+                return lambda day: day is not None and day < wanted
+            case FilterKind.AS_OF:
+                return lambda _: True
+        names = {name.casefold() for name in wanted}
+        if self.kind is FilterKind.NAMES:
+            return lambda held: not names.isdisjoint(held)
+        return lambda name: name.casefold() in names
+
+    def values_of(self, sources: Iterable[SourceHead]) -> set[str]:
+        """What sources have of it: of topics their paths."""
+        if self.kind is FilterKind.TOPIC:
+            return {source.path for source in sources if source.layer is Layer.TOPIC}
+        return {value for source in sources for value in self.held_by(source)}
+
+    def held_by(self, source: SourceHead) -> Sequence[str]:
+        """What one source has of it; nothing where that is empty."""
+        held = getattr(source, self.column)
+        return held if isinstance(held, tuple) else (held,) if held else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which sources may answer. Empty fields allow everything; values of one field are alternatives."""
+
+    layers: Annotated[
+        tuple[Layer, ...],
+        Field("layer", FilterKind.LAYER, help="only these layers", example="topic", is_choice=True),
+    ] = ()
+    topics: Annotated[Names, Field("topic", FilterKind.TOPIC, "path")] = ()
+    projects: Annotated[Names, Field("project", help="only of these projects", is_choice=True)] = ()
+    machines: Annotated[Names, Field("machine")] = ()
+    namespaces: Annotated[
+        Names, Field("namespace", FilterKind.SPACE, help="only of these namespaces, and of those below them")
+    ] = ()
+    agents: Annotated[Names, Field("agent", help="only of sessions with these agents: claude, codex, ...")] = ()
+    branches: Annotated[Names, Field("branch", help="only of sessions on these branches of git")] = ()
+    kinds: Annotated[
+        Names,
+        Field(
+            "type",
+            column="kind",
+            key="kind",
+            help="only these types of frontmatter, such as semantic",
+            example="semantic",
+            is_choice=True,
+        ),
+    ] = ()
+    tags: Annotated[Names, Field("tag", FilterKind.NAMES, "tags", is_choice=True)] = ()
+    entities: Annotated[
+        Names,
+        Field("entity", FilterKind.NAMES, "entities", help="only of what names these things in `entity` or `entities`"),
+    ] = ()
+    after: Annotated[Day, Field("after", FilterKind.AFTER, "date", example="2026-01-31")] = None
+    before: Annotated[Day, Field("before", FilterKind.BEFORE, "date", example="2026-03")] = None
+    as_of: Annotated[
+        Day,
+        Field(
+            "as_of",
+            FilterKind.AS_OF,
+            "date",
+            help="as things were then: topics as git had them, sessions up to that day",
+            example="2026-03",
+        ),
+    ] = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every source may answer."""
+        return self == NO_FILTER
+
+    def named(self) -> list[tuple[Field, Any]]:
+        """The fields that ask for something, each with what is wanted."""
+        return [(field, wanted) for field in FIELDS if (wanted := getattr(self, field.plural))]
+
+    def with_value(self, name: str, value: str) -> "Filter":
+        """The same with one value more, as it was typed. Raises UsageError where it cannot be one."""
+        field = BY_NAME[name]
+        told = field.read(value)
+        more = told if field.is_day else (*getattr(self, field.plural), told)
+        return dataclasses.replace(self, **{field.plural: more})  # type: ignore[arg-type]  # a field's reader gives its type
+
+    def find_allowed(self, sources: Mapping[int, SourceHead]) -> set[int]:
+        """The numbers of the sources that may answer."""
+        allowed = set(sources)
+        for field, wanted in self.named():
+            read, is_wanted = attrgetter(field.column), field.test(wanted)
+            allowed = {number for number in allowed if is_wanted(read(sources[number]))}
+        return allowed
+
+
+FIELDS = tuple(
+    dataclasses.replace(row, column=row.column or row.name, key=row.key or row.name, plural=plural)
+    for plural, hint in get_type_hints(Filter, include_extras=True).items()
+    for row in hint.__metadata__
+)
+BY_NAME = {field.name: field for field in FIELDS}
+COLUMNS = tuple(field for field in FIELDS if field.kind in STORED)
+NO_FILTER = Filter()
+
+
+def read_layer(name: str) -> Layer:
+    """A layer by its name, or the plural of it. Raises UsageError where there is none."""
+    try:
+        return Layer(name.casefold().removesuffix("s"))
+    except ValueError:
+        raise UsageError(f"there is no layer {name!r}", remedy=f"Known ones: {', '.join(Layer)}") from None
+
+
+def parse_day(text: str) -> dt.date:
+    """`2026`, `2026-03` or `2026-03-07` as the first day meant. Raises UsageError where it is none of these."""
+    match = re.fullmatch(r"(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?", text.strip())
+    try:
+        if match:
+            return dt.date(int(match[1]), int(match[2] or 1), int(match[3] or 1))
+    except ValueError:
+        pass
+    raise UsageError(f"{text!r} is no date", remedy="Write it as 2026-03-07, 2026-03 or 2026")
+
+
+def last_day(text: str) -> dt.date:
+    """The last day of what `parse_day` reads: of a year, of a month, or the day itself."""
+    first = parse_day(text)
+    match text.strip().count("-"):
+        case 0:
+            return first.replace(month=12, day=31)
+        case 1:
+            return (first.replace(day=1) + dt.timedelta(days=32)).replace(day=1) - dt.timedelta(days=1)
+    return first
+
+
+def topic_file(name: str) -> str:
+    """The path of a topic by its name as people write it, folded, without its ending."""
+    name = name.casefold().removesuffix(".md")
+    return name if name in ("memory", "lessons") or name.startswith("topics/") else f"topics/{name}"
