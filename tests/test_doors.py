@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("crawler", "dream", "memory_server", "oneiros")
+PACKAGES = ("crawler", "dream", "memory_server", "oneiros", "parts")
 WRITING = {"write_text", "write_bytes", "rename", "replace_whole", "mkstemp", "NamedTemporaryFile", "copytree", "move"}
 BESIDE = {
     "memory_server/machine/files.py": "the door",

@@ -1,10 +1,9 @@
-"""The daemon: `serve`, `stop`, `mcp`, `open`."""
+"""The daemon: `serve`, `stop`, `mcp`."""
 
 from typing import Annotated
 
 import typer
 
-from memory_server.errors import UsageError
 from memory_server.root.paths import MemoryRoot
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk
 from oneiros.client import Client
@@ -14,15 +13,12 @@ from oneiros.environment import Environment
 from oneiros.light import relay
 from oneiros.light.endpoint import daemon_state, is_running
 
-VIEWS = ("overview", "search", "chat", "topics", "sessions", "review", "notes", "settings", "trainers")
-
 
 def add_commands(app: typer.Typer) -> None:
     """Adds the commands of this group."""
     app.command(epilog="\b\nExample: claude mcp add oneiros -- oneiros mcp")(mcp)
     app.command(epilog="\b\nExample: oneiros serve")(serve)
     app.command(epilog="\b\nExample: oneiros stop")(stop)
-    app.command("open", epilog="\b\nExample: oneiros open review")(open_page)
 
 
 def mcp(context: typer.Context) -> None:
@@ -70,20 +66,6 @@ def stop(context: typer.Context) -> None:
         raise typer.Exit(1)
     process = end_daemon(environment.choice.root)
     talk(f"Process {process} has ended.")
-
-
-def open_page(
-    context: typer.Context,
-    view: Annotated[str, typer.Argument(metavar="[VIEW]", help=", ".join(VIEWS))] = VIEWS[0],
-) -> None:
-    """Give the link that opens the memory in your browser.
-
-    It works once, within two minutes.
-    """
-    if view not in VIEWS:
-        raise UsageError(f"the page has no view {view!r}", remedy=f"Name one of these: {', '.join(VIEWS)}")
-    data(page_link(context.obj, view))
-    talk("Open it within two minutes; it works once.")
 
 
 def page_link(environment: Environment, view: str) -> str:

@@ -1,12 +1,14 @@
-"""What commands there are, by groups, as `oneiros --help` lists them.
+"""The commands of the core, by groups, as `oneiros --help` lists them with those of the parts.
 
 A command costs what it uses: the module that adds it is imported when it is meant, here alone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import typer
+
+from oneiros.parts import Part, PartCommand, index_behind
 
 
 class Row(NamedTuple):
@@ -24,8 +26,6 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.searching import add_commands
         case "reading":
             from oneiros.cli.reading import add_commands
-        case "chat":
-            from oneiros.cli.chat.command import add_commands
         case "founding":
             from oneiros.cli.founding import add_commands
         case "key":
@@ -72,7 +72,6 @@ GROUPS = {
         Row("recall", "Find by meaning and words together: ask this first.", "searching"),
         Row("search", "Find by meaning alone, whatever words are used.", "searching"),
         Row("exact", "Find words as written: names, paths, errors, numbers.", "searching"),
-        Row("chat", "Talk with the memory through a model; citations are looked up.", "chat"),
         Row("read", "Print a topic or session, or lines of it.", "reading"),
         Row("topics", "List the approved topics; rename, join or cut them.", "reading"),
     ),
@@ -122,10 +121,19 @@ GROUPS = {
         Row("mcp", "Serve the memory to an MCP client over stdin and stdout.", "serving"),
         Row("serve", "Start the daemon of the memory, unless it runs.", "serving"),
         Row("stop", "End the daemon once what is under way is answered.", "serving"),
-        Row("open", "Give the link that opens the memory in your browser.", "serving"),
         Row("episode", "Take a note in: it can be found, it never decides.", "notes"),
         Row("episodes", "List the notes, read one, or delete it.", "notes"),
         Row("trainer", "Watch the trainers that serve a model of this memory.", "trainer"),
     ),
 }
-ROWS = {row.name: row for rows in GROUPS.values() for row in rows}
+OTHERS = "Others"  # of a part that does not say behind which command
+
+
+def groups_with(parts: Iterable[Part]) -> dict[str, list[Row | PartCommand]]:
+    """The commands by groups, those of the parts among them."""
+    groups: dict[str, list[Row | PartCommand]] = {heading: list(rows) for heading, rows in GROUPS.items()}
+    for command in (command for part in parts for command in part.commands):
+        named = (rows for rows in groups.values() if command.after in (row.name for row in rows))
+        rows = next(named, None) or groups.setdefault(OTHERS, [])
+        rows.insert(index_behind([row.name for row in rows], command.after), command)
+    return groups

@@ -15,8 +15,8 @@ from oneiros.daemon.two_memories import TwoMemories
 from oneiros.environment import Environment
 from oneiros.hooks.dispatch import Hooks
 from oneiros.ingest.queue import IngestQueue
+from oneiros.served import Running
 from oneiros.worker import Worker
-from page.served import Running
 
 
 class Activity:

@@ -5,7 +5,7 @@ reason. It is a rule of thumb for the person, who sees every part of it; no hook
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dream.report.findings import Finding, Part
+from dream.report.findings import Concern, Finding
 from memory_server.errors import Problem
 from memory_server.escaping import shown_line
 from memory_server.layers.topics import shortened
@@ -22,15 +22,15 @@ COSTS = {
     "warnings": (3, 15),
     "doubts about approved files": (5, 15),
     "problems of files": (1, 15),
-    Part.CONTRADICTION: (3, 15),
-    Part.DRIFT: (1, 5),
-    Part.EVIDENCE: (1, 10),
-    Part.PROPOSALS: (1, 5),
-    Part.STALE: (1, 5),
-    Part.LINKS: (1, 5),
-    Part.QUERIES: (1, 5),
-    Part.USE: (1, 5),
-    Part.INDEX: (5, 20),
+    Concern.CONTRADICTION: (3, 15),
+    Concern.DRIFT: (1, 5),
+    Concern.EVIDENCE: (1, 10),
+    Concern.PROPOSALS: (1, 5),
+    Concern.STALE: (1, 5),
+    Concern.LINKS: (1, 5),
+    Concern.QUERIES: (1, 5),
+    Concern.USE: (1, 5),
+    Concern.INDEX: (5, 20),
 }
 
 
@@ -82,7 +82,7 @@ def _told(
         elif check.state == "warning" and name not in TOLD_BETTER:
             yield "warnings", f"{name}: {check.detail}", check.repair
     for problem in problems:
-        if problem.rule != ValidationRule.POINTER_DEAD:  # of Part.LINKS
+        if problem.rule != ValidationRule.POINTER_DEAD:  # of Concern.LINKS
             yield "problems of files", f"{problem.path}:{problem.line}: {problem.what}", problem.remedy
     for finding in findings:
         yield finding.part, f"{finding.place}: {finding.what}" if finding.place else finding.what, finding.step

@@ -9,7 +9,7 @@ import contextlib
 import errno
 import logging
 import socket
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any
 
 import anyio
@@ -24,6 +24,7 @@ from dream.decisions.page import PageSessions
 from dream.decisions.signing import PasskeyDesk
 from dream.passkey_routes import add_passkey_routes
 from dream.routes import add_routes
+from memory_server.errors import NeedsRepair
 from memory_server.faces.connections import KEEP_ALIVE_SECONDS, HttpConnection
 from memory_server.faces.guard import MAX_BODY_BYTES, Guard
 from memory_server.faces.rest import Body, create_api
@@ -34,14 +35,16 @@ from oneiros.daemon.standing import standing
 from oneiros.dreaming import decisions_on
 from oneiros.environment import now, program_version
 from oneiros.ingest.settings import archive_of
-from page.routes import PULSE, add_page, is_open_to_all
-from page.served import ServedMemory
+from oneiros.parts import Part, Site
+from oneiros.served import ServedMemory
 
 logger = logging.getLogger(__name__)
 
 BACKLOG = 64  # connections taken at a time, before the first of them is counted
 FREE_PORTS = 8  # of the system's choice that are tried for one that is free in IPv4 and IPv6
 NO_IPV6 = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
+NO_SITE = "no part of this program serves a page"
+ANOTHER_PORT = "Set another port: `oneiros config http_port 8377`, then `oneiros stop`"
 LEVEL_SECONDS = 20.0  # how long a decision waits until it can be searched for
 
 
@@ -64,20 +67,21 @@ class QuietServer(uvicorn.Server):
 async def serve_http(parts: Parts) -> None:
     """Serves until the daemon is told to end."""
     pages = PageSessions(now)
-    loopback, no_page = loopback_sockets(parts.memory.person.http_port)
-    app = create_app(parts, pages, no_page)
+    loopback, trouble = loopback_sockets(parts.memory.person.http_port)
+    site = None if trouble else site_of(parts.environment.parts)
+    app = create_app(parts, pages, site, trouble)
 
     def let_through(scope: Mapping[str, Any]) -> None:
         scope["state"]["let_through"]()
-        if not scope["path"].startswith(PULSE):  # a page that lies open somewhere is no use to anybody
+        if not (site and scope["path"].startswith(site.pulse)):  # a page that lies open somewhere is no use to anybody
             parts.activity.note()
 
     def is_open(method: str, path: str) -> bool:
-        return not no_page and is_open_to_all(method, path)
+        return site is not None and site.is_open_to_all(method, path)
 
     guarded = Guard(app, parts.sockets.token, let_through, pages.holds, is_open)
     port = loopback[0].getsockname()[1]
-    write_state(parts.sockets.state, port=port, version=program_version(), no_page=no_page)
+    write_state(parts.sockets.state, port=port, version=program_version(), no_page=trouble)
     try:
         async with app.router.lifespan_context(app), anyio.create_task_group() as tasks:
             for listening in ([parts.sockets.http], loopback):
@@ -106,8 +110,15 @@ def server_of(app: Guard, end: asyncio.Event) -> QuietServer:
     return QuietServer(config, end)
 
 
-def create_app(parts: Parts, pages: PageSessions, no_page: str = "") -> FastAPI:
-    """REST with MCP at `/mcp` beside it, and the page; without the guard. `no_page`: why none is served."""
+def site_of(parts: Iterable[Part]) -> Site | None:
+    """What a browser is served: of the first part that serves it, with the views of all."""
+    views = tuple(view for part in parts for view in part.views)
+    return next((part.site(views) for part in parts if part.site), None)
+
+
+def create_app(parts: Parts, pages: PageSessions, site: Site | None, trouble: str = "") -> FastAPI:
+    """REST with MCP at `/mcp` beside it, and the site; without the guard. `trouble`: why none can be served, if so."""
+    no_page = NeedsRepair(trouble, remedy=ANOTHER_PORT) if trouble else None if site else NeedsRepair(NO_SITE)
     memory, indexer, ending = parts.memory, parts.indexer, parts.ending
     stop, restart = ending.told.set, ending.restart
     api = create_api(memory, indexer, program_version(), on_stop=stop, on_restart=restart, door=parts.door)
@@ -131,9 +142,9 @@ def create_app(parts: Parts, pages: PageSessions, no_page: str = "") -> FastAPI:
         return decisions_on(memory.root, memory.person, bring_level)
 
     add_routes(api, decisions, pages, no_page)
-    if not no_page:
+    if site:
         add_passkey_routes(api, decisions, pages, PasskeyDesk(now), lambda: memory.person.http_port)
-        add_page(api, ServedMemory(memory, archive_of(memory.root), decisions, pages, parts.running))
+        site.add_routes(api, ServedMemory(memory, archive_of(memory.root), decisions, pages, parts.running))
     # the guard has checked Host and Origin of every route, also of this one
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     served = parts.mcp.streamable_http_app(

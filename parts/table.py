@@ -1,0 +1,6 @@
+"""The parts that come with the program, in the order in which they are asked."""
+
+from parts.chat.part import part as chat
+from parts.page.part import part as page
+
+PARTS = (chat, page)

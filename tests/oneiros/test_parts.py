@@ -1,0 +1,61 @@
+"""The seam: what parts bring, of this program and of others."""
+
+from pathlib import Path
+
+import pytest
+
+from oneiros.cli.main import main
+from oneiros.cli.table import groups_with
+from oneiros.environment import Environment
+from oneiros.parts import Part, PartCommand, installed_parts, shipped_parts
+
+ZOO = """
+from oneiros.parts import Part, PartCommand
+
+def part():
+    return Part("zoo", commands=(PartCommand("feed", "Feed the animals.", "recall", add),))
+
+def add(app):
+    @app.command()
+    def feed():
+        print("fed")
+"""
+
+
+@pytest.fixture
+def zoo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another package that brings a part."""
+    folder = tmp_path / "zoo-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: zoo\nVersion: 1.0\n", encoding="utf-8")
+    (folder / "entry_points.txt").write_text("[oneiros.parts]\nzoo = zoo_part:part\n", encoding="utf-8")
+    (tmp_path / "zoo_part.py").write_text(ZOO, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+@pytest.mark.usefixtures("zoo")
+def test_a_part_of_another_package_is_listed_and_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    environment = Environment({}, tmp_path, tmp_path)
+
+    assert main(["--help"], environment) == 0
+    assert main(["feed"], environment) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    names = [line.split()[0] for line in lines if line[:2] == "  "]
+    assert names[names.index("recall") + 1] == "feed" and lines[-1] == "fed"
+    assert [part.name for part in environment.parts] == [*(part.name for part in shipped_parts()), "zoo"]
+
+
+def test_a_command_that_names_no_known_one_is_listed_at_the_end() -> None:
+    lost = Part("lost", commands=(PartCommand("roam", "Roam.", "nowhere", print),))
+
+    groups = groups_with([lost])
+
+    assert [row.name for row in [*groups.values()][-1]] == ["roam"]
+
+
+def test_parts_have_names_of_their_own() -> None:
+    names = [part.name for part in installed_parts()]
+    commands = [row.name for rows in groups_with(installed_parts()).values() for row in rows]
+
+    assert len(set(names)) == len(names) and len(set(commands)) == len(commands)
