@@ -22,7 +22,7 @@ class PartCommand(NamedTuple):
 
     name: str
     sentence: str
-    after: str  # the command behind which the help lists it
+    after: str  # the command behind which the help lists it, or the heading below which
     add: "Callable[[typer.Typer], None]"
 
 

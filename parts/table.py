@@ -2,5 +2,6 @@
 
 from parts.chat.part import part as chat
 from parts.page.part import part as page
+from parts.team.part import part as team
 
-PARTS = (chat, page)
+PARTS = (chat, page, team)

@@ -14,7 +14,6 @@ MAY_IMPORT = {
     "crawler": {"memory_server"},
     "dream": {"memory_server", "crawler"},
     "oneiros": {"memory_server", "crawler", "dream"},
-    "team": {"memory_server", "crawler", "dream"},
     "trainer": set[str](),
 }
 CORE = {"memory_server", "crawler", "dream", "oneiros"}
@@ -40,13 +39,13 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     "parts.page": """
         views rendering shell diffs markdown search topics sessions passkey review overview person routes command part
     """,
-    "team": """
-        errors settings opening engine tenants repositories outbox indexing migrating memory publishing operations
-        access server commands cli
+    "parts.team": """
+        sharing errors settings opening engine tenants repositories outbox indexing migrating memory publishing
+        operations access server commands cli part
     """,
     "oneiros": """
         parts light hook worker file_events environment served client clients claude founding replay judging ingest
-        opening first_steps dreaming lifecycle importing sharing hooks daemon doctor uninstall cli
+        opening first_steps dreaming lifecycle importing hooks daemon doctor uninstall cli
     """,
 }
 MOST_MODULES = 20  # of one folder

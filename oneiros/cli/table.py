@@ -58,8 +58,6 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.queries.command import add_commands
         case "notes":
             from oneiros.cli.notes.command import add_commands
-        case "sharing":
-            from oneiros.cli.sharing.command import add_commands
         case "serving":
             from oneiros.cli.serving import add_commands
         case _:
@@ -102,10 +100,7 @@ GROUPS = {
         Row("skills", "List what you do again and again; make a skill of it.", "skills"),
         Row("export", "Write what is approved, for training or for other programs.", "dreaming"),
     ),
-    "Share it with a team": (
-        Row("publish", "Give an accepted statement to your team, or take it back.", "sharing"),
-        Row("team", "Show how old your copy of the team's topics is; fetch it.", "sharing"),
-    ),
+    "Share it with a team": (),  # of a part
     "Keep it in order": (
         Row("status", "Tell what the memory holds and how its indices stand.", "status"),
         Row("reindex", "Bring the indices level with the disk.", "maintenance"),
@@ -126,14 +121,13 @@ GROUPS = {
         Row("trainer", "Watch the trainers that serve a model of this memory.", "trainer"),
     ),
 }
-OTHERS = "Others"  # of a part that does not say behind which command
 
 
 def groups_with(parts: Iterable[Part]) -> dict[str, list[Row | PartCommand]]:
     """The commands by groups, those of the parts among them."""
     groups: dict[str, list[Row | PartCommand]] = {heading: list(rows) for heading, rows in GROUPS.items()}
     for command in (command for part in parts for command in part.commands):
-        named = (rows for rows in groups.values() if command.after in (row.name for row in rows))
-        rows = next(named, None) or groups.setdefault(OTHERS, [])
+        behind = (rows for rows in groups.values() if command.after in (row.name for row in rows))
+        rows = next(behind, None) or groups.setdefault(command.after, [])
         rows.insert(index_behind([row.name for row in rows], command.after), command)
-    return groups
+    return {heading: rows for heading, rows in groups.items() if rows}
