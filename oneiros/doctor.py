@@ -4,6 +4,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 
@@ -30,7 +31,6 @@ from oneiros.claude.files import ClaudeFiles
 from oneiros.client import Client, DaemonLost
 from oneiros.dreaming import decisions_on, review_of
 from oneiros.environment import Environment, now
-from oneiros.ingest.agents import check_agents
 from oneiros.ingest.settings import archive_of, skipped_elsewhere, waiting
 from oneiros.lifecycle.health import Health, deductions_for
 from oneiros.opening import open_memory
@@ -63,7 +63,11 @@ def examine(environment: Environment) -> Iterator[tuple[str, Check]]:
             "read": lambda: [_reading(memory)],
             "approval": lambda: _approval(memory),
             "archive": lambda: _archive(environment, memory),
-            "agents": lambda: check_agents(environment, memory.root),
+            **{
+                name: partial(check, environment, memory.root)
+                for part in environment.parts
+                for name, check in part.checks
+            },
             "claude code": lambda: check_client(
                 ClaudeFiles(environment.home, environment.working_folder, environment.claude_folder), memory.root
             ),

@@ -5,7 +5,7 @@ import what they need when they are called. Nothing is registered by an import. 
 alone asks for the table of those that come with the program, and gives none where it is not there.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
     import typer
     from fastapi import FastAPI
+
+    from crawler.sources.agent import AgentSource
+    from memory_server.root.paths import MemoryRoot
+    from oneiros.claude.checks import Check
 
 ENTRY_POINTS = "oneiros.parts"  # the group under which other packages name the function of theirs
 
@@ -54,6 +58,8 @@ class Part(NamedTuple):
     commands: tuple[PartCommand, ...] = ()
     views: tuple[View, ...] = ()
     site: Callable[[tuple[View, ...]], Site] | None = None  # what serves the views of all parts, and its own
+    sources: "Callable[[], tuple[AgentSource, ...]] | None" = None  # readers of other agents' conversations
+    checks: "tuple[tuple[str, Callable[[Any, MemoryRoot], Iterable[Check]]], ...]" = ()  # of doctor, of an Environment
 
 
 def shipped_parts() -> tuple[Part, ...]:

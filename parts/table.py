@@ -1,7 +1,8 @@
 """The parts that come with the program, in the order in which they are asked."""
 
+from parts.agents.part import part as agents
 from parts.chat.part import part as chat
 from parts.page.part import part as page
 from parts.team.part import part as team
 
-PARTS = (chat, page, team)
+PARTS = (agents, chat, page, team)

@@ -33,6 +33,9 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         records evidence statements topics judge candidates written proposals citations progress
         decisions blame export exchange report run taking_over mending mcp_tools routes passkey_routes
     """,
+    "parts.agents": """
+        codex gemini copilot opencode cursor chat table checks part
+    """,
     "parts.chat": """
         records context citations conversations turn backends chatting command view part
     """,

@@ -15,7 +15,7 @@ from crawler.machines.addresses import Address
 from crawler.machines.fetch import WantedRoot
 from crawler.machines.mirror import Mirror
 from crawler.references import ReferenceSettings, ReferenceSource, ScanReport, SentFiles, scan, wanted_files
-from crawler.sources.table import SOURCES
+from crawler.sources.agent import AgentSource
 from memory_server.errors import Problem, UsageError
 from memory_server.escaping import plural
 from memory_server.layers.blackboard import KEPT_DAYS
@@ -31,6 +31,8 @@ from oneiros.ingest.settings import (
     crawl_roots,
     ingest_settings,
     reference_settings,
+    sources_of,
+    store_places,
     stores_of,
     this_machine,
 )
@@ -85,12 +87,20 @@ def roots_wanted(environment: Environment, paths: Sequence[Path], machine: str =
     return found
 
 
+def reader_wanted(environment: Environment, name: str) -> AgentSource:
+    """The reader of an agent by its name. Raises UsageError where there is none."""
+    known = sources_of(environment)
+    if name not in known:
+        raise UsageError(f"there is no reader {name!r}", remedy=f"Choose one of: {', '.join(known)}")
+    return known[name]
+
+
 def places_of(environment: Environment, wanted: Wanted) -> list[Path]:
     """Where the reader of an agent looks: at what is named, else at its stores. Raises UsageError where nothing is."""
     if wanted.paths:
         return [one.folder for one in roots_wanted(environment, wanted.paths)]
-    source = SOURCES[wanted.agent]
-    if found := [store for store in source.stores(environment.home, environment.variables) if store.exists()]:
+    source = reader_wanted(environment, wanted.agent)
+    if found := store_places(environment, source):
         return found
     raise UsageError(f"there are no conversations of {source.TITLE} to read", remedy="Name a file or a folder")
 
@@ -98,7 +108,7 @@ def places_of(environment: Environment, wanted: Wanted) -> list[Path]:
 def roots_to_follow(environment: Environment, paths: Sequence[Path]) -> list[CrawlRoot]:
     """The folders in which something new may be written: those named, or that hold what is named, else all roots."""
     if not paths:
-        stores = (store for found in stores_of(environment).values() for store in found)
+        stores = (store for _, found in stores_of(environment) for store in found)
         return [*crawl_roots(environment), *(CrawlRoot(store, this_machine(environment)) for store in stores)]
     roots = roots_wanted(environment, paths)
     return [replace(one, folder=one.folder if one.folder.is_dir() else one.folder.parent) for one in roots]
@@ -118,12 +128,12 @@ def run_ingest(
     """
     require_memory(root)
     readings = readings_of(root)
-    roots, sources = [], {}
+    roots, sources = [], list[tuple[AgentSource, list[Path]]]()
     if wanted.agent:
-        sources = {wanted.agent: places_of(environment, wanted)}
+        sources = [(reader_wanted(environment, wanted.agent), places_of(environment, wanted))]
     elif wanted.places != "elsewhere":
         roots = roots_wanted(environment, wanted.paths, wanted.machine)
-        sources = {} if wanted.paths or wanted.machine else stores_of(environment)
+        sources = [] if wanted.paths or wanted.machine else stores_of(environment)
     here = this_machine(environment)
     machines = list(dict.fromkeys([*(one.machine for one in roots), *([here] if sources or not roots else [])]))
     outcome = IngestOutcome()
@@ -145,7 +155,7 @@ def run_ingest(
             progress=progress,
             check=check,
             forget_marked=forgetter_of(root, environment.person, settings),
-            sources=sources if machine == here else {},
+            sources=sources if machine == here else (),
             speakers=frozenset(name.casefold() for name in (*environment.person.speakers, wanted.me) if name),
         )
         outcome.reports.append(report)

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from crawler.sources.conversation import AgentFile, Conversation
-from crawler.sources.table import SOURCES
 from crawler.transcripts.turns import Turn, join_turns
+from parts.agents.table import SOURCES
 
 Line = dict[str, Any]
 THREAD = "019b2ea4-0000-7000-8000-000000000001"

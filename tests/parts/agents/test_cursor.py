@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from crawler.sources import cursor as reader
 from crawler.transcripts.turns import Role
-from tests.crawler.sources.builders import Line, conversations, prompts, turns_of, write_lines
+from parts.agents import cursor as reader
+from tests.parts.agents.builders import Line, conversations, prompts, turns_of, write_lines
 
 CHAT = "cccccccc-1111-4222-8333-dddddddddddd"
 

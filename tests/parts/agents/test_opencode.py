@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from crawler.archive.append import ArchiveReport, Ingester
-from crawler.sources import opencode as reader
-from crawler.sources.table import SOURCES
 from crawler.transcripts.turns import Role
+from parts.agents import opencode as reader
+from parts.agents.table import SOURCES
 from tests.crawler.builders import settings_in
-from tests.crawler.sources.builders import conversations, prompts, turns_of
+from tests.parts.agents.builders import conversations, prompts, turns_of
 
 SESSION = "ses_1"
 DONE = {"completed": 9}

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from crawler.sources import codex as reader
 from crawler.transcripts.turns import Role
-from tests.crawler.sources.builders import (
+from parts.agents import codex as reader
+from tests.parts.agents.builders import (
     OTHER_THREAD,
     THREAD,
     codex,

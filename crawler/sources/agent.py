@@ -1,10 +1,9 @@
-"""The agents whose conversations are read, in one table; each is a file of this room."""
+"""What the archive asks of the reader of one agent's conversations, and the files that it reads."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from crawler.sources import chat, codex, copilot, cursor, gemini, opencode
 from crawler.sources.conversation import AgentFile, Conversation
 from crawler.sources.lines import head_of
 
@@ -27,23 +26,6 @@ class AgentSource(Protocol):
 
     def read(self, found: AgentFile) -> Iterator[Conversation]:
         """The conversations of a file. Raises ContentError where it cannot be read."""
-
-
-SOURCES: Mapping[str, AgentSource] = {
-    codex.NAME: codex,
-    gemini.NAME: gemini,
-    copilot.NAME: copilot,
-    opencode.NAME: opencode,
-    cursor.NAME: cursor,
-    chat.NAME: chat,  # last: it fits whatever has messages
-}
-STORED = tuple(name for name in SOURCES if name != chat.NAME)  # those that keep a store of their own
-
-
-def source_for(path: Path) -> AgentSource | None:
-    """Whose conversation a file is, by its name and its beginning. Raises ContentError where it cannot be read."""
-    head = head_of(path)
-    return next((source for source in SOURCES.values() if source.fits(path, head)), None)
 
 
 def files_at(source: AgentSource, paths: Iterable[Path]) -> Iterator[Path]:

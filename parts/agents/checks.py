@@ -6,14 +6,15 @@ What is read is the person's to say, so of an agent that the settings do not nam
 from collections.abc import Iterator
 
 from crawler.archive.conversations import SeenOfAgent, seen_of
+from crawler.sources.agent import AgentSource
 from crawler.sources.conversation import version_key
-from crawler.sources.table import SOURCES, STORED, AgentSource
 from crawler.transcripts.tail import TailState
 from memory_server.escaping import plural
 from memory_server.root.paths import MemoryRoot
 from oneiros.claude.checks import Check, ok, warning
 from oneiros.environment import Environment
 from oneiros.ingest.settings import ingest_settings
+from parts.agents.table import SOURCES, STORED
 
 MOST_NAMED = 5
 NOTHING = SeenOfAgent()

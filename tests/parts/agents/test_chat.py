@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from crawler.transcripts.turns import Role
-from tests.crawler.sources.builders import conversations, prompts, turns_of
+from tests.parts.agents.builders import conversations, prompts, turns_of
 
 
 def chat(tmp_path: Path, name: str, content: Any) -> Path:

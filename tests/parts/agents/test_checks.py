@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from crawler.archive.append import ArchiveReport, Ingester
-from crawler.sources.table import SOURCES
 from memory_server.completeness import SkipKind, Skipped
 from memory_server.settings_file import change_setting
 from oneiros.environment import Environment
-from oneiros.ingest.agents import check_agents, is_newer
 from oneiros.ingest.settings import ingest_settings, skipped_elsewhere
-from tests.crawler.sources.builders import codex, rollout, said
+from parts.agents.checks import check_agents, is_newer
+from parts.agents.table import SOURCES
 from tests.memories import new_root
+from tests.parts.agents.builders import codex, rollout, said
 
 
 def told(home: Path, *, reads: bool = True) -> list[tuple[str, str]]:

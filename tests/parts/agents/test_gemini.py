@@ -2,9 +2,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from crawler.sources import gemini as reader
 from crawler.transcripts.turns import Role
-from tests.crawler.sources.builders import Line, conversations, prompts, turns_of, write_lines
+from parts.agents import gemini as reader
+from tests.parts.agents.builders import Line, conversations, prompts, turns_of, write_lines
 
 SESSION = "11111111-1111-4111-8111-111111111111"
 

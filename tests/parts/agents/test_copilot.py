@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from crawler.transcripts.turns import Role
-from tests.crawler.sources.builders import Line, conversations, prompts, turns_of, write_lines
+from tests.parts.agents.builders import Line, conversations, prompts, turns_of, write_lines
 
 SESSION = "aaaabbbb-1111-4222-8333-ccccddddeeee"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.source_readers import DAMAGED_LINES, readers_figures
-from crawler.sources.table import SOURCES, source_for
+from parts.agents.table import SOURCES, source_for
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "data" / "transcripts" / "negatives"
 EXPECTED = Path(__file__).with_name("expected")
