@@ -59,6 +59,7 @@ class Part(NamedTuple):
     views: tuple[View, ...] = ()
     site: Callable[[tuple[View, ...]], Site] | None = None  # what serves the views of all parts, and its own
     sources: "Callable[[], tuple[AgentSource, ...]] | None" = None  # readers of other agents' conversations
+    machines: "Callable[[], Any] | None" = None  # what reaches other machines, an OtherMachines of ingest/elsewhere.py
     checks: "tuple[tuple[str, Callable[[Any, MemoryRoot], Iterable[Check]]], ...]" = ()  # of doctor, of an Environment
 
 

@@ -2,7 +2,8 @@
 
 from parts.agents.part import part as agents
 from parts.chat.part import part as chat
+from parts.machines.part import part as machines
 from parts.page.part import part as page
 from parts.team.part import part as team
 
-PARTS = (agents, chat, page, team)
+PARTS = (agents, chat, machines, page, team)

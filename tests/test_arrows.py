@@ -26,7 +26,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         layers lifecycle embedding index search further inspection reading upkeep aging trial memory faces
     """,
     "crawler": """
-        transcripts sources archive machines facts tasks calls spoken outcome quotes pasted model reading closed
+        transcripts sources archive sent facts tasks calls spoken outcome quotes pasted model reading closed
         compress documents references instructions foreign_stores archived reported ingest
     """,
     "dream": """
@@ -38,6 +38,9 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     """,
     "parts.chat": """
         records context citations conversations turn backends chatting command view part
+    """,
+    "parts.machines": """
+        addresses connection mirror remote fetch register sessions visits part
     """,
     "parts.page": """
         views rendering shell diffs markdown search topics sessions passkey review overview person routes command part

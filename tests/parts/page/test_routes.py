@@ -210,7 +210,7 @@ def test_a_topic_that_goes_while_the_list_is_made_ends_nothing(
     page: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     head = TopicHead("gone", "Gone", None, "It was here.", SourcePath("topics/gone.md"))
-    monkeypatch.setattr("page.topics.topic_heads", lambda _: [head])
+    monkeypatch.setattr("parts.page.topics.topic_heads", lambda _: [head])
 
     assert "It was here." in page.get("/page/topics").text
 

@@ -15,13 +15,14 @@ from typing import BinaryIO
 
 import msgspec
 
-from crawler.machines import remote
-from crawler.machines.addresses import Address
-from crawler.machines.connection import ConnectionLost, SshConnection, noise_text
-from crawler.machines.mirror import Mirror
+from crawler.sent import SentFile, WantedRoot
 from memory_server.errors import Problem
 from memory_server.escaping import shown_line
 from memory_server.machine.files import UNREADABLE_JSON
+from parts.machines import remote
+from parts.machines.addresses import Address
+from parts.machines.connection import ConnectionLost, SshConnection, noise_text
+from parts.machines.mirror import Mirror
 
 BATCH_BYTES = 256 << 20  # of one answer, which is all that the mirror holds at a time
 FRAME_BYTES = 4 << 20
@@ -33,33 +34,6 @@ MAX_DAYS = 5_000  # on which transcripts there were written last
 MOST = 100_000  # days, and transcripts of a day: what is beyond is no count
 SECONDS = 3600.0  # of one answer
 SCRIPT = Path(remote.__file__)
-
-
-class Known(msgspec.Struct, frozen=True, array_like=True):
-    """How far a file there was read, as it was then. `is_settled`: it was refused for good."""
-
-    inode: int
-    size: int
-    changed_ns: int
-    offset: int = 0
-    prefix: str = ""  # hash of the bytes before the offset
-    is_settled: bool = False
-
-
-class WantedRoot(msgspec.Struct, frozen=True):
-    """A folder there, and which of its files are wanted."""
-
-    folders: tuple[str, ...]  # patterns, from `/` or `~/`
-    endings: tuple[str, ...]
-    skip: tuple[str, ...]  # names of folders passed over
-    hidden: bool = True  # whether folders are read whose name begins with a dot
-    counts: bool = False  # whether files are counted by the day of their last change
-    must_be_there: bool = False
-    most: Mapping[str, int] = {}  # bytes of a file, by ending, and of any other under ""; none: any
-    git: tuple[str, ...] = ()  # the command that lists the files of a `{folder}`
-    since: int = 0
-    limit: int = -1  # files; below 0: all
-    known: Mapping[str, Known] = {}
 
 
 class _Head(msgspec.Struct, frozen=True):
@@ -85,22 +59,6 @@ class _Closing(msgspec.Struct, frozen=True):
     cut: bool
     days: dict[int, int]
     cleanup_days: float
-
-
-@dataclass(slots=True)
-class SentFile:
-    """A file that was sent, or the part of it that is new: what lies at `here` begins at the byte `base` of it."""
-
-    here: Path
-    root: int
-    path: str
-    folder: str
-    base: int
-    inode: int
-    size: int
-    changed_ns: int
-    prefixes: dict[int, bytes] = field(default_factory=dict)  # hashes of so many first bytes: the last checkpoints
-    is_whole: bool = False
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 
 from crawler.archive.discovery import NO_TRANSCRIPTS, SUFFIXES, FoundFile, SentPart
-from crawler.machines.fetch import Known, SentFile, WantedRoot
+from crawler.sent import Known, SentFile, WantedRoot
 from crawler.transcripts.tail import FileState, Verdict
 
 FOLDER = "~/.claude/projects"

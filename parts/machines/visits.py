@@ -1,26 +1,29 @@
 """Visits the person's other machines: what is new there is fetched, taken in, and leaves the mirror again."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
+from functools import partial
 
 import filelock
 import msgspec
 
 from crawler.archive.append import ArchiveReport, IngestSettings
-from crawler.archive.discovery import FoundFile
 from crawler.ingest import IngestReport, level_files
-from crawler.machines.addresses import Address, address_of
-from crawler.machines.fetch import Delivery, Known, WantedRoot, ask
-from crawler.machines.mirror import Mirror
-from crawler.machines.register import KnownMachine, Register
-from crawler.machines.sessions import found_file, wanted_transcripts
+from crawler.references import ReferenceSettings, ReferenceSource, SentFiles, wanted_files
+from crawler.sent import Known, WantedRoot
 from crawler.transcripts.tail import FileState
 from memory_server.errors import NeedsRepair, Problem, UsageError
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.state import make_state
 from oneiros.environment import Environment, now
-from oneiros.ingest.settings import this_machine
+from oneiros.ingest.elsewhere import Take, TranscriptLimits
+from oneiros.ingest.settings import ingest_settings, reference_settings, this_machine
+from parts.machines.addresses import Address, address_of
+from parts.machines.fetch import Delivery, ask
+from parts.machines.mirror import Mirror
+from parts.machines.register import KnownMachine, Register
+from parts.machines.sessions import found_file, wanted_transcripts
 
 LOCK_SECONDS = 10.0  # how long to wait for another visit
 MOST_ASKED = 3  # times in one visit, where it turns out to be another machine than was asked
@@ -32,6 +35,51 @@ def addresses(environment: Environment) -> list[Address]:
     if len({one.name for one in found}) < len(found):
         raise UsageError("machines names one machine twice", remedy="Give each a name of its own")
     return found
+
+
+def name_machines(environment: Environment) -> list[str]:
+    """The names of these machines."""
+    return [address.name for address in addresses(environment)]
+
+
+def fetch_sessions(
+    environment: Environment, root: MemoryRoot, names: Sequence[str], take: Take, limits: TranscriptLimits
+) -> Iterator[IngestReport]:
+    """Has what is new of the transcripts of these machines taken in."""
+    try:
+        for address in (one for one in addresses(environment) if one.name in names):
+            with visiting(root) as register:
+                visit = Visit(environment, root, register, address)
+                yield from visit.transcripts(partial(ingest_settings, environment, root), take, limits)
+    except MachinesBusy as error:
+        problem = Problem(str(error.where), 1, error.what, error.remedy, "machine")
+        yield IngestReport(ArchiveReport(problems=[problem]), None)
+
+
+def fetch_references(
+    environment: Environment, root: MemoryRoot, sources: Sequence[ReferenceSource], mirrors: ExitStack
+) -> tuple[dict[str, SentFiles], list[str]]:
+    """What the machines of these sources send of them, by their names, and what went wrong."""
+    known = {address.name: address for address in addresses(environment)}
+    settings, found, problems = reference_settings(environment), dict[str, SentFiles](), list[str]()
+    try:
+        with visiting(root) as register:
+            for number, source in enumerate(sources):
+                if source.machine not in known:
+                    problems.append(f"references {source.name}: there is no machine {source.machine} in your settings.")
+                    continue
+                mirror = mirrors.enter_context(Mirror(root.state / f"mirror-{number}"))
+                visit = Visit(environment, root, register, known[source.machine])
+                machine, delivery = visit.ask(mirror, partial(_asked_of, source, settings, root))
+                found[source.name] = SentFiles(machine, [file for file in delivery.files if file.is_whole])
+                problems += map(str, delivery.problems)
+    except MachinesBusy as error:
+        return {}, [str(error)]
+    return found, problems
+
+
+def _asked_of(source: ReferenceSource, settings: ReferenceSettings, root: MemoryRoot, machine: str) -> list[WantedRoot]:
+    return [wanted_files(source, settings, root.references, machine)]
 
 
 def register_of(root: MemoryRoot) -> Register:
@@ -109,11 +157,8 @@ class Visit:
     def transcripts(
         self,
         settings_of: Callable[[str], IngestSettings],
-        take: Callable[[IngestSettings, Sequence[FoundFile]], IngestReport],
-        *,
-        since: datetime | None = None,
-        limit: int | None = None,
-        dry_run: bool = False,
+        take: Take,
+        limits: TranscriptLimits,
     ) -> Iterator[IngestReport]:
         """Takes in what is new of the transcripts there, a mirror full at a time."""
         level: dict[str, FileState] = {}
@@ -122,19 +167,19 @@ class Visit:
         def wanted(machine: str) -> list[WantedRoot]:
             nonlocal level
             level = level_files(settings_of(machine))
-            root = wanted_transcripts(level, machine, since=since, limit=limit)
+            root = wanted_transcripts(level, machine, since=limits.since, limit=limits.limit)
             return [msgspec.structs.replace(root, known={**root.known, **passed})]
 
         with Mirror(self._folder / "mirror") as mirror:
             while True:
                 machine, answer = self.ask(mirror, wanted)
-                report = IngestReport(ArchiveReport(is_dry_run=dry_run), None)
+                report = IngestReport(ArchiveReport(is_dry_run=limits.is_dry_run), None)
                 if answer.files:
                     report = take(settings_of(machine), [found_file(sent, machine) for sent in answer.files])
                     mirror.empty()
                 report.ingest.problems += answer.problems
                 yield report
-                if answer.lost or not answer.is_cut or limit is not None:
+                if answer.lost or not answer.is_cut or limits.limit is not None:
                     return
                 before, after = level, level_files(settings_of(machine))
                 for sent in answer.files:

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from crawler.machines.addresses import Address
-from crawler.machines.register import KnownMachine, Register
 from memory_server.errors import NeedsRepair
+from parts.machines.addresses import Address
+from parts.machines.register import KnownMachine, Register
 
 NOON = dt.datetime(2026, 3, 31, 12, 0, tzinfo=dt.UTC)
 DAY = NOON.date().toordinal() - dt.date(1970, 1, 1).toordinal()

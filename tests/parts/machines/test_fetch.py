@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from crawler.machines import connection, fetch, remote
-from crawler.machines.addresses import Address, address_of
-from crawler.machines.fetch import Delivery, Known, WantedRoot, ask
-from crawler.machines.mirror import Mirror
-from crawler.machines.register import Register
-from crawler.machines.sessions import wanted_transcripts
+from crawler.sent import Known, WantedRoot
 from memory_server.errors import UsageError
+from parts.machines import connection, fetch, remote
+from parts.machines.addresses import Address, address_of
+from parts.machines.fetch import Delivery, ask
+from parts.machines.mirror import Mirror
+from parts.machines.register import Register
+from parts.machines.sessions import wanted_transcripts
 from tests.crawler.builders import working_session, write_transcript
 
 LAPTOP = Address("laptop", "", "laptop", "")

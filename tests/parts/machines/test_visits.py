@@ -7,8 +7,8 @@ from filelock import FileLock
 
 from memory_server.settings_file import change_setting
 from oneiros.environment import Environment, now
-from oneiros.ingest.machines import machines_json
 from oneiros.ingest.run import Wanted, run_ingest, scan_references
+from parts.machines.visits import machines_json
 from tests.crawler.builders import SESSION, working_session, write_transcript
 
 
@@ -25,7 +25,7 @@ def environment(tmp_path: Path) -> Environment:
 def test_a_visit_under_way_elsewhere_is_named_and_not_waited_for(
     environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("oneiros.ingest.machines.LOCK_SECONDS", 0.0)
+    monkeypatch.setattr("parts.machines.visits.LOCK_SECONDS", 0.0)
     root = environment.choice.root
     root.state.mkdir(parents=True)
     table = {"name": "notes", "roots": ["~/notes"], "machine": "laptop"}

@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 
 from crawler.archive.waiting import CLEANUP_DAYS, SOON_DAYS
-from crawler.machines.addresses import Address
 from memory_server.errors import NeedsRepair
 from memory_server.machine.files import replace_file
+from parts.machines.addresses import Address
 
 DAY_SECONDS = 86_400
 
