@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from crawler.sources.agent import AgentSource
-    from memory_server.root.paths import MemoryRoot
-    from oneiros.claude.checks import Check
 
 ENTRY_POINTS = "oneiros.parts"  # the group under which other packages name the function of theirs
+
+
+DoctorCheck = Callable[[Any, Any], Iterable[Any]]  # an Environment and a MemoryRoot to what was found, a Check each
 
 
 class PartCommand(NamedTuple):
@@ -60,7 +61,7 @@ class Part(NamedTuple):
     site: Callable[[tuple[View, ...]], Site] | None = None  # what serves the views of all parts, and its own
     sources: "Callable[[], tuple[AgentSource, ...]] | None" = None  # readers of other agents' conversations
     machines: "Callable[[], Any] | None" = None  # what reaches other machines, an OtherMachines of ingest/elsewhere.py
-    checks: "tuple[tuple[str, Callable[[Any, MemoryRoot], Iterable[Check]]], ...]" = ()  # of doctor, of an Environment
+    checks: tuple[tuple[str, DoctorCheck], ...] = ()  # by their names
 
 
 def shipped_parts() -> tuple[Part, ...]:
@@ -68,7 +69,7 @@ def shipped_parts() -> tuple[Part, ...]:
     try:
         from parts.table import PARTS
     except ModuleNotFoundError as error:
-        if not (error.name or "").startswith("parts"):
+        if error.name != "parts":
             raise
         return ()
     return tuple(part() for part in PARTS)

@@ -27,11 +27,11 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     """,
     "crawler": """
         transcripts sources archive sent facts tasks calls spoken outcome quotes pasted model reading closed
-        compress documents references instructions foreign_stores archived reported ingest
+        compress documents references instructions archived reported ingest
     """,
     "dream": """
         records evidence statements topics judge candidates written proposals citations progress
-        decisions blame export exchange report run taking_over mending mcp_tools routes passkey_routes
+        decisions blame exchange report run mending mcp_tools routes passkey_routes
     """,
     "parts.agents": """
         codex gemini copilot opencode cursor chat table checks part
@@ -45,13 +45,16 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     "parts.page": """
         views rendering shell diffs markdown search topics sessions passkey review overview person routes command part
     """,
+    "parts.taking_over": """
+        foreign_stores takeover importing export commands part
+    """,
     "parts.team": """
         sharing errors settings opening engine tenants repositories outbox indexing migrating memory publishing
         operations access server commands cli part
     """,
     "oneiros": """
         parts light hook worker file_events environment served client clients claude founding replay judging ingest
-        opening first_steps dreaming lifecycle importing hooks daemon doctor uninstall cli
+        opening first_steps dreaming lifecycle hooks daemon doctor uninstall cli
     """,
 }
 MOST_MODULES = 20  # of one folder

@@ -40,10 +40,6 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.dreaming import add_commands
         case "telling":
             from oneiros.cli.review.telling import add_commands
-        case "importing":
-            from oneiros.cli.review.importing import add_commands
-        case "skills":
-            from oneiros.cli.review.skills import add_commands
         case "status":
             from oneiros.cli.status import add_commands
         case "maintenance":
@@ -92,13 +88,10 @@ GROUPS = {
     "Decide what is known": (
         Row("remember", "Say what is true: it is shown, and taken up with your consent.", "telling"),
         Row("wrong", "Put what is right in the place of a line of a topic.", "telling"),
-        Row("import", "Offer what your CLAUDE.md, rules and notes say as topics.", "importing"),
         Row("readings", "Show who reads your sessions and what waits; have it read.", "readings"),
         Row("dream", "Find what sessions said that topics should know; propose it.", "dreaming"),
         Row("review", "Decide about proposed changes, one at a time; ? names the keys.", "dreaming"),
         Row("report", "Show what to look at this week, and write it to reports/.", "dreaming"),
-        Row("skills", "List what you do again and again; make a skill of it.", "skills"),
-        Row("export", "Write what is approved, for training or for other programs.", "dreaming"),
     ),
     "Share it with a team": (),  # of a part
     "Keep it in order": (

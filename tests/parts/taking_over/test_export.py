@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from dream.decisions.accept import Decisions
-from dream.export import export_approved
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
+from parts.taking_over.export import export_approved
 from tests.dream.builders import PERSON, decisions_on, new_topic, proposed, quote, replacing
 from tests.memories import write_session, write_topic
 from trainer.memory import EXPORT_KEYS, read_approved

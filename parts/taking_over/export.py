@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dream.decisions.accept import Decisions
+from dream.exchange import find_approved
 from dream.proposals.store import Approval, find_approvals
 from dream.records import Rejection
 from dream.statements.provenance import read_note, read_notes
-from dream.topics import FOOTNOTE_REFERENCE, LIST_SIGN, TopicStatement, TopicText, read_topics
+from dream.topics import FOOTNOTE_REFERENCE, LIST_SIGN, TopicStatement, TopicText
 from memory_server.layers.footnotes import REFERENCE
 from memory_server.layers.topics import topic_name
 from memory_server.machine.files import replace_file
@@ -30,14 +31,6 @@ class Exported:
 
     lines: int
     left_out: tuple[str, ...]  # files in a state that nobody answered for
-
-
-def find_approved(decisions: Decisions, project: str = "") -> tuple[list[TopicText], tuple[str, ...]]:
-    """The files of layer 1, of a project alone where one is named, that somebody has answered for; and the others."""
-    doubtful = {one.path for one in decisions.unexplained()}
-    files = read_topics(decisions.root).files
-    wanted = [one for one in files if one.path not in doubtful and (not project or one.project == project.casefold())]
-    return wanted, tuple(sorted(doubtful))
 
 
 def export_approved(decisions: Decisions, file: Path, redactor: Redactor, project: str = "") -> Exported:

@@ -9,11 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from crawler.foreign_stores import pages_of
 from crawler.instructions import InstructionReader, Instructions, folders_of
 from dream.evidence import Evidence
 from dream.judge.reader import ReaderRun
-from dream.taking_over import TakenOver, Takeover
 from dream.written.duplicates import Embed, embedder_of
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.errors import NeedsRepair, UsageError
@@ -24,6 +22,8 @@ from memory_server.settings import read_memory_settings
 from oneiros.dreaming import bring_level, decisions_of, dream_on, reader_of
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import archive_of
+from parts.taking_over.foreign_stores import pages_of
+from parts.taking_over.takeover import TakenOver, Takeover
 
 MEASURED = "all-MiniLM-L6-v2"  # the model whose cosines tell what says the same; see RESULTS.md
 DATABASES = (".db", ".sqlite", ".sqlite3")

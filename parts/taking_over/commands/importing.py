@@ -14,7 +14,7 @@ from oneiros.cli.review.arranging import take_bundle
 from oneiros.cli.terminal.output import AsJson, OfProject, data, data_json, talk
 from oneiros.dreaming import tell_left
 from oneiros.environment import Environment
-from oneiros.importing import Imported, import_files
+from parts.taking_over.importing import Imported, import_files
 
 NAMED = 12  # files of others, and lines refused, that are named one by one
 CHARS = 110

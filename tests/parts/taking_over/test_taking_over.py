@@ -10,10 +10,10 @@ from crawler.instructions import InstructionReader
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
 from dream.records import Hunk, Relation, State
-from dream.taking_over import TakenOver, Takeover
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
+from parts.taking_over.takeover import TakenOver, Takeover
 from tests.dream.builders import NOW, PERSON, new_topic
 from tests.memories import new_root, write_topic
 

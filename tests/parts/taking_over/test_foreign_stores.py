@@ -3,7 +3,7 @@
 import sqlite3
 from pathlib import Path
 
-from crawler.foreign_stores import references_of
+from parts.taking_over.foreign_stores import references_of
 
 EARLY = "create table observations (id integer primary key, project text, text text, type text, created_at text)"
 LATE = "create table observations (project text, title text, facts text, narrative text, created_at text)"
