@@ -31,8 +31,8 @@ from oneiros.claude.files import ClaudeFiles
 from oneiros.client import Client, DaemonLost
 from oneiros.dreaming import decisions_on, review_of
 from oneiros.environment import Environment, now
+from oneiros.health import Health, deductions_for
 from oneiros.ingest.settings import archive_of, skipped_elsewhere, waiting
-from oneiros.lifecycle.health import Health, deductions_for
 from oneiros.opening import open_memory
 
 LEAST_SQLITE = (3, 40, 0)

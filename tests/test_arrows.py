@@ -39,6 +39,9 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     "parts.chat": """
         records context citations conversations turn backends chatting command view part
     """,
+    "parts.keeping": """
+        backup commands part
+    """,
     "parts.machines": """
         addresses connection mirror remote fetch register sessions visits part
     """,
@@ -54,7 +57,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     """,
     "oneiros": """
         parts light hook worker file_events environment served client clients claude founding replay judging ingest
-        opening first_steps dreaming lifecycle hooks daemon doctor uninstall cli
+        opening first_steps dreaming health hooks daemon doctor uninstall cli
     """,
 }
 MOST_MODULES = 20  # of one folder

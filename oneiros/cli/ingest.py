@@ -1,4 +1,4 @@
-"""Conversations in and out: `ingest`, `drill`, `forget`, `redact`, `archive`."""
+"""Conversations in and out: `ingest`, `drill`, `forget`, `redact`."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,6 @@ from memory_server.root.forgetting import note_forgotten
 from memory_server.root.places import require_memory
 from memory_server.settings import AGENTS
 from oneiros.cli.consent.asking import require_person
-from oneiros.cli.lifecycle.archive import add_archive_commands
 from oneiros.cli.maintenance import brought_level
 from oneiros.cli.terminal.days import day_of
 from oneiros.cli.terminal.output import AsJson, data, data_json, data_line, progress_shown, talk
@@ -60,15 +59,6 @@ def add_commands(app: typer.Typer) -> None:
     app.command(epilog="\b\nExample: oneiros drill 9e4910ab --depth digest")(drill)
     app.command(epilog="\b\nExample: oneiros forget 9e4910ab --dry-run")(forget)
     app.command(epilog="\b\nExample: oneiros redact --dry-run notes.md")(redact)
-    archive = typer.Typer(
-        help="The archive of everything that was said.",
-        no_args_is_help=True,
-        rich_markup_mode=None,
-        epilog="\b\nExample: oneiros archive verify",
-    )
-    archive.command(epilog="\b\nExample: oneiros archive verify")(verify)
-    add_archive_commands(archive)
-    app.add_typer(archive, name="archive")
 
 
 def ingest(
@@ -194,21 +184,6 @@ def redact(
     else:
         data(shown(found.text).rstrip("\n"))
     talk(f"{plural(len(found.spans), 'secret')}; the file was not changed.")
-
-
-def verify(context: typer.Context, as_json: AsJson = False) -> None:
-    """Read every object of the archive again, and report what is missing or damaged."""
-    environment: Environment = context.obj
-    kept = archive_of(environment.choice.root)
-    problems = kept.verify()
-    if as_json:
-        data_json({"sessions": len(kept.session_ids()), "problems": [dataclasses.asdict(one) for one in problems]})
-    else:
-        for problem in problems:
-            data(str(problem))
-        talk(f"{plural(len(kept.session_ids()), 'session')}, {plural(len(problems), 'problem')}.")
-    if problems:
-        raise typer.Exit(1)
 
 
 def require_choice(environment: Environment, wanted: Wanted, *, read_as: str) -> None:

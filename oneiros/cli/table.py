@@ -44,12 +44,8 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.status import add_commands
         case "maintenance":
             from oneiros.cli.maintenance import add_commands
-        case "gc":
-            from oneiros.cli.lifecycle.gc import add_commands
         case "models":
             from oneiros.cli.models.command import add_commands
-        case "backup":
-            from oneiros.cli.lifecycle.backup import add_commands
         case "queries":
             from oneiros.cli.queries.command import add_commands
         case "notes":
@@ -81,7 +77,6 @@ GROUPS = {
     "Take conversations in and out": (
         Row("ingest", "Take conversations in: archive, compress and index them.", "ingest"),
         Row("drill", "Read a session at one of four depths; each names the next.", "ingest"),
-        Row("archive", "The archive of everything that was said.", "ingest"),
         Row("redact", "Show a text as it would be kept, its secrets masked.", "ingest"),
         Row("forget", "Remove a session from every file and index.", "ingest"),
     ),
@@ -99,9 +94,6 @@ GROUPS = {
         Row("reindex", "Bring the indices level with the disk.", "maintenance"),
         Row("validate", "Check the memory's files against the schema and the limits.", "maintenance"),
         Row("doctor", "Prove by doing that everything works, or name the repair.", "maintenance"),
-        Row("gc", "Let sessions fade that nobody uses: no file is lost.", "gc"),
-        Row("keep", "Let a session or topic never fade, or no longer.", "gc"),
-        Row("backup", "Write all of the memory to a file, or bring it back.", "backup"),
         Row("queries", "Show what was asked, newest first.", "queries"),
         Row("model", "Show the embedding model and its progress, or change it.", "models"),
     ),

@@ -12,7 +12,7 @@ from oneiros.claude.checks import failed, ok, warning
 from oneiros.cli.main import main
 from oneiros.cli.maintenance import health_lines
 from oneiros.environment import Environment
-from oneiros.lifecycle.health import COSTS, Deduction, Health, deductions_for
+from oneiros.health import COSTS, Deduction, Health, deductions_for
 from tests.conftest import MakeEngine
 from tests.dream.builders import decisions_on
 from tests.memories import new_root, open_memory, without_daemon, write_topic

@@ -18,7 +18,7 @@ from oneiros.dreaming import decisions_of, decisions_on
 from oneiros.environment import Environment, now
 from oneiros.ingest import forgetting
 from oneiros.ingest.settings import ingest_settings
-from oneiros.lifecycle.backup import KIND, Restoring, back_up, bring_back, look_at
+from parts.keeping.backup import KIND, Restoring, back_up, bring_back, look_at
 
 UNVOUCHED = (
     "No fingerprint vouches for it: what your key signed counts, and other decisions and commits explain nothing here"

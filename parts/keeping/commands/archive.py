@@ -1,5 +1,6 @@
-"""`oneiros archive prune` and `restore`: turns go to a file and come back; only a person does it."""
+"""The archive: `verify`; turns go to a file and come back by `prune` and `restore`, which only a person does."""
 
+import dataclasses
 import datetime as dt
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from crawler.archive.pruning import Pruning, oldest
 from crawler.archive.store import Archive, SessionRecord
 from dream.citations import citations_on
 from memory_server.errors import UsageError
+from memory_server.escaping import plural
 from memory_server.layers.sessions import id8_of
 from memory_server.lifecycle.bundle import require_new
 from memory_server.lifecycle.marks import decided
@@ -25,10 +27,33 @@ SHOWN = 20
 MEGABYTE = 1_000_000
 
 
-def add_archive_commands(archive: typer.Typer) -> None:
-    """Adds the commands to the group of the archive."""
+def add_commands(app: typer.Typer) -> None:
+    """Adds the commands of this group."""
+    archive = typer.Typer(
+        help="The archive of everything that was said.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        epilog="\b\nExample: oneiros archive verify",
+    )
+    archive.command(epilog="\b\nExample: oneiros archive verify")(verify)
     archive.command(epilog="\b\nExample: oneiros archive prune --older-than 730 --to /mnt/disk/old.tar.zst")(prune)
     archive.command(epilog="\b\nExample: oneiros archive restore /mnt/disk/old.tar.zst")(restore)
+    app.add_typer(archive, name="archive")
+
+
+def verify(context: typer.Context, as_json: AsJson = False) -> None:
+    """Read every object of the archive again, and report what is missing or damaged."""
+    environment: Environment = context.obj
+    kept = archive_of(environment.choice.root)
+    problems = kept.verify()
+    if as_json:
+        data_json({"sessions": len(kept.session_ids()), "problems": [dataclasses.asdict(one) for one in problems]})
+    else:
+        for problem in problems:
+            data(str(problem))
+        talk(f"{plural(len(kept.session_ids()), 'session')}, {plural(len(problems), 'problem')}.")
+    if problems:
+        raise typer.Exit(1)
 
 
 def prune(
