@@ -45,6 +45,9 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     "parts.machines": """
         addresses connection mirror remote fetch register sessions visits part
     """,
+    "parts.models": """
+        trying choosing command part
+    """,
     "parts.page": """
         views rendering shell diffs markdown search topics sessions passkey review overview person routes command part
     """,

@@ -21,7 +21,7 @@ from memory_server.errors import OneirosError, UsageError
 from memory_server.escaping import plural, shown, shown_line
 from memory_server.index.build import Progress
 from oneiros.cli.consent.asking import person_asked, signed
-from oneiros.cli.models.readings import offer_reader, read_waiting
+from oneiros.cli.readings import offer_reader, read_waiting
 from oneiros.cli.review.sitting import TerminalReview
 from oneiros.cli.serving import page_link
 from oneiros.cli.terminal.output import AsJson, OfProject, data, data_json, progress_shown, talk

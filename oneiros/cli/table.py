@@ -35,7 +35,7 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
         case "ingest":
             from oneiros.cli.ingest import add_commands
         case "readings":
-            from oneiros.cli.models.readings import add_commands
+            from oneiros.cli.readings import add_commands
         case "dreaming":
             from oneiros.cli.dreaming import add_commands
         case "telling":
@@ -44,12 +44,10 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.status import add_commands
         case "maintenance":
             from oneiros.cli.maintenance import add_commands
-        case "models":
-            from oneiros.cli.models.command import add_commands
         case "queries":
-            from oneiros.cli.queries.command import add_commands
+            from oneiros.cli.queries import add_commands
         case "notes":
-            from oneiros.cli.notes.command import add_commands
+            from oneiros.cli.notes import add_commands
         case "serving":
             from oneiros.cli.serving import add_commands
         case _:
@@ -95,7 +93,6 @@ GROUPS = {
         Row("validate", "Check the memory's files against the schema and the limits.", "maintenance"),
         Row("doctor", "Prove by doing that everything works, or name the repair.", "maintenance"),
         Row("queries", "Show what was asked, newest first.", "queries"),
-        Row("model", "Show the embedding model and its progress, or change it.", "models"),
     ),
     "Serve it": (
         Row("mcp", "Serve the memory to an MCP client over stdin and stdout.", "serving"),

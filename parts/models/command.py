@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from memory_server.errors import NeedsRepair, UsageError
-from oneiros.cli.models.choosing import add_model, fetch_model, listed, show_list, show_tried
-from oneiros.cli.models.trying import tried
 from oneiros.cli.opened import bring_level
 from oneiros.cli.terminal.output import AsJson, data, data_json, progress_shown, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
 from oneiros.opening import open_memory
+from parts.models.choosing import add_model, fetch_model, listed, show_list, show_tried
+from parts.models.trying import tried
 
 
 def add_commands(app: typer.Typer) -> None:

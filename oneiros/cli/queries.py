@@ -8,8 +8,8 @@ import typer
 
 from memory_server.escaping import shown_line
 from memory_server.search.question import with_commands
+from oneiros.cli.judging import judge_at_terminal
 from oneiros.cli.opened import bring_level
-from oneiros.cli.queries.judging import judge_at_terminal
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment

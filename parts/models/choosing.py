@@ -16,10 +16,10 @@ from memory_server.layers.topics import shortened
 from memory_server.search.question import with_commands
 from memory_server.settings import read_memory_settings
 from oneiros.cli.consent.asking import require_person
-from oneiros.cli.models.trying import FirstHit, Tried
 from oneiros.cli.terminal.output import data, data_json, talk
 from oneiros.environment import Environment
 from oneiros.judging import Judged
+from parts.models.trying import FirstHit, Tried
 
 LINE_CHARS = 120
 SAMPLE = ("The cat sat on the mat.", "Tax law of 1923.")
