@@ -46,7 +46,7 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Daemon:
     """One daemon."""
 
     sockets: Listening
