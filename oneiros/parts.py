@@ -8,7 +8,10 @@ alone asks for the table of those that come with the program, and gives none whe
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from memory_server.errors import NeedsRepair
+
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
     from pathlib import Path
 
     import typer
@@ -17,8 +20,6 @@ if TYPE_CHECKING:
     from crawler.sources.agent import AgentSource
 
 ENTRY_POINTS = "oneiros.parts"  # the group under which other packages name the function of theirs
-
-
 DoctorCheck = Callable[[Any, Any], Iterable[Any]]  # an Environment and a MemoryRoot to what was found, a Check each
 
 
@@ -79,7 +80,16 @@ def installed_parts() -> tuple[Part, ...]:
     """The same, and those that other packages name as entry points."""
     from importlib.metadata import entry_points  # as long as all the rest of a short command
 
-    return (*shipped_parts(), *(point.load()() for point in entry_points(group=ENTRY_POINTS)))
+    return (*shipped_parts(), *map(_load_part, entry_points(group=ENTRY_POINTS)))
+
+
+def _load_part(point: "EntryPoint") -> Part:
+    try:
+        part: Part = point.load()()
+    except (ImportError, AttributeError, TypeError) as error:
+        what = f"the part {point.name!r} cannot be loaded ({error})"
+        raise NeedsRepair(what, remedy=f"Update or remove the package that brings {point.value}") from error
+    return part
 
 
 def index_behind(names: Sequence[str], after: str) -> int:

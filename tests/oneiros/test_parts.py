@@ -1,9 +1,11 @@
 """The seam: what parts bring, of this program and of others."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
+from memory_server.errors import NeedsRepair
 from oneiros.cli.main import main
 from oneiros.cli.table import groups_with
 from oneiros.environment import Environment
@@ -44,6 +46,15 @@ def test_a_part_of_another_package_is_listed_and_run(tmp_path: Path, capsys: pyt
     names = [line.split()[0] for line in lines if line[:2] == "  "]
     assert names[names.index("recall") + 1] == "feed" and lines[-1] == "fed"
     assert [part.name for part in environment.parts] == [*(part.name for part in shipped_parts()), "zoo"]
+
+
+@pytest.mark.usefixtures("zoo")
+def test_a_part_that_cannot_be_loaded_is_named_with_the_package_that_brings_it(tmp_path: Path) -> None:
+    (tmp_path / "zoo_part.py").write_text("import nowhere_to_be_found\n", encoding="utf-8")
+    sys.modules.pop("zoo_part", None)
+
+    with pytest.raises(NeedsRepair, match="zoo"):
+        installed_parts()
 
 
 def test_a_command_that_names_none_has_a_heading_of_its_own() -> None:
