@@ -29,21 +29,21 @@ from benchmarks.machine import machine_text
 from benchmarks.scale import questions
 from benchmarks.synthetic import fill_vectors, write_corpus
 from benchmarks.systems import catalogue
-from chat.citations import Citation, checked
-from chat.context import Look, reader_of
-from chat.records import Cited, ShownPassage
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
 from memory_server.document import Layer, SourcePath
 from memory_server.index.raw import raw_path
 from memory_server.layers.topics import find_sources, read_text
-from oneiros.chatting import chat_on
 from oneiros.cli.searching import asked
 from oneiros.environment import Environment
-from tests.chat.services import openai_events, streaming
+from parts.chat.chatting import chat_on
+from parts.chat.citations import Citation, checked
+from parts.chat.context import Look, reader_of
+from parts.chat.records import Cited, ShownPassage
 from tests.crawler.builders import person, write_transcript
 from tests.dream.builders import archive_said
 from tests.memories import new_root
+from tests.parts.chat.services import openai_events, streaming
 from tests.system.house import CHECKOUT, House, wait_until
 
 SEED = 28

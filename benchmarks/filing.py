@@ -43,12 +43,12 @@ from dream.evidence import Evidence
 from dream.judge.reader import DreamReader
 from dream.records import Hunk, State
 from dream.run import Bounds, Dream
-from dream.taking_over import Takeover
 from dream.topics import read_topics
 from memory_server.document import SourcePath
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
+from parts.taking_over.takeover import Takeover
 
 SURE = 0.84  # confidence of what a reader calls surely kept
 PERSON = Consent(How.WORD)

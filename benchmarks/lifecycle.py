@@ -50,7 +50,7 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from memory_server.search.query import parse_query
 from memory_server.settings import PersonSettings
-from oneiros.lifecycle.backup import back_up, bring_back, look_at
+from parts.keeping.backup import back_up, bring_back, look_at
 from tests.states import WordEngine
 
 END = dt.datetime(2026, 11, 1, 12, 0, tzinfo=dt.UTC)

@@ -31,9 +31,9 @@ from memory_server.settings import PersonSettings
 from oneiros.light.endpoint import daemon_state
 from tests.crawler.builders import OTHER_SESSION, assistant, call, person, result, settings_in, write_transcript
 from tests.dream.builders import archive_said, decisions_on, new_topic, proposed, quote
-from tests.page.browser import AXE, browser, link, secret_of
-from tests.page.filled import SESSION as FILLED_SESSION
-from tests.page.filled import fill, fill_hostile
+from tests.parts.page.browser import AXE, browser, link, secret_of
+from tests.parts.page.filled import SESSION as FILLED_SESSION
+from tests.parts.page.filled import fill, fill_hostile
 from tests.system.house import House, wait_until
 
 RUNS = 9

@@ -21,10 +21,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from crawler.sources.agent import AgentSource, files_at
 from crawler.sources.conversation import AgentFile
-from crawler.sources.table import SOURCES, AgentSource, files_at, source_for
 from crawler.transcripts.turns import join_turns
 from memory_server.errors import ContentError
+from parts.agents.table import SOURCES, source_for
 
 EXPECTED = ".prompts.json"
 DAMAGED_LINES = 2_000

@@ -31,15 +31,14 @@ import pytest
 from benchmarks.machine import machine_text
 from benchmarks.source_readers import readers_figures
 from crawler.archive.store import Archive
-from crawler.machines import fetch
-from crawler.machines.addresses import address_of
-from crawler.machines.mirror import Mirror
-from crawler.machines.sessions import wanted_transcripts
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings_file import change_setting
 from oneiros.environment import Environment, now
-from oneiros.ingest import machines
-from oneiros.ingest.run import Wanted, fetched, run_ingest
+from oneiros.ingest.run import Wanted, fetch_sessions, run_ingest
+from parts.machines import fetch, visits
+from parts.machines.addresses import address_of
+from parts.machines.mirror import Mirror
+from parts.machines.sessions import wanted_transcripts
 from tests.crawler.builders import Record, assistant, person, to_lines
 from tests.other_machines import OtherMachines
 
@@ -116,8 +115,7 @@ INGEST = """
 import os
 from pathlib import Path
 from oneiros.environment import Environment, now
-from oneiros.ingest import machines
-from oneiros.ingest.run import Wanted, fetched, run_ingest
+from oneiros.ingest.run import Wanted, run_ingest
 home = Path(os.environ["HOME"])
 environment = Environment(os.environ, home, home)
 run_ingest(environment, environment.root_at(home / "memory"), Wanted(), now())
@@ -194,12 +192,12 @@ def second_figures(environment: Environment, root: MemoryRoot) -> dict[str, floa
         return delivery
 
     def visit() -> None:
-        reports = list(fetched(environment, root, Wanted(), lambda: None))
+        reports = list(fetch_sessions(environment, root, Wanted(), lambda: None))
         assert not any(report.ingest.read or report.problems for report in reports)
 
     takes: dict[str, list[float]] = {"second": [], "second_ingest": [], "three_ssh": []}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(machines, "ask", counted)
+        patch.setattr(visits, "ask", counted)
         for _ in range(ROUNDS):
             takes["second"].append(seconds_of(visit))
             takes["three_ssh"].append(sum(seconds_of(partial(empty_python, environment, one)) for one in NAMES))
@@ -211,7 +209,7 @@ def second_figures(environment: Environment, root: MemoryRoot) -> dict[str, floa
 
 
 def empty_python(environment: Environment, name: str) -> None:
-    address = next(one for one in machines.addresses(environment) if one.name == name)
+    address = next(one for one in visits.addresses(environment) if one.name == name)
     subprocess.run(address.command, env=dict(environment.variables), input=b"pass", check=True)
 
 

@@ -47,19 +47,19 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.search.query import parse_query
 from memory_server.search.question import Question
 from memory_server.settings import PersonSettings
-from team.access.tokens import create_token
-from team.engine.database import Database
-from team.engine.schema import ROLE, migrate
-from team.engine.store import TeamSnapshot, written
-from team.indexing import TenantIndexer
-from team.memory import TeamMemory
-from team.migrating import move_in
-from team.opening import catalogue, embedder
-from team.outbox import Outbox
-from team.repositories import Repositories
-from team.settings import TeamSettings
-from team.tenants import create_tenant
-from tests.team.kills import run as run_kills
+from parts.team.access.tokens import create_token
+from parts.team.engine.database import Database
+from parts.team.engine.schema import ROLE, migrate
+from parts.team.engine.store import TeamSnapshot, written
+from parts.team.indexing import TenantIndexer
+from parts.team.memory import TeamMemory
+from parts.team.migrating import move_in
+from parts.team.opening import catalogue, embedder
+from parts.team.outbox import Outbox
+from parts.team.repositories import Repositories
+from parts.team.settings import TeamSettings
+from parts.team.tenants import create_tenant
+from tests.parts.team.kills import run as run_kills
 
 SHARES = (0.5, 0.1, 0.01)  # of the first three tenants; the others share the rest
 SMALL = 40

@@ -4,18 +4,17 @@ This is the door for the face and the daemon. It reads, redacts, archives, compr
 archive of closed sessions; it touches no index and prints nothing. Every part of it can be repeated or killed.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from types import MappingProxyType
 
 from crawler.archive.append import ArchiveReport, Ingester, IngestProgress, IngestSettings
 from crawler.archive.discovery import FoundFile, find_transcripts, stem_of
 from crawler.archive.store import resolve_session
 from crawler.compress.run import ClosedWhen, CompressReport, compress_closed
 from crawler.reading.store import FOLDER, Readings
-from crawler.sources.table import SOURCES
+from crawler.sources.agent import AgentSource
 from crawler.transcripts.tail import FileState, is_uuid
 from memory_server.errors import ContentError, Problem
 from memory_server.layers.sessions import files_of, newest_files
@@ -59,14 +58,14 @@ def ingest(
     progress: Callable[[IngestProgress], None] | None = None,
     check: Callable[[], None] = lambda: None,
     forget_marked: Callable[[Sequence[str]], None] | None = None,
-    sources: Mapping[str, Sequence[Path]] = MappingProxyType({}),
+    sources: Iterable[tuple[AgentSource, Sequence[Path]]] = (),
     speakers: frozenset[str] = frozenset(),
 ) -> IngestReport:
     """Ingests what is new below the paths and in what another machine `sent`, then compresses every closed session that
     has changed.
 
     `compressed` is `sessions/compressed` of the memory root; for the filters see `Ingester.ingest`. Doing it again
-    does nothing. `sources`: what is read of other agents, by their names; `speakers`: names of the person in
+    does nothing. `sources`: readers of other agents, and what they read; `speakers`: names of the person in
     conversations of several. `forget_marked` forgets sessions that a prompt of the person leaves out after something of
     them was taken in; by default `forget` does, which knows no index. `check` is called after each file and each
     session; what it raises ends the ingest there, and nothing is lost. Raises NeedsRepair when another process keeps
@@ -82,9 +81,9 @@ def ingest(
         report = ingester.ingest(
             paths, sent=sent, since=since, limit=limit, project=project, dry_run=dry_run, progress=read_on
         )
-        for name, places in sources.items():
+        for source, places in sources:
             ingester.ingest_source(
-                SOURCES[name],
+                source,
                 places,
                 report,
                 speakers=speakers,

@@ -24,7 +24,7 @@ import yaml
 from crawler.archive.choice import git_common_directory
 from crawler.archive.discovery import is_utf8
 from crawler.documents import MAX_BYTES, NOTEBOOK, NOTEBOOK_BYTES, document_text, fenced, is_markdown, most_bytes
-from crawler.machines.fetch import Known, SentFile, WantedRoot
+from crawler.sent import Known, SentFile, WantedRoot
 from crawler.transcripts.injected import is_own_chat
 from memory_server.escaping import shown_line
 from memory_server.layers.sessions import project_name

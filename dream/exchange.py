@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dream.decisions.accept import Decisions
-from dream.export import find_approved
 from dream.judge.gate import is_deceptive
 from dream.proposals.arrangement import Arrangement, Texts
+from dream.topics import TopicText, read_topics
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, Problem, UsageError
 from memory_server.layers.exchange import as_id, as_json_ld, as_markdown, as_own
@@ -42,6 +42,14 @@ class MifBundle:
 
     topics: Mapping[str, str]
     problems: tuple[Problem, ...]
+
+
+def find_approved(decisions: Decisions, project: str = "") -> tuple[list[TopicText], tuple[str, ...]]:
+    """The files of layer 1, of a project alone where one is named, that somebody has answered for; and the others."""
+    doubtful = {one.path for one in decisions.unexplained()}
+    files = read_topics(decisions.root).files
+    wanted = [one for one in files if one.path not in doubtful and (not project or one.project == project.casefold())]
+    return wanted, tuple(sorted(doubtful))
 
 
 def write_bundle(decisions: Decisions, folder: Path, redactor: Redactor, project: str = "") -> Sent:

@@ -45,7 +45,9 @@ class Code(PageBody):
     code: str = Field(max_length=100)
 
 
-def add_routes(api: FastAPI, decisions: Callable[[], Decisions], pages: PageSessions, no_page: str = "") -> None:
+def add_routes(
+    api: FastAPI, decisions: Callable[[], Decisions], pages: PageSessions, no_page: NeedsRepair | None = None
+) -> None:
     """Adds the routes. `decisions` gives those on the served memory, with the person's present settings; `no_page`
     says why no page is served, where none is.
     """
@@ -88,7 +90,7 @@ def _add_choosing(api: FastAPI, decisions: Callable[[], Decisions], pages: PageS
         return {"hunk": hunk.id, "chosen": wanted.verdict}
 
 
-def _add_opening(api: FastAPI, pages: PageSessions, no_page: str) -> None:
+def _add_opening(api: FastAPI, pages: PageSessions, no_page: NeedsRepair | None) -> None:
     # asynchronous, though nothing waits: what anybody may ask for must not hold up a thread of those that work
     @api.post("/page/open", include_in_schema=False)
     async def open_page(told: Code) -> dict[str, str]:
@@ -99,7 +101,7 @@ def _add_opening(api: FastAPI, pages: PageSessions, no_page: str) -> None:
         """A code for the person behind the process that asks at the private socket."""
         require_person_behind(request)
         if no_page:
-            raise NeedsRepair(no_page, remedy="Set another port: `oneiros config http_port 8377`, then `oneiros stop`")
+            raise NeedsRepair(no_page.what, remedy=no_page.remedy)
         return {"code": pages.new_code()}
 
     @api.post("/page/chosen", include_in_schema=False)

@@ -5,6 +5,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 
@@ -31,9 +32,8 @@ from oneiros.claude.files import ClaudeFiles
 from oneiros.client import Client, DaemonLost
 from oneiros.dreaming import decisions_on, review_of
 from oneiros.environment import Environment, now
-from oneiros.ingest.agents import check_agents
+from oneiros.health import Health, deductions_for
 from oneiros.ingest.settings import archive_of, skipped_elsewhere, waiting
-from oneiros.lifecycle.health import Health, deductions_for
 from oneiros.opening import open_memory
 
 LEAST_SQLITE = (3, 40, 0)
@@ -65,7 +65,11 @@ def examine(environment: Environment) -> Iterator[tuple[str, Check]]:
             "git": lambda: [_git(memory)],
             "approval": lambda: _approval(memory),
             "archive": lambda: _archive(environment, memory),
-            "agents": lambda: check_agents(environment, memory.root),
+            **{
+                name: partial(check, environment, memory.root)
+                for part in environment.parts
+                for name, check in part.checks
+            },
             "claude code": lambda: check_client(
                 ClaudeFiles(environment.home, environment.working_folder, environment.claude_folder), memory.root
             ),

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.root.paths import MemoryRoot, RootChoice, choose_root, state_home
 from memory_server.settings import PersonSettings, person_settings_file, read_person_settings
 from oneiros.light.client_folders import named_folder, seen_folders
 from oneiros.light.endpoint import runtime_folder
+
+if TYPE_CHECKING:
+    from oneiros.parts import Part
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,13 @@ class Environment:
     @cached_property
     def person(self) -> PersonSettings:
         return read_person_settings(self.person_file)
+
+    @cached_property
+    def parts(self) -> "tuple[Part, ...]":
+        """What plugs into the core on this machine."""
+        from oneiros.parts import installed_parts
+
+        return installed_parts()
 
     @cached_property
     def choice(self) -> RootChoice:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("crawler", "dream", "memory_server", "oneiros")
+PACKAGES = ("crawler", "dream", "memory_server", "oneiros", "parts")
 WRITING = {"write_text", "write_bytes", "rename", "replace_whole", "mkstemp", "NamedTemporaryFile", "copytree", "move"}
 BESIDE = {
     "memory_server/machine/files.py": "the door",
@@ -15,6 +15,9 @@ BESIDE = {
     "memory_server/language/words.py": "a database in memory, of words alone",
     "oneiros/doctor.py": "asks SQLite itself what it can do",
     "oneiros/daemon/sockets.py": "of two daemons that make the token one wins, and the other reads it",
+    "parts/team/engine/postings.py": "a database in memory, of words alone",
+    "parts/team/migrating.py": "copies vectors, which are derived",
+    "parts/team/repositories.py": "git makes a repository beside its place, and it takes it or leaves it in one step",
     "oneiros/founding.py": "lays the example into a folder that it has just made",
 }
 

@@ -35,7 +35,7 @@ from tests.memories import new_root, write_topic
 
 ROOT = Path(__file__).parent.parent
 HEADING = "## The files that a line of a transcript passes"
-OURS = tuple(f"{ROOT}/{package}/" for package in ("oneiros", "chat", "memory_server", "crawler", "dream"))
+OURS = tuple(f"{ROOT}/{package}/" for package in ("oneiros", "parts", "memory_server", "crawler", "dream"))
 MOST_FILES = 60  # a session is read once for all that uses it: title, requests and failures pass the words too
 KINDS = Entry | Turn | SessionTurns | Quote | Line | Candidate | Update | Hunk | Plan
 NOW = dt.datetime(2026, 3, 2, 9, 0, tzinfo=dt.UTC)

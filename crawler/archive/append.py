@@ -33,8 +33,8 @@ from crawler.archive.discovery import (
 )
 from crawler.archive.masking import EntryRedactor
 from crawler.archive.store import Archive, SessionKey
+from crawler.sources.agent import AgentSource, files_at
 from crawler.sources.conversation import AgentFile
-from crawler.sources.table import AgentSource, files_at
 from crawler.transcripts.entry import Entry, PartKind, in_side_chain
 from crawler.transcripts.foreign import RECORDS_JUDGED, Origin, judge
 from crawler.transcripts.grammar import is_made_of_another

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from crawler.archive.discovery import FoundFile
+from crawler.sources.agent import AgentSource
 from crawler.sources.conversation import AgentFile, Conversation, version_key
-from crawler.sources.table import AgentSource
 from crawler.transcripts.entry import Entry
 from crawler.transcripts.tail import FileState, Verdict
 from crawler.transcripts.transcript import BadLine

@@ -1,11 +1,10 @@
 """What would be lost if the client cleaned up: transcripts that the archive does not hold, or not to their end."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import MappingProxyType
 
 import msgspec
 
@@ -13,14 +12,13 @@ from crawler.archive.append import IngestSettings
 from crawler.archive.choice import Projects
 from crawler.archive.conversations import with_log
 from crawler.archive.discovery import FoundFile, find_files, find_transcripts
-from crawler.sources.table import SOURCES, files_at
+from crawler.sources.agent import AgentSource, files_at
 from crawler.transcripts.tail import FileState, TailState, Verdict
 from memory_server.completeness import SkipKind, Skipped
 
 CLEANUP_DAYS = 30  # after which Claude Code deletes a transcript, unless its settings say otherwise
 SOON_DAYS = 7
 HEAD_BYTES = 256 * 1024  # of a transcript, in which a record names its folder
-NO_STORES: Mapping[str, Sequence[Path]] = MappingProxyType({})
 WORKING_FOLDER = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
@@ -67,10 +65,10 @@ def count_waiting(
     *,
     now: datetime,
     keep_days: float = CLEANUP_DAYS,
-    stores: Mapping[str, Sequence[Path]] = NO_STORES,
+    stores: Sequence[tuple[AgentSource, Sequence[Path]]] = (),
 ) -> Waiting:
-    """How many transcripts below the paths would be lost if the client cleaned up; and conversations of other agents,
-    by their names, in the `stores` that these keep.
+    """How many transcripts below the paths would be lost if the client cleaned up; and conversations of other agents
+    in the `stores` that these keep.
 
     For a memory of one project alone its own are counted, and no file of another is named; of what another agent wrote
     nobody knows the project before it is read, so all of that counts.
@@ -86,7 +84,7 @@ def count_waiting(
     own = {file.path.parent for file in waiting}
     own |= {Path(state.path).parent for state in kept if state.verdict is Verdict.TAKEN}
     left_out = {Verdict.EXCLUDED} if only else {Verdict.EXCLUDED, Verdict.DENIED}
-    of_agents = find_files(file for name, places in stores.items() for file in files_at(SOURCES[name], places))
+    of_agents = find_files(file for source, places in stores for file in files_at(source, places))
     unread = [file for file in map(with_log, of_agents.files) if not _is_kept(known.get(str(file.path)), file)]
     deadline = (now + timedelta(days=SOON_DAYS - keep_days)).timestamp()
     return Waiting(

@@ -1,1 +1,1 @@
-"""Reads the conversations of other agents into the entries that Claude Code's transcripts become: a file an agent."""
+"""What a conversation of another agent becomes, which its reader makes of a file: the entries of a transcript."""

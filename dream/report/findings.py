@@ -46,8 +46,8 @@ ENDS_WITHIN_DAYS, WEEK_DAYS = 14, 7  # topics named before their end, and for a 
 QUESTION_CHARS = 100
 
 
-class Part(StrEnum):
-    """The parts of the review, in the order of their urgency, as they read behind a number and behind `no`."""
+class Concern(StrEnum):
+    """What the review is about, in the order of their urgency, as they read behind a number and behind `no`."""
 
     OUTSIDE = "changes outside of review, and unsigned decisions"
     CONTRADICTION = "contradictions"
@@ -66,7 +66,7 @@ class Part(StrEnum):
 class Finding:
     """One thing to look at."""
 
-    part: Part
+    part: Concern
     path: str  # relative to the memory root; empty where it is about none
     line: int  # counted from 1; 0 where it is about none
     what: str
@@ -83,13 +83,13 @@ class Finding:
 def outside_changes(found: Sequence[Unexplained]) -> Iterator[Finding]:
     """Approved files in a state that no acceptance and no commit of a person explains; another title is a proposal."""
     for one in found:
-        yield Finding(Part.PROPOSALS if one.approved else Part.OUTSIDE, one.path, 1, one.in_words, one.step)
+        yield Finding(Concern.PROPOSALS if one.approved else Concern.OUTSIDE, one.path, 1, one.in_words, one.step)
 
 
 def unsigned_decisions(found: Sequence[Doubt]) -> Iterator[Finding]:
     """Decisions that no key vouches for, and a chain of them that is not as it was left."""
     for doubt in found:
-        yield Finding(Part.OUTSIDE, "", 0, doubt.what, doubt.step)
+        yield Finding(Concern.OUTSIDE, "", 0, doubt.what, doubt.step)
 
 
 def stale_topics(topics: Topics, hunks: Sequence[Hunk], stale_days: int, today: dt.date) -> Iterator[Finding]:
@@ -100,7 +100,7 @@ def stale_topics(topics: Topics, hunks: Sequence[Hunk], stale_days: int, today: 
         later = [hunk for hunk in hunks if hunk.target == topic.path and hunk.is_open and _said_after(hunk, topic.date)]
         if later:
             what = f"untouched since {topic.date.isoformat()}, and {len(later)} later statements wait for it"
-            yield Finding(Part.STALE, topic.path, 1, what, "decide about them: oneiros review")
+            yield Finding(Concern.STALE, topic.path, 1, what, "decide about them: oneiros review")
 
 
 def grown_topics(topics: Topics) -> Iterator[Finding]:
@@ -108,7 +108,7 @@ def grown_topics(topics: Topics) -> Iterator[Finding]:
     for topic in topics.files:
         if topic.path != LESSONS and len(topic.statements) > GROWN:
             step = f"oneiros topics split {topic_name(topic.path)} --reader"
-            yield Finding(Part.STALE, topic.path, 1, f"it has grown to {len(topic.statements)} statements", step)
+            yield Finding(Concern.STALE, topic.path, 1, f"it has grown to {len(topic.statements)} statements", step)
 
 
 def ending_topics(heads: Sequence[TopicHead], today: dt.date) -> Iterator[Finding]:
@@ -118,7 +118,7 @@ def ending_topics(heads: Sequence[TopicHead], today: dt.date) -> Iterator[Findin
         if -WEEK_DAYS < left <= ENDS_WITHIN_DAYS:
             ends = f"it holds until {head.interval.last}" if left >= 0 else f"it held until {head.interval.last}"
             step = "set validUntil or ttl anew if it still holds, else take it out"
-            yield Finding(Part.STALE, head.path, 1, ends, step)
+            yield Finding(Concern.STALE, head.path, 1, ends, step)
 
 
 def _said_after(hunk: Hunk, day: dt.date) -> bool:
@@ -133,14 +133,14 @@ def old_decisions(hunks: Sequence[Hunk]) -> Iterator[Finding]:
             how = "older words say otherwise" if is_earlier else "it was gone against without a reason"
             what = f"{how}: “{shown_line(hunk.text)[:120]}”"
             line = hunk.update.place.after_line
-            yield Finding(Part.DRIFT, hunk.target, line, what, "say which holds: oneiros review")
+            yield Finding(Concern.DRIFT, hunk.target, line, what, "say which holds: oneiros review")
 
 
 def dead_links(root: MemoryRoot, topics: Topics, problems: Sequence[Problem]) -> Iterator[Finding]:
     """Links of topics to files that are not there, and pointers of the index page likewise."""
     for problem in problems:
         if problem.rule == ValidationRule.POINTER_DEAD:
-            yield Finding(Part.LINKS, problem.path, problem.line, problem.what, problem.remedy)
+            yield Finding(Concern.LINKS, problem.path, problem.line, problem.what, problem.remedy)
     for topic in topics.files:
         code = code_lines(topic.text)
         prose = [(number, line) for number, line in enumerate(topic.lines, start=1) if number - 1 not in code]
@@ -149,7 +149,7 @@ def dead_links(root: MemoryRoot, topics: Topics, problems: Sequence[Problem]) ->
                 target = unquote((bracketed or bare).partition("#")[0])
                 if target and ":" not in target.partition("/")[0] and not _exists(root, topic.path, target):
                     what = f"it links to {shown_line(target)[:100]}, which is not there"
-                    yield Finding(Part.LINKS, topic.path, number, what, "correct the link, or remove it")
+                    yield Finding(Concern.LINKS, topic.path, number, what, "correct the link, or remove it")
 
 
 def _exists(root: MemoryRoot, path: str, target: str) -> bool:
@@ -165,7 +165,7 @@ def page_problems(problems: Sequence[Problem], *, is_level: bool) -> Iterator[Fi
     """
     for problem in problems:
         if problem.rule in PAGE_RULES and (is_level or problem.rule != ValidationRule.TOPIC_UNLISTED):
-            yield Finding(Part.PAGE, problem.path, problem.line, problem.what, problem.remedy)
+            yield Finding(Concern.PAGE, problem.path, problem.line, problem.what, problem.remedy)
 
 
 # -- over time ------------------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def page_problems(problems: Sequence[Problem], *, is_level: bool) -> Iterator[Fi
 def lost(losses: Sequence[str]) -> Iterator[Finding]:
     """What can be found no more, although no command took it away."""
     for loss in losses:
-        yield Finding(Part.INDEX, "", 0, loss, "oneiros doctor; git log; else oneiros backup --restore")
+        yield Finding(Concern.INDEX, "", 0, loss, "oneiros doctor; git log; else oneiros backup --restore")
 
 
 def retirable_topics(
@@ -191,31 +191,31 @@ def retirable_topics(
         age = (today - head.date).days if head.date else 0
         step = f"if it is over: oneiros topics retire {head.name}"
         if head.interval.last and (today - head.interval.last).days >= WEEK_DAYS:
-            yield Finding(Part.STALE, head.path, 1, f"it held until {head.interval.last}", step)
+            yield Finding(Concern.STALE, head.path, 1, f"it held until {head.interval.last}", step)
         elif min(age, idle.get(head.path, age)) >= IDLE_DAYS and head.path not in spoken_of:
-            yield Finding(Part.STALE, head.path, 1, f"nobody changed or opened it for {IDLE_DAYS} days", step)
+            yield Finding(Concern.STALE, head.path, 1, f"nobody changed or opened it for {IDLE_DAYS} days", step)
 
 
 def unused_topics(found: Sequence[tuple[str, str]]) -> Iterator[Finding]:
     """Topics that nobody finds, and such as are found and never opened."""
     for path, use in found[:MOST_SHOWN]:
-        yield Finding(Part.USE, path, 1, use, "say it in the words that you ask in, or oneiros topics retire")
+        yield Finding(Concern.USE, path, 1, use, "say it in the words that you ask in, or oneiros topics retire")
 
 
 def fading(changes: int, weakest: Sequence[str]) -> Iterator[Finding]:
     """What a run of gc would do."""
     if changes:
         what = f"{changes} sessions and episodes would fade, such as {', '.join(weakest)}"
-        yield Finding(Part.USE, "", 0, what, "oneiros gc --dry-run, then oneiros gc")
+        yield Finding(Concern.USE, "", 0, what, "oneiros gc --dry-run, then oneiros gc")
 
 
 def keeping(archive_mb: float, most_mb: int, days: int, most_days: int) -> Iterator[Finding]:
     """An archive beyond the size that a person set, and a memory of which no backup was made for so many days."""
     if most_mb and archive_mb > most_mb:
         what = f"the archive has {archive_mb:.0f} MB, archive_max_mb is {most_mb}"
-        yield Finding(Part.USE, "sessions/archive", 0, what, "oneiros archive prune --to FILE")
+        yield Finding(Concern.USE, "sessions/archive", 0, what, "oneiros archive prune --to FILE")
     if most_days and days > most_days:
-        yield Finding(Part.USE, "", 0, f"no backup was made for {days} days", "oneiros backup FILE, on another disk")
+        yield Finding(Concern.USE, "", 0, f"no backup was made for {days} days", "oneiros backup FILE, on another disk")
 
 
 # -- statements -----------------------------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ def contradictions(topics: Topics) -> Iterator[Finding]:
         mine, theirs = (shortened(shown_line(one.statement.text), QUOTED_CHARS) for one in (later, earlier))
         what = f"“{mine}” against {earlier.place} “{theirs}” ({against.why})"
         step = f"say which holds: oneiros read {earlier.topic.path}:{earlier.statement.lines}"
-        yield Finding(Part.CONTRADICTION, later.topic.path, later.statement.lines.first, what, step)
+        yield Finding(Concern.CONTRADICTION, later.topic.path, later.statement.lines.first, what, step)
 
 
 def _alike(one: _Placed, other: _Placed, rarity: Rarity) -> float:
@@ -273,7 +273,7 @@ def lost_evidence(topics: Topics, archive: Archive) -> Iterator[Finding]:
                     line = (notes.used.get(label) or notes.defined[label])[0] + 1
                     what = f"[^{label}] rests on session {id8_of(session)}, which the archive does not have"
                     step = "keep the statement if you still know it, else take it out"
-                    yield Finding(Part.EVIDENCE, topic.path, line, what, step)
+                    yield Finding(Concern.EVIDENCE, topic.path, line, what, step)
                     break
 
 
@@ -332,7 +332,7 @@ def _other(one: Asked) -> tuple[str, str]:
 
 
 def _of(one: Asked, what: str, step: str) -> Finding:
-    return Finding(Part.QUERIES, "", 0, f"“{_short(one.query)}” ({with_commands(one.tool)}) {what}", step)
+    return Finding(Concern.QUERIES, "", 0, f"“{_short(one.query)}” ({with_commands(one.tool)}) {what}", step)
 
 
 def _short(text: str) -> str:

@@ -18,8 +18,8 @@ from dream.proposals.store import Event
 from dream.records import Hunk, State
 from dream.report.findings import (
     Asked,
+    Concern,
     Finding,
-    Part,
     contradictions,
     dead_links,
     ending_topics,
@@ -69,7 +69,7 @@ class Review:
         default_factory=dict
     )  # offered, accepted or rejected -> kind -> how many
 
-    def of(self, part: Part) -> list[Finding]:
+    def of(self, part: Concern) -> list[Finding]:
         return [finding for finding in self.findings if finding.part is part]
 
 
@@ -149,21 +149,21 @@ class WeeklyReview:
             if waiting:
                 oldest = min(hunk.proposed or hunk.found for hunk in waiting)
                 what, more = f"{len(waiting)} hunks wait, {(today - oldest).days} days old{more}", ""
-                yield Finding(Part.PROPOSALS, f"proposals/{proposal.name}/proposal.md", 1, what, "oneiros review")
+                yield Finding(Concern.PROPOSALS, f"proposals/{proposal.name}/proposal.md", 1, what, "oneiros review")
         if more:  # no proposal counts for what is none yet
-            yield Finding(Part.PROPOSALS, "proposals/queue.json", 0, more.strip("; "), "oneiros dream, tomorrow")
+            yield Finding(Concern.PROPOSALS, "proposals/queue.json", 0, more.strip("; "), "oneiros dream, tomorrow")
 
     def _index(self) -> Iterator[Finding]:
         status = self._memory.status()
         if status.changed or status.removed or status.unfinished:
-            yield Finding(Part.INDEX, "", 0, f"the indices are {status.level.partition(';')[0]}", "oneiros reindex")
+            yield Finding(Concern.INDEX, "", 0, f"the indices are {status.level.partition(';')[0]}", "oneiros reindex")
         for problem in status.problems:
-            yield Finding(Part.INDEX, problem.path, problem.line, problem.what, problem.remedy)
+            yield Finding(Concern.INDEX, problem.path, problem.line, problem.what, problem.remedy)
         for one in status.skipped:
             if one.kind not in OF_MEMORY and one.kind is not SkipKind.LINE:  # in which there is nothing to mend
-                yield Finding(Part.INDEX, shown_line(one.where), 0, count_skipped([one]), f"oneiros {one.remedy}")
+                yield Finding(Concern.INDEX, shown_line(one.where), 0, count_skipped([one]), f"oneiros {one.remedy}")
         if problem_text := self._memory.inspect().search_itself():
-            yield Finding(Part.INDEX, "", 0, problem_text, "oneiros doctor")
+            yield Finding(Concern.INDEX, "", 0, problem_text, "oneiros doctor")
 
 
 def review_within(review: Review, root: MemoryRoot, project: str) -> Review:
@@ -190,8 +190,8 @@ def first_screen(review: Review) -> list[str]:
     counts = ", ".join(f"{getattr(review, what)} {what}" for what in COUNTED)
     told = f"Week {review.week} to {review.day.isoformat()}: {counts}, {review.asked} questions asked."
     lines = [shortened(told, WIDTH), *_by_kind(review.kinds), ""]
-    with_lead = [part for part in Part if review.of(part)][: SCREEN_LINES - len(lines) - len(Part) - 2]
-    for part in Part:
+    with_lead = [part for part in Concern if review.of(part)][: SCREEN_LINES - len(lines) - len(Concern) - 2]
+    for part in Concern:
         found = review.of(part)
         lines.append(f"{len(found) or 'no':>4}  {part.value}")
         if part in with_lead:
@@ -212,7 +212,7 @@ def _by_kind(kinds: Mapping[str, Mapping[str, int]]) -> list[str]:
 def report_page(review: Review) -> str:
     """The file of a week: the screen, then every finding."""
     lines = [f"# Review of week {review.week}", "", "```", *first_screen(review), "```"]
-    for part in Part:
+    for part in Concern:
         if found := review.of(part):
             lines += ["", f"## {part.value[:1].upper()}{part.value[1:]}", "", *map(_in_detail, found)]
     return "\n".join(lines) + "\n"

@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,10 +22,11 @@ from memory_server.machine.files import replace_file
 from memory_server.machine.private import keep_private
 from memory_server.machine.repair import refusal_of
 from oneiros.cli.early import EXIT_INTERRUPTED, print_version
-from oneiros.cli.table import GROUPS, ROWS, adder_of
+from oneiros.cli.table import Row, adder_of, groups_with
 from oneiros.cli.terminal.completion import VARIABLE as COMPLETE
 from oneiros.cli.terminal.output import talk
 from oneiros.light.client_folders import seen_folders
+from oneiros.parts import Part, PartCommand, installed_parts, shipped_parts
 
 if TYPE_CHECKING:
     from oneiros.environment import Environment
@@ -36,22 +37,37 @@ EXIT_BUG = 3
 CommandLineError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 
+class NamedCommand(TyperCommand):
+    """A command by its name and sentence, until it is meant."""
+
+    def __init__(self, row: Row | PartCommand):
+        super().__init__(row.name, help=row.sentence)
+        self.row = row
+
+
 class Commands(TyperGroup):
-    """The table as a group: its commands are names with a sentence until one of them is meant."""
+    """The table as a group. The parts of other packages are asked for where nothing else has the name, and for help."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return super().get_command(ctx, cmd_name) or _named(installed_parts()).get(cmd_name)
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  as typer calls it
+        return [*_named(installed_parts())]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is meant, by its name and the arguments behind it."""
         name, known, rest = super().resolve_command(ctx, args)
-        if not known or not name:
+        if not isinstance(known, NamedCommand):
             return None, None, rest
         ctx.obj = ctx.obj or _this_environment()
         seen_folders(ctx.obj.variables)
-        return name, loaded(name), rest
+        return name, loaded(known.row), rest
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  as typer calls it
         """Writes the commands into the help, a section a group."""
-        width = max(map(len, ROWS))
-        for heading, rows in GROUPS.items():
+        groups = groups_with(installed_parts())
+        width = max(len(row.name) for rows in groups.values() for row in rows)
+        for heading, rows in groups.items():
             with formatter.section(heading):
                 formatter.write_dl([(row.name.ljust(width), row.sentence) for row in rows])
 
@@ -61,16 +77,19 @@ def create_app() -> TyperGroup:
     app = _typer(help="A memory for Claude Code that knows things instead of only finding them.", cls=Commands)
     app.callback(no_args_is_help=True, epilog="\b\nExample: oneiros init --example")(before_command)
     group = typer.main.get_group(app)
-    for row in ROWS.values():
-        group.add_command(TyperCommand(row.name, help=row.sentence))
+    group.commands.update(_named(shipped_parts()))
     return group
 
 
-def loaded(name: str) -> Any:
+def _named(parts: Iterable[Part]) -> dict[str, NamedCommand]:
+    return {row.name: NamedCommand(row) for rows in groups_with(parts).values() for row in rows}
+
+
+def loaded(row: Row | PartCommand) -> Any:
     """One command, with what it imports."""
     app = _typer()
-    adder_of(ROWS[name].room)(app)
-    return typer.main.get_group(app).commands[name]
+    (row.add if isinstance(row, PartCommand) else adder_of(row.room))(app)
+    return typer.main.get_group(app).commands[row.name]
 
 
 def _typer(**settings: Any) -> typer.Typer:

@@ -1,10 +1,8 @@
-"""What sessions said becomes knowledge: `dream`, `review`, `report`, `export`."""
+"""What sessions said becomes knowledge: `dream`, `review`, `report`."""
 
 import dataclasses
 import sys
-from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -13,8 +11,6 @@ import typer
 from dream.blame import Blame, blame
 from dream.decisions.accept import Decided, Decisions
 from dream.decisions.page import Chosen
-from dream.exchange import write_bundle
-from dream.export import export_approved
 from dream.judge.learned import Learned, forget_learned, learned_since
 from dream.proposals.order import waiting_for_person
 from dream.proposals.questions import bare_topics
@@ -25,9 +21,8 @@ from dream.run import DreamReport
 from memory_server.errors import OneirosError, UsageError
 from memory_server.escaping import plural, shown, shown_line
 from memory_server.index.build import Progress
-from memory_server.redaction import Redactor
 from oneiros.cli.consent.asking import person_asked, signed
-from oneiros.cli.models.readings import offer_reader, read_waiting
+from oneiros.cli.readings import offer_reader, read_waiting
 from oneiros.cli.review.sitting import TerminalReview
 from oneiros.cli.serving import page_link
 from oneiros.cli.terminal.output import AsJson, OfProject, data, data_json, progress_shown, talk
@@ -55,7 +50,6 @@ def add_commands(app: typer.Typer) -> None:
     app.add_typer(dreams, name="dream", epilog="\b\nExample: oneiros dream && oneiros review")
     app.command(epilog="\b\nExample: oneiros review")(review)
     app.command(epilog="\b\nExample: oneiros report --all")(report)
-    app.command(epilog="\b\nExample: oneiros export --approved statements.jsonl")(export)
 
 
 def dream(
@@ -340,41 +334,3 @@ def report(
         return
     data(report_page(review).rstrip() if everything else "\n".join(first_screen(review)))
     talk(f"Details: {file}")
-
-
-def export(
-    context: typer.Context,
-    approved: Annotated[
-        Path | None, typer.Option(help="the file to write for training: one approved statement a line")
-    ] = None,
-    mif: Annotated[Path | None, typer.Option("--mif", help="the folder to write for others: MIF 1.0")] = None,
-    project: OfProject = "",
-) -> None:
-    """Write what is approved, for training or for other programs.
-
-    A trainer reads the one file and nothing else of the memory. MIF is Markdown with JSON-LD beside it.
-    """
-    environment: Environment = context.obj
-    decisions = decisions_of(environment)
-    redactor = Redactor(environment.person.deny_words)
-    try:
-        if mif is not None and approved is None:
-            sent = write_bundle(decisions, environment.working_folder / mif, redactor, project)
-            _tell_written(sent.left_out, sent.files, "topics")
-        elif approved is not None and mif is None:
-            done = export_approved(decisions, environment.working_folder / approved, redactor, project)
-            _tell_written(done.left_out, done.lines, "statements")
-        else:
-            raise UsageError("say what to write", remedy="Either `--approved FILE` or `--mif FOLDER`")
-    except (FileNotFoundError, NotADirectoryError, FileExistsError, IsADirectoryError) as error:
-        raise UsageError(
-            f"{mif or approved} cannot be written ({error.strerror})", remedy="Name another place"
-        ) from error
-
-
-def _tell_written(left_out: Sequence[str], count: int, what: str) -> None:
-    for path in left_out:
-        talk(f"{path} is left out: nobody has answered for its present state.")
-    talk(f"{count} {what} written.")
-    if not count:
-        raise typer.Exit(1)

@@ -23,7 +23,7 @@ from memory_server.settings_file import change_setting, parse_setting, setting_t
 from oneiros.cli.consent.asking import require_person
 from oneiros.cli.consent.key import make_key, sign_present
 from oneiros.cli.maintenance import brought_level
-from oneiros.cli.models.readings import offer_reader
+from oneiros.cli.readings import offer_reader
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk
 from oneiros.daemon.sockets import end_daemon
 from oneiros.doctor import language_check

@@ -1,4 +1,4 @@
-"""Conversations in and out: `ingest`, `drill`, `forget`, `redact`, `archive`."""
+"""Conversations in and out: `ingest`, `drill`, `forget`, `redact`."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,6 @@ from crawler.archive.store import mark_of
 from crawler.compress.levels import Depth, SessionReader
 from crawler.ingest import readmit
 from crawler.references import ScanReport
-from crawler.sources.table import SOURCES, STORED
 from memory_server.document import LineRange
 from memory_server.errors import UsageError
 from memory_server.escaping import plural, shown, shown_line
@@ -23,8 +22,8 @@ from memory_server.lifecycle.use import DRILLED, UseLog
 from memory_server.redaction import Redactor
 from memory_server.root.forgetting import note_forgotten
 from memory_server.root.places import require_memory
+from memory_server.settings import AGENTS
 from oneiros.cli.consent.asking import require_person
-from oneiros.cli.lifecycle.archive import add_archive_commands
 from oneiros.cli.maintenance import brought_level
 from oneiros.cli.terminal.days import day_of
 from oneiros.cli.terminal.output import AsJson, data, data_json, data_line, progress_shown, talk
@@ -39,6 +38,7 @@ from oneiros.ingest.run import (
     is_news,
     outcome_sentence,
     places_of,
+    reader_wanted,
     roots_to_follow,
     run_ingest,
     scan_references,
@@ -61,15 +61,6 @@ def add_commands(app: typer.Typer) -> None:
     app.command(epilog="\b\nExample: oneiros drill 9e4910ab --depth digest")(drill)
     app.command(epilog="\b\nExample: oneiros forget 9e4910ab --dry-run")(forget)
     app.command(epilog="\b\nExample: oneiros redact --dry-run notes.md")(redact)
-    archive = typer.Typer(
-        help="The archive of everything that was said.",
-        no_args_is_help=True,
-        rich_markup_mode=None,
-        epilog="\b\nExample: oneiros archive verify",
-    )
-    archive.command(epilog="\b\nExample: oneiros archive verify")(verify)
-    add_archive_commands(archive)
-    app.add_typer(archive, name="archive")
 
 
 def ingest(
@@ -81,7 +72,7 @@ def ingest(
     since: Annotated[str, typer.Option(help="only files changed on this day or later: 2026-03-01")] = "",
     limit: Annotated[int | None, typer.Option(help="end after so many files", show_default=False)] = None,
     machine: Annotated[str, typer.Option(help="only this one, by its name in your settings")] = "",
-    agent: Annotated[str, typer.Option(help=f"read another agent's: {', '.join(STORED)}; once, by its store")] = "",
+    agent: Annotated[str, typer.Option(help=f"read another agent's: {AGENTS}; once, by its store")] = "",
     read_as: Annotated[str, typer.Option("--as", help="read the paths as: chat, or an agent's name")] = "",
     me: Annotated[str, typer.Option(help="--as chat: your name in it, beside the setting `speakers`")] = "",
     dry_run: DryRun = False,
@@ -199,31 +190,15 @@ def redact(
     talk(f"{plural(len(found.spans), 'secret')}; the file was not changed.")
 
 
-def verify(context: typer.Context, as_json: AsJson = False) -> None:
-    """Read every object of the archive again, and report what is missing or damaged."""
-    environment: Environment = context.obj
-    kept = archive_of(environment.choice.root)
-    problems = kept.verify()
-    if as_json:
-        data_json({"sessions": len(kept.session_ids()), "problems": [dataclasses.asdict(one) for one in problems]})
-    else:
-        for problem in problems:
-            data(str(problem))
-        talk(f"{plural(len(kept.session_ids()), 'session')}, {plural(len(problems), 'problem')}.")
-    if problems:
-        raise typer.Exit(1)
-
-
 def require_choice(environment: Environment, wanted: Wanted, *, read_as: str) -> None:
     """Whose words are read as the person's is the person's to say: once, or by the setting `agents`."""
-    if wanted.agent and wanted.agent not in SOURCES:
-        raise UsageError(f"there is no reader {wanted.agent!r}", remedy=f"Choose one of: {', '.join(SOURCES)}")
+    reader = reader_wanted(environment, wanted.agent) if wanted.agent else None
     if (read_as or wanted.agent == "chat" or wanted.me) and not (wanted.paths and wanted.agent):
         raise UsageError("--as and --me go with a path", remedy="oneiros ingest --as chat FILE")
     is_settled = wanted.agent in environment.person.agents and not wanted.paths
-    if wanted.agent and not is_settled and not wanted.dry_run:
+    if reader and not is_settled and not wanted.dry_run:
         places = ", ".join(str(place) for place in places_of(environment, wanted))
-        what = f"take in conversations of {SOURCES[wanted.agent].TITLE}: {places}"
+        what = f"take in conversations of {reader.TITLE}: {places}"
         require_person(environment, what, is_setting=True)
 
 

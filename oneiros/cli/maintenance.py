@@ -14,7 +14,7 @@ from oneiros import doctor as checks
 from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, progress_shown, styled, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
-from oneiros.lifecycle.health import Health
+from oneiros.health import Health
 from oneiros.opening import open_memory
 
 STEP_SECONDS = 1.0  # how often the progress of the daemon is shown

@@ -1,13 +1,9 @@
-"""The daemon: `serve`, `stop`, `mcp`, `open`."""
+"""The daemon: `serve`, `stop`, `mcp`."""
 
-import sys
-import webbrowser
-from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
-from memory_server.errors import UsageError
 from memory_server.root.paths import MemoryRoot
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk
 from oneiros.client import Client
@@ -17,15 +13,12 @@ from oneiros.environment import Environment
 from oneiros.light import relay
 from oneiros.light.endpoint import daemon_state, is_running
 
-VIEWS = ("overview", "search", "chat", "topics", "sessions", "review", "notes", "settings", "trainers")
-
 
 def add_commands(app: typer.Typer) -> None:
     """Adds the commands of this group."""
     app.command(epilog="\b\nExample: claude mcp add oneiros -- oneiros mcp")(mcp)
     app.command(epilog="\b\nExample: oneiros serve")(serve)
     app.command(epilog="\b\nExample: oneiros stop")(stop)
-    app.command("open", epilog="\b\nExample: oneiros open review")(open_page)
 
 
 def mcp(context: typer.Context) -> None:
@@ -73,31 +66,6 @@ def stop(context: typer.Context) -> None:
         raise typer.Exit(1)
     process = end_daemon(environment.choice.root)
     talk(f"Process {process} has ended.")
-
-
-def open_page(
-    context: typer.Context,
-    view: Annotated[str, typer.Argument(metavar="[VIEW]", help=", ".join(VIEWS))] = VIEWS[0],
-) -> None:
-    """Open the memory in your browser, or give the link to it.
-
-    The link works once, within two minutes.
-    """
-    if view not in VIEWS:
-        raise UsageError(f"the page has no view {view!r}", remedy=f"Name one of these: {', '.join(VIEWS)}")
-    link = page_link(context.obj, view)
-    if sys.stdout.isatty() and has_browser(context.obj.variables) and webbrowser.open(link):
-        talk("Your browser opens it.")
-        return
-    data(link)
-    talk("Open it within two minutes; it works once.")
-
-
-def has_browser(variables: Mapping[str, str], platform: str = sys.platform) -> bool:
-    """Whether a browser with a window can be opened where this person sits: not through ssh, nor without a display."""
-    if variables.get("SSH_CONNECTION"):
-        return False
-    return platform in ("darwin", "win32") or bool(variables.get("DISPLAY") or variables.get("WAYLAND_DISPLAY"))
 
 
 def page_link(environment: Environment, view: str) -> str:

@@ -1,12 +1,14 @@
-"""What commands there are, by groups, as `oneiros --help` lists them.
+"""The commands of the core, by groups, as `oneiros --help` lists them with those of the parts.
 
 A command costs what it uses: the module that adds it is imported when it is meant, here alone.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import typer
+
+from oneiros.parts import Part, PartCommand, index_behind
 
 
 class Row(NamedTuple):
@@ -24,8 +26,6 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.searching import add_commands
         case "reading":
             from oneiros.cli.reading import add_commands
-        case "chat":
-            from oneiros.cli.chat.command import add_commands
         case "founding":
             from oneiros.cli.founding import add_commands
         case "key":
@@ -35,31 +35,19 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
         case "ingest":
             from oneiros.cli.ingest import add_commands
         case "readings":
-            from oneiros.cli.models.readings import add_commands
+            from oneiros.cli.readings import add_commands
         case "dreaming":
             from oneiros.cli.dreaming import add_commands
         case "telling":
             from oneiros.cli.review.telling import add_commands
-        case "importing":
-            from oneiros.cli.review.importing import add_commands
-        case "skills":
-            from oneiros.cli.review.skills import add_commands
         case "status":
             from oneiros.cli.status import add_commands
         case "maintenance":
             from oneiros.cli.maintenance import add_commands
-        case "gc":
-            from oneiros.cli.lifecycle.gc import add_commands
-        case "models":
-            from oneiros.cli.models.command import add_commands
-        case "backup":
-            from oneiros.cli.lifecycle.backup import add_commands
         case "queries":
-            from oneiros.cli.queries.command import add_commands
+            from oneiros.cli.queries import add_commands
         case "notes":
-            from oneiros.cli.notes.command import add_commands
-        case "sharing":
-            from oneiros.cli.sharing.command import add_commands
+            from oneiros.cli.notes import add_commands
         case "serving":
             from oneiros.cli.serving import add_commands
         case _:
@@ -72,7 +60,6 @@ GROUPS = {
         Row("recall", "Find by meaning and words together: ask this first.", "searching"),
         Row("search", "Find by meaning alone, whatever words are used.", "searching"),
         Row("exact", "Find words as written: names, paths, errors, numbers.", "searching"),
-        Row("chat", "Talk with the memory through a model; citations are looked up.", "chat"),
         Row("read", "Print a topic or session, or lines of it.", "reading"),
         Row("topics", "List the approved topics; rename, join or cut them.", "reading"),
     ),
@@ -88,44 +75,41 @@ GROUPS = {
     "Take conversations in and out": (
         Row("ingest", "Take conversations in: archive, compress and index them.", "ingest"),
         Row("drill", "Read a session at one of four depths; each names the next.", "ingest"),
-        Row("archive", "The archive of everything that was said.", "ingest"),
         Row("redact", "Show a text as it would be kept, its secrets masked.", "ingest"),
         Row("forget", "Remove a session from every file and index.", "ingest"),
     ),
     "Decide what is known": (
         Row("remember", "Say what is true: it is shown, and taken up with your consent.", "telling"),
         Row("wrong", "Put what is right in the place of a line of a topic.", "telling"),
-        Row("import", "Offer what your CLAUDE.md, rules and notes say as topics.", "importing"),
         Row("readings", "Show who reads your sessions and what waits; have it read.", "readings"),
         Row("dream", "Find what sessions said that topics should know; propose it.", "dreaming"),
         Row("review", "Decide about proposed changes, one at a time; ? names the keys.", "dreaming"),
         Row("report", "Show what to look at this week, and write it to reports/.", "dreaming"),
-        Row("skills", "List what you do again and again; make a skill of it.", "skills"),
-        Row("export", "Write what is approved, for training or for other programs.", "dreaming"),
     ),
-    "Share it with a team": (
-        Row("publish", "Give an accepted statement to your team, or take it back.", "sharing"),
-        Row("team", "Show how old your copy of the team's topics is; fetch it.", "sharing"),
-    ),
+    "Share it with a team": (),  # of a part
     "Keep it in order": (
         Row("status", "Tell what the memory holds and how its indices stand.", "status"),
         Row("reindex", "Bring the indices level with the disk.", "maintenance"),
         Row("validate", "Check the memory's files against the schema and the limits.", "maintenance"),
         Row("doctor", "Prove by doing that everything works, or name the repair.", "maintenance"),
-        Row("gc", "Let sessions fade that nobody uses: no file is lost.", "gc"),
-        Row("keep", "Let a session or topic never fade, or no longer.", "gc"),
-        Row("backup", "Write all of the memory to a file, or bring it back.", "backup"),
         Row("queries", "Show what was asked, newest first.", "queries"),
-        Row("model", "Show the embedding model and its progress, or change it.", "models"),
     ),
     "Serve it": (
         Row("mcp", "Serve the memory to an MCP client over stdin and stdout.", "serving"),
         Row("serve", "Start the daemon of the memory, unless it runs.", "serving"),
         Row("stop", "End the daemon once what is under way is answered.", "serving"),
-        Row("open", "Open the memory in your browser, or give the link to it.", "serving"),
         Row("episode", "Take a note in: it can be found, it never decides.", "notes"),
         Row("episodes", "List the notes, read one, or delete it.", "notes"),
         Row("trainer", "Watch the trainers that serve a model of this memory.", "trainer"),
     ),
 }
-ROWS = {row.name: row for rows in GROUPS.values() for row in rows}
+
+
+def groups_with(parts: Iterable[Part]) -> dict[str, list[Row | PartCommand]]:
+    """The commands by groups, those of the parts among them."""
+    groups: dict[str, list[Row | PartCommand]] = {heading: list(rows) for heading, rows in GROUPS.items()}
+    for command in (command for part in parts for command in part.commands):
+        behind = (rows for rows in groups.values() if command.after in (row.name for row in rows))
+        rows = next(behind, None) or groups.setdefault(command.after, [])
+        rows.insert(index_behind([row.name for row in rows], command.after), command)
+    return {heading: rows for heading, rows in groups.items() if rows}

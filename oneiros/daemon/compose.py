@@ -6,9 +6,9 @@ from functools import partial
 
 from memory_server.faces.mcp_server import create_server
 from oneiros.daemon.assistant_tools import assistant_tools, project_here
+from oneiros.daemon.daemon import Activity, Daemon, Ending
 from oneiros.daemon.index_runs import IndexRuns
 from oneiros.daemon.jobs import daemon_jobs
-from oneiros.daemon.parts import Activity, Ending, Parts
 from oneiros.daemon.running import running_on
 from oneiros.daemon.schedule import Schedule, schedule_file
 from oneiros.daemon.sockets import Listening
@@ -27,7 +27,7 @@ from oneiros.worker import Worker
 
 
 @contextmanager
-def composed(sockets: Listening, environment: Environment) -> Iterator[Parts]:
+def composed(sockets: Listening, environment: Environment) -> Iterator[Daemon]:
     """The daemon of a root, its workers not started; they are closed, and the memory behind them, at the end."""
 
     def before_search(is_indexed: bool) -> str:
@@ -83,6 +83,6 @@ def composed(sockets: Listening, environment: Environment) -> Iterator[Parts]:
         )
         workers = (indexer.worker, watcher.worker, *behind)
         running = running_on(environment, memory, indexer)
-        yield Parts(
+        yield Daemon(
             sockets, environment, door, indexer, hooks, queue, on_ingested, mcp, running, activity, Ending(), workers
         )

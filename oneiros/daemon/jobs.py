@@ -14,7 +14,7 @@ from memory_server.settings import PersonSettings
 from oneiros.daemon.schedule import At, Every, Job
 from oneiros.dreaming import decisions_on, dream_once, has_waiting, over_after, tell_left, weekly_review
 from oneiros.environment import Environment, now
-from oneiros.ingest.run import Wanted, ingest_all, outcome_sentence, scan_references
+from oneiros.ingest.run import Wanted, ingest_all, other_machines, outcome_sentence, scan_references
 
 FLAG_MINUTES = 60.0
 MACHINE_MINUTES = 60.0  # a laptop sleeps at night
@@ -30,6 +30,9 @@ def daemon_jobs(
 
     def ingest(check: Callable[[], None]) -> str:
         return outcome_sentence(ingest_all(environment, root, on_ingested, check))
+
+    def visits() -> Every | None:
+        return Every(MACHINE_MINUTES) if memory.person.machines and other_machines(environment) else None
 
     def machines(check: Callable[[], None]) -> str:
         return outcome_sentence(ingest_all(environment, root, on_ingested, check, Wanted(places="elsewhere")))
@@ -66,7 +69,7 @@ def daemon_jobs(
     return (
         Job("ingest", lambda: _daily(memory.person.daily_at), ingest),
         Job("dream", lambda: _daily(memory.person.dream_at), dream),  # behind ingest, also where both were missed
-        Job("machines", lambda: Every(MACHINE_MINUTES) if memory.person.machines else None, machines),
+        Job("machines", visits, machines),
         Job("references", lambda: look.when(memory.person), references),
         Job("dream flag", lambda: Every(FLAG_MINUTES), flag),
         Job("weekly report", lambda: At(REPORT_TIME, weekday=0), report),

@@ -14,8 +14,8 @@ from anyio.to_thread import current_default_thread_limiter
 
 from memory_server.settings import read_person_settings
 from oneiros.daemon.compose import composed
+from oneiros.daemon.daemon import Daemon
 from oneiros.daemon.mcp_lines import LineServer
-from oneiros.daemon.parts import Parts
 from oneiros.daemon.sockets import Listening
 from oneiros.environment import Environment
 
@@ -34,41 +34,41 @@ def run_service(sockets: Listening) -> bool:
     )
     for chatty in ("mcp", "uvicorn", "httpx", "chromadb", "watchdog"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    with composed(sockets, Environment.of_process()) as parts:
-        Service(parts).run()
+    with composed(sockets, Environment.of_process()) as daemon:
+        Service(daemon).run()
     logger.info("ended")
-    return parts.ending.is_restart
+    return daemon.ending.is_restart
 
 
 class Service:
     """One daemon at work."""
 
-    def __init__(self, parts: Parts):
-        self._parts = parts
-        self._person_seen = _modified(parts.environment.person_file)
+    def __init__(self, daemon: Daemon):
+        self._daemon = daemon
+        self._person_seen = _modified(daemon.environment.person_file)
         self._started = time.monotonic()
 
     def run(self) -> None:
-        for worker in self._parts.workers:
+        for worker in self._daemon.workers:
             worker.start()
         try:
             anyio.run(self._serve)
         finally:
-            for worker in self._parts.workers:
+            for worker in self._daemon.workers:
                 worker.end()
 
     async def _serve(self) -> None:
-        parts = self._parts
+        daemon = self._daemon
         current_default_thread_limiter().total_tokens = WORKER_THREADS
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, parts.ending.told.set)
-        lines, http_ended = LineServer(parts.mcp, parts.activity.note), asyncio.Event()
+            loop.add_signal_handler(number, daemon.ending.told.set)
+        lines, http_ended = LineServer(daemon.mcp, daemon.activity.note), asyncio.Event()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(lines.serve, parts.sockets.mcp)
+            tasks.start_soon(lines.serve, daemon.sockets.mcp)
             tasks.start_soon(self._serve_http, http_ended)
             tasks.start_soon(self._tick)
-            await parts.ending.told.wait()
+            await daemon.ending.told.wait()
             with anyio.move_on_after(END_SECONDS):
                 await lines.drain()
                 await http_ended.wait()
@@ -76,7 +76,7 @@ class Service:
 
     async def _serve_http(self, ended: asyncio.Event) -> None:
         serve_http = await anyio.to_thread.run_sync(_http_server)
-        await serve_http(self._parts)
+        await serve_http(self._daemon)
         ended.set()
 
     async def _tick(self) -> None:
@@ -87,35 +87,35 @@ class Service:
 
     def _look(self) -> None:
         """Whether the daemon is still wanted, small enough, and holds what it holds on the disk too."""
-        parts, person = self._parts, self._parts.memory.person
-        if not parts.memory.root.index_page.exists():
+        daemon, person = self._daemon, self._daemon.memory.person
+        if not daemon.memory.root.index_page.exists():
             logger.warning("the memory has gone; ending")
-            parts.ending.told.set()
-        elif not parts.sockets.is_locked():
+            daemon.ending.told.set()
+        elif not daemon.sockets.is_locked():
             logger.warning("the derived folder or the state was deleted; starting anew")
-            parts.ending.restart()
-        idle, is_busy = person.idle_minutes * 60, any(worker.is_busy for worker in parts.workers)
-        if idle and parts.activity.idle_seconds() > idle and not is_busy:
+            daemon.ending.restart()
+        idle, is_busy = person.idle_minutes * 60, any(worker.is_busy for worker in daemon.workers)
+        if idle and daemon.activity.idle_seconds() > idle and not is_busy:
             logger.info("nobody asked for %.0f minutes; ending", person.idle_minutes)
-            parts.ending.told.set()
+            daemon.ending.told.set()
         is_old = time.monotonic() - self._started > LEAST_UPTIME_SECONDS
         if is_old and person.memory_ceiling_mb and resident_mb() > person.memory_ceiling_mb:
             logger.warning("%d MB held, the ceiling is %d; starting anew", resident_mb(), person.memory_ceiling_mb)
-            parts.ending.restart()
+            daemon.ending.restart()
 
     def _follow_settings(self) -> None:
         """Takes over what the person has changed in their settings file."""
-        file = self._parts.environment.person_file
+        file = self._daemon.environment.person_file
         if (seen := _modified(file)) == self._person_seen:
             return
         self._person_seen = seen
         try:
-            self._parts.memory.person = read_person_settings(file)
+            self._daemon.memory.person = read_person_settings(file)
         except Exception as error:  # noqa: BLE001  a half-saved file must not end the daemon
             logger.warning("the settings stay as they were: %s", error)
 
 
-def _http_server() -> Callable[[Parts], Awaitable[None]]:
+def _http_server() -> Callable[[Daemon], Awaitable[None]]:
     from oneiros.daemon.http.service import serve_http  # noqa: PLC0415  FastAPI, for which MCP clients need not wait
 
     return serve_http

@@ -9,15 +9,15 @@ from memory_server.memory import Memory
 from oneiros.daemon.schedule import read_states, schedule_file
 from oneiros.environment import Environment, now
 from oneiros.hooks.receipts import read_receipts, receipts_file
-from oneiros.ingest.machines import machines_json
 from oneiros.ingest.readings import reading_states
+from oneiros.ingest.run import other_machines
 from oneiros.ingest.settings import skipped_elsewhere, waiting
 
 
 def standing(environment: Environment, memory: Memory) -> dict[str, Any]:
     """The status of the memory, what is not archived or read yet, other machines, what jobs did and hooks cost."""
     environment = dataclasses.replace(environment)  # with the settings as they are now
-    left = waiting(environment, memory.root, now())
+    left, machines = waiting(environment, memory.root, now()), other_machines(environment)
     return {
         **status_json(memory.status(skipped_elsewhere(environment, memory.root, left))),
         "not_archived": left.not_archived,
@@ -25,7 +25,7 @@ def standing(environment: Environment, memory: Memory) -> dict[str, Any]:
         "archive_of": left.of,
         "left_out": left.left_out,
         "readings": reading_states(environment, memory.root, now()),
-        "machines": machines_json(environment, memory.root, now()),
+        "machines": machines.machines_json(environment, memory.root, now()) if machines else [],
         "schedule": [dataclasses.asdict(job) for job in read_states(schedule_file(memory.root))],
         "notes": [dataclasses.asdict(note) for note in Blackboard(memory.root).told(now())],
         "hooks": [dataclasses.asdict(receipt) for receipt in read_receipts(receipts_file(memory.root))],

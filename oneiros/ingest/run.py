@@ -4,26 +4,22 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from crawler.archive.append import ArchiveReport, IngestProgress, IngestSettings
+from crawler.archive.append import IngestProgress, IngestSettings
 from crawler.archive.discovery import FoundFile
 from crawler.ingest import IngestReport, ingest
-from crawler.machines.addresses import Address
-from crawler.machines.fetch import WantedRoot
-from crawler.machines.mirror import Mirror
-from crawler.references import ReferenceSettings, ReferenceSource, ScanReport, SentFiles, scan, wanted_files
-from crawler.sources.table import SOURCES
+from crawler.references import ScanReport, SentFiles, scan
+from crawler.sources.agent import AgentSource
 from memory_server.errors import Problem, UsageError
 from memory_server.escaping import plural
 from memory_server.layers.blackboard import KEPT_DAYS
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from oneiros.environment import Environment, now
+from oneiros.ingest.elsewhere import OtherMachines, TranscriptLimits
 from oneiros.ingest.forgetting import forgetter_of
-from oneiros.ingest.machines import MachinesBusy, Visit, addresses, visiting
 from oneiros.ingest.readings import readings_of
 from oneiros.ingest.settings import (
     CrawlRoot,
@@ -31,6 +27,8 @@ from oneiros.ingest.settings import (
     crawl_roots,
     ingest_settings,
     reference_settings,
+    sources_of,
+    store_places,
     stores_of,
     this_machine,
 )
@@ -85,12 +83,20 @@ def roots_wanted(environment: Environment, paths: Sequence[Path], machine: str =
     return found
 
 
+def reader_wanted(environment: Environment, name: str) -> AgentSource:
+    """The reader of an agent by its name. Raises UsageError where there is none."""
+    known = sources_of(environment)
+    if name not in known:
+        raise UsageError(f"there is no reader {name!r}", remedy=f"Choose one of: {', '.join(known)}")
+    return known[name]
+
+
 def places_of(environment: Environment, wanted: Wanted) -> list[Path]:
     """Where the reader of an agent looks: at what is named, else at its stores. Raises UsageError where nothing is."""
     if wanted.paths:
         return [one.folder for one in roots_wanted(environment, wanted.paths)]
-    source = SOURCES[wanted.agent]
-    if found := [store for store in source.stores(environment.home, environment.variables) if store.exists()]:
+    source = reader_wanted(environment, wanted.agent)
+    if found := store_places(environment, source):
         return found
     raise UsageError(f"there are no conversations of {source.TITLE} to read", remedy="Name a file or a folder")
 
@@ -98,7 +104,7 @@ def places_of(environment: Environment, wanted: Wanted) -> list[Path]:
 def roots_to_follow(environment: Environment, paths: Sequence[Path]) -> list[CrawlRoot]:
     """The folders in which something new may be written: those named, or that hold what is named, else all roots."""
     if not paths:
-        stores = (store for found in stores_of(environment).values() for store in found)
+        stores = (store for _, found in stores_of(environment) for store in found)
         return [*crawl_roots(environment), *(CrawlRoot(store, this_machine(environment)) for store in stores)]
     roots = roots_wanted(environment, paths)
     return [replace(one, folder=one.folder if one.folder.is_dir() else one.folder.parent) for one in roots]
@@ -118,16 +124,16 @@ def run_ingest(
     """
     require_memory(root)
     readings = readings_of(root)
-    roots, sources = [], {}
+    roots, sources = [], list[tuple[AgentSource, list[Path]]]()
     if wanted.agent:
-        sources = {wanted.agent: places_of(environment, wanted)}
+        sources = [(reader_wanted(environment, wanted.agent), places_of(environment, wanted))]
     elif wanted.places != "elsewhere":
         roots = roots_wanted(environment, wanted.paths, wanted.machine)
-        sources = {} if wanted.paths or wanted.machine else stores_of(environment)
+        sources = [] if wanted.paths or wanted.machine else stores_of(environment)
     here = this_machine(environment)
     machines = list(dict.fromkeys([*(one.machine for one in roots), *([here] if sources or not roots else [])]))
     outcome = IngestOutcome()
-    for report in fetched(environment, root, wanted, check):
+    for report in fetch_sessions(environment, root, wanted, check):
         outcome.reports.append(report)
         check()
     for machine in machines:
@@ -145,28 +151,33 @@ def run_ingest(
             progress=progress,
             check=check,
             forget_marked=forgetter_of(root, environment.person, settings),
-            sources=sources if machine == here else {},
+            sources=sources if machine == here else (),
             speakers=frozenset(name.casefold() for name in (*environment.person.speakers, wanted.me) if name),
         )
         outcome.reports.append(report)
     return outcome
 
 
-def machines_wanted(environment: Environment, wanted: Wanted) -> list[Address]:
-    """The machines that ssh is to reach. Raises UsageError for the name of a machine that nothing is known of."""
-    known = addresses(environment)
+def other_machines(environment: Environment) -> OtherMachines | None:
+    """What reaches them; None where no part does."""
+    return next((part.machines() for part in environment.parts if part.machines), None)
+
+
+def machines_wanted(environment: Environment, wanted: Wanted, known: Sequence[str]) -> Sequence[str]:
+    """Those of the known other machines that are to be visited. Raises UsageError for the name of one that nothing is
+    known of.
+    """
     if wanted.machine:
         here = {one.machine for one in crawl_roots(environment)}
-        named = [one for one in known if one.name == wanted.machine]
-        if not named and wanted.machine not in here:
-            names = ", ".join(sorted({*here, *(one.name for one in known)}))
+        if wanted.machine not in {*known, *here}:
+            names = ", ".join(sorted({*here, *known}))
             remedy = f"Known ones: {names}. `oneiros config machines NAME=ssh://user@host` adds one"
             raise UsageError(f"there is no machine {wanted.machine!r} in your settings", remedy=remedy)
-        known = named
+        known = [name for name in known if name == wanted.machine]
     return [] if wanted.paths or wanted.agent or wanted.places == "here" else known
 
 
-def fetched(
+def fetch_sessions(
     environment: Environment, root: MemoryRoot, wanted: Wanted, check: Callable[[], None]
 ) -> Iterator[IngestReport]:
     """Takes in what is new on the machines that are wanted; compressing it is left to the ingest behind it."""
@@ -185,20 +196,11 @@ def fetched(
             forget_marked=forgetter_of(root, environment.person, settings),
         )
 
-    asked = machines_wanted(environment, wanted)
-    try:
-        for address in asked:
-            with visiting(root) as register:
-                yield from Visit(environment, root, register, address).transcripts(
-                    partial(ingest_settings, environment, root),
-                    take,
-                    since=wanted.since,
-                    limit=wanted.limit,
-                    dry_run=wanted.dry_run,
-                )
-    except MachinesBusy as error:
-        problem = Problem(str(error.where), 1, error.what, error.remedy, "machine")
-        yield IngestReport(ArchiveReport(problems=[problem]), None)
+    machines = other_machines(environment)
+    names = machines_wanted(environment, wanted, machines.name_machines(environment) if machines else ())
+    if machines and names:
+        limits = TranscriptLimits(wanted.since, wanted.limit, wanted.dry_run)
+        yield from machines.fetch_sessions(environment, root, names, take, limits)
 
 
 def ingest_all(
@@ -248,43 +250,15 @@ def outcome_sentence(outcome: IngestOutcome) -> str:
 
 def scan_references(environment: Environment, root: MemoryRoot, wanted: Collection[str] | None = None) -> ScanReport:
     """Brings the references level with the folders that the settings name; those of the `wanted` sources alone."""
-    settings, problems = reference_settings(environment), list[str]()
+    settings, machines = reference_settings(environment), other_machines(environment)
     elsewhere = [one for one in settings.sources if one.machine and (wanted is None or one.name in wanted)]
     with ExitStack() as mirrors:
-        try:
-            sent = _sent_references(environment, root, elsewhere, mirrors, problems) if elsewhere else {}
-        except MachinesBusy as error:
-            sent, problems = {}, [str(error)]
+        sent, problems = dict[str, SentFiles](), list[str]()
+        if machines and elsewhere:
+            sent, problems = machines.fetch_references(environment, root, elsewhere, mirrors)
         report = scan(settings, root.references, due=wanted, sent=sent)
     report.problems[:0] = problems
     return report
-
-
-def _sent_references(
-    environment: Environment,
-    root: MemoryRoot,
-    sources: Sequence[ReferenceSource],
-    mirrors: ExitStack,
-    problems: list[str],
-) -> dict[str, SentFiles]:
-    """What the machines of these sources send of them, by their names; what went wrong is added to the problems."""
-    known = {address.name: address for address in addresses(environment)}
-    settings, found = reference_settings(environment), {}
-    with visiting(root) as register:
-        for number, source in enumerate(sources):
-            if source.machine not in known:
-                problems.append(f"references {source.name}: there is no machine {source.machine} in your settings.")
-                continue
-            mirror = mirrors.enter_context(Mirror(root.state / f"mirror-{number}"))
-            visit = Visit(environment, root, register, known[source.machine])
-            machine, delivery = visit.ask(mirror, partial(_asked_of, source, settings, root))
-            found[source.name] = SentFiles(machine, [file for file in delivery.files if file.is_whole])
-            problems += map(str, delivery.problems)
-    return found
-
-
-def _asked_of(source: ReferenceSource, settings: ReferenceSettings, root: MemoryRoot, machine: str) -> list[WantedRoot]:
-    return [wanted_files(source, settings, root.references, machine)]
 
 
 def sources_wanted(environment: Environment, wanted: Wanted) -> list[str] | None:

@@ -20,7 +20,7 @@ from crawler.model.budget import Budget, Price
 from crawler.model.client import Busy, Completion, ModelClient, Prompt
 from crawler.model.table import ModelSettings, build_client
 from crawler.references import ReferenceSettings, ReferenceSource, pairs_of
-from crawler.sources.table import SOURCES
+from crawler.sources.agent import AgentSource
 from memory_server.completeness import SkipKind, Skipped
 from memory_server.errors import ContentError, OneirosError, UsageError
 from memory_server.root.paths import MemoryRoot
@@ -56,10 +56,23 @@ def crawl_roots(environment: Environment) -> list[CrawlRoot]:
     return list({root.folder.resolve(): root for root in reversed(roots)}.values())[::-1]
 
 
-def stores_of(environment: Environment) -> dict[str, list[Path]]:
+def sources_of(environment: Environment) -> dict[str, AgentSource]:
+    """The readers of other agents' conversations, by their names."""
+    readers = (source for part in environment.parts if part.sources for source in part.sources())
+    return {source.NAME: source for source in readers}
+
+
+def stores_of(environment: Environment) -> list[tuple[AgentSource, list[Path]]]:
     """Where the other agents that the settings name keep their conversations, as far as they are there."""
-    named = {name: SOURCES[name].stores(environment.home, environment.variables) for name in environment.person.agents}
-    return {name: [store for store in stores if store.exists()] for name, stores in named.items()}
+    known = sources_of(environment)
+    return [
+        (known[name], store_places(environment, known[name])) for name in environment.person.agents if name in known
+    ]
+
+
+def store_places(environment: Environment, source: AgentSource) -> list[Path]:
+    """Where an agent keeps its conversations, as far as that is there."""
+    return [store for store in source.stores(environment.home, environment.variables) if store.exists()]
 
 
 def archive_folder(root: MemoryRoot) -> Path:
@@ -193,7 +206,7 @@ def waiting(environment: Environment, root: MemoryRoot, moment: datetime) -> Wai
             ingest_settings(environment, root, machine),
             now=moment,
             keep_days=keep_days,
-            stores=stores.get(machine, {}),
+            stores=stores.get(machine, ()),
         )
         for machine, places in folders.items()
     )

@@ -13,7 +13,7 @@ from dream.decisions.accept import Decisions
 from dream.judge.compare import compare, outdated
 from dream.proposals.rendering import hunk_json
 from dream.records import Candidate, Kind, Relation, State, Update, Written
-from dream.report.findings import Part, old_decisions
+from dream.report.findings import Concern, old_decisions
 from dream.topics import read_topics
 from memory_server.root.paths import MemoryRoot
 from oneiros.cli.review import sitting
@@ -136,7 +136,7 @@ def test_the_older_of_two_waiting_hunks_is_asked_about_and_not_offered(root: Mem
     assert (old.state, old.update.relation, hunk_json(old)["relation"]) == (State.FLAGGED, Relation.EARLIER, "earlier")
     assert new.state is State.PENDING
     [finding] = old_decisions([old, new])
-    assert finding.part is Part.DRIFT and "older words say otherwise" in finding.what
+    assert finding.part is Concern.DRIFT and "older words say otherwise" in finding.what
 
 
 @pytest.mark.parametrize(("answer", "state"), [("a", State.ACCEPTED), ("r", State.REJECTED), ("l", State.FLAGGED)])

@@ -14,9 +14,9 @@ from dream.judge.gate import is_supported
 from dream.judge.reader import DreamReader, MaySee, ReaderRun
 from dream.records import Hunk
 from dream.run import Bounds
-from dream.taking_over import TakenOver, Takeover
 from memory_server.redaction import Redactor
 from oneiros.dreaming import tell_left
+from parts.taking_over.takeover import TakenOver, Takeover
 from tests.dream.builders import PERSON
 from tests.dream.test_run import ONE, House, said
 from tests.memories import write_topic

@@ -11,8 +11,8 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
+from oneiros.daemon.daemon import Daemon
 from oneiros.daemon.http.routes import add_daemon_routes
-from oneiros.daemon.parts import Parts
 from oneiros.daemon.running import look_at
 from oneiros.environment import Environment
 from tests.trainer.test_trainer_client import Trainer
@@ -32,7 +32,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
         environment, api = Environment(variables, tmp_path, tmp_path), FastAPI()
         running = SimpleNamespace(trainers=lambda: ["desk"], trainer=partial(look_at, environment))
         memory = SimpleNamespace(root=None)
-        add_daemon_routes(api, cast("Parts", SimpleNamespace(environment=environment, running=running, memory=memory)))
+        add_daemon_routes(api, cast("Daemon", SimpleNamespace(environment=environment, running=running, memory=memory)))
         return TestClient(api)
 
     yield run

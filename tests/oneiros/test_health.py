@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from dream.report.findings import Finding, Part
+from dream.report.findings import Concern, Finding
 from memory_server.errors import Problem
 from memory_server.layers.validate import ValidationRule
 from oneiros.claude.checks import failed, ok, warning
 from oneiros.cli.main import main
 from oneiros.cli.maintenance import health_lines
 from oneiros.environment import Environment
-from oneiros.lifecycle.health import COSTS, Deduction, Health, deductions_for
+from oneiros.health import COSTS, Deduction, Health, deductions_for
 from tests.conftest import MakeEngine
 from tests.dream.builders import begin_history, decisions_on
 from tests.memories import new_root, open_memory, without_daemon, write_topic
@@ -29,7 +29,7 @@ def test_a_memory_without_findings_has_100() -> None:
 
 def test_each_kind_is_one_deduction_with_its_first_reason_and_step_the_largest_first() -> None:
     problems = [Problem(f"topics/{n}.md", 3, "x has no created", "Add `created:`", "field-missing") for n in "ab"]
-    findings = [Finding(Part.CONTRADICTION, "topics/a.md", 7, "“1” against “2”", "say which holds")]
+    findings = [Finding(Concern.CONTRADICTION, "topics/a.md", 7, "“1” against “2”", "say which holds")]
 
     taken = deductions_for([("model", failed("no vectors", "reinstall"))], problems, findings)
 
@@ -45,10 +45,10 @@ def test_what_two_of_them_tell_is_counted_once() -> None:
     dead = Problem("MEMORY.md", 4, "there is no topics/x.md", "Correct the link", ValidationRule.POINTER_DEAD)
     unlisted = Problem("MEMORY.md", 1, "topics/y.md has no pointer", "reindex", ValidationRule.TOPIC_UNLISTED)
     findings = [
-        Finding(Part.LINKS, "MEMORY.md", 4, dead.what, dead.remedy),
-        Finding(Part.PAGE, "MEMORY.md", 1, unlisted.what, unlisted.remedy),
-        Finding(Part.OUTSIDE, "topics/z.md", 1, "changed", "look at it"),
-        Finding(Part.INDEX, "", 0, "the indices are 3 files behind", "oneiros reindex"),
+        Finding(Concern.LINKS, "MEMORY.md", 4, dead.what, dead.remedy),
+        Finding(Concern.PAGE, "MEMORY.md", 1, unlisted.what, unlisted.remedy),
+        Finding(Concern.OUTSIDE, "topics/z.md", 1, "changed", "look at it"),
+        Finding(Concern.INDEX, "", 0, "the indices are 3 files behind", "oneiros reindex"),
     ]
     checks = [
         ("memory", warning("2 problems", "oneiros validate")),
@@ -62,7 +62,7 @@ def test_what_two_of_them_tell_is_counted_once() -> None:
 
 
 def test_no_number_of_findings_brings_it_below_0_nor_one_kind_beyond_its_most() -> None:
-    many = [Finding(Part.STALE, f"topics/{n}.md", 1, "old", "look") for n in range(500)]
+    many = [Finding(Concern.STALE, f"topics/{n}.md", 1, "old", "look") for n in range(500)]
 
     assert Health(deductions_for([], [], many)).score == 95
     assert Health((Deduction(80, "a", ""), Deduction(80, "b", ""))).score == 0
@@ -70,7 +70,7 @@ def test_no_number_of_findings_brings_it_below_0_nor_one_kind_beyond_its_most() 
 
 
 def test_what_a_file_holds_stays_on_its_line() -> None:
-    evil = Finding(Part.STALE, "topics/a.md", 1, "x\nhealth  100 of 100\x1b[2J" + "y" * 999, "step\nmore\u202e")
+    evil = Finding(Concern.STALE, "topics/a.md", 1, "x\nhealth  100 of 100\x1b[2J" + "y" * 999, "step\nmore\u202e")
 
     lines = [*health_lines(Health(deductions_for([], [], [evil])))]
 

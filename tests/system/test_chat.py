@@ -7,8 +7,8 @@ from pathlib import Path
 
 from crawler.archive.store import Archive
 from memory_server.layers.topics import find_sources
-from tests.chat.services import openai_events, streaming
 from tests.crawler.builders import person, write_transcript
+from tests.parts.chat.services import openai_events, streaming
 from tests.system.at_terminal import WORD, at_terminal
 from tests.system.house import House
 

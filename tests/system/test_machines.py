@@ -18,8 +18,8 @@ from memory_server.layers.sessions import newest_files
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings_file import change_setting
 from oneiros.environment import Environment, now
-from oneiros.ingest.machines import machines_json, register_of
 from oneiros.ingest.run import IngestOutcome, Wanted, run_ingest, scan_references
+from parts.machines.visits import machines_json, register_of
 from tests.crawler.builders import (
     OTHER_SESSION,
     SESSION,
@@ -308,7 +308,7 @@ def test_a_batch_that_holds_no_whole_file_goes_on_where_it_ended(
     folder = projects(someone.net.homes["laptop"])
     file = write_transcript(folder, *[person(number, f"Prompt {number} " + "x" * 900) for number in range(1, 60)])
     write_transcript(folder, person(61, "It jams.", session=OTHER_SESSION), session=OTHER_SESSION)
-    monkeypatch.setattr("crawler.machines.fetch.ask.__kwdefaults__", {"batch_bytes": 7_000, "seconds": 60.0})
+    monkeypatch.setattr("parts.machines.fetch.ask.__kwdefaults__", {"batch_bytes": 7_000, "seconds": 60.0})
 
     outcome = someone.ingests("laptop")
 

@@ -18,7 +18,7 @@ from pydantic import AliasChoices, Field
 from crawler.reported import ReportedPair, take_reported
 from memory_server.errors import OneirosError, UsageError
 from memory_server.faces.rest import Body, error_json
-from oneiros.daemon.parts import Parts
+from oneiros.daemon.daemon import Daemon
 from oneiros.daemon.schedule import read_states, schedule_file
 from oneiros.environment import Environment, now
 from oneiros.ingest.readings import reading_states
@@ -62,14 +62,14 @@ class Generate(Body):
     temperature: float = Field(0.0, ge=0.0, le=2.0)
 
 
-def add_daemon_routes(api: FastAPI, parts: Parts) -> None:
+def add_daemon_routes(api: FastAPI, daemon: Daemon) -> None:
     """Adds the routes of this module."""
-    _add_ingest(api, parts)
-    _add_trainers(api, parts)
+    _add_ingest(api, daemon)
+    _add_trainers(api, daemon)
 
 
-def _add_ingest(api: FastAPI, parts: Parts) -> None:
-    root = parts.memory.root
+def _add_ingest(api: FastAPI, daemon: Daemon) -> None:
+    root = daemon.memory.root
 
     @api.post("/api/ingest")
     def ingest(pair: Reported) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _add_ingest(api: FastAPI, parts: Parts) -> None:
         time = pair.time or now()
         told = ReportedPair(**pair.model_dump(exclude={"time"}), time=time if time.tzinfo else time.replace(tzinfo=UTC))
         taken = take_reported(told, ingest_settings(_settled(), root), is_timed=pair.time is not None)
-        parts.on_ingested("", False)
+        daemon.on_ingested("", False)
         return asdict(taken)
 
     @api.get("/api/jsonl/status")
@@ -86,7 +86,7 @@ def _add_ingest(api: FastAPI, parts: Parts) -> None:
         left = waiting(_settled(), root, now())
         jobs = (asdict(job) for job in read_states(schedule_file(root)) if job.name == "ingest")
         return {
-            "running": parts.queue.worker.is_busy,
+            "running": daemon.queue.worker.is_busy,
             "archived": len(archive_of(root).session_ids()),
             "not_archived": left.not_archived,
             "expiring": left.expiring,
@@ -97,8 +97,8 @@ def _add_ingest(api: FastAPI, parts: Parts) -> None:
     @api.post("/api/jsonl/ingest", status_code=202)
     def jsonl_ingest() -> dict[str, Any]:
         """Takes in whatever is new on this machine, in the background."""
-        status = "already_running" if parts.queue.worker.is_busy else "started"
-        parts.queue.note_all()
+        status = "already_running" if daemon.queue.worker.is_busy else "started"
+        daemon.queue.note_all()
         return {"status": status, "message": "GET /api/jsonl/status tells how it stands"}
 
     @api.get("/api/crawler/config")
@@ -117,21 +117,21 @@ def _add_ingest(api: FastAPI, parts: Parts) -> None:
 
     def _settled() -> Environment:
         """The environment with the person's settings as they are now."""
-        return replace(parts.environment)
+        return replace(daemon.environment)
 
 
-def _add_trainers(api: FastAPI, parts: Parts) -> None:
+def _add_trainers(api: FastAPI, daemon: Daemon) -> None:
     @lru_cache(maxsize=1)
     def client() -> TrainerClient:
         """One for all requests: it knows which machine failed lately."""
-        return TrainerClient(machines_of(parts.environment.variables))
+        return TrainerClient(machines_of(daemon.environment.variables))
 
     @api.get("/api/trainers")
     def trainers() -> dict[str, Any]:
         """Each trainer that ONEIROS_TRAINER_URLS names, as it is now, or why it does not answer."""
-        names = parts.running.trainers()
+        names = daemon.running.trainers()
         with ThreadPoolExecutor(len(names)) as pool:  # those that are off are waited for together
-            return {"trainers": list(pool.map(parts.running.trainer, names))}
+            return {"trainers": list(pool.map(daemon.running.trainer, names))}
 
     @api.post("/api/generate", response_class=StreamingResponse, responses={200: {"content": {SSE_TYPE: {}}}})
     def generate(wanted: Generate) -> StreamingResponse:

@@ -9,7 +9,7 @@ import contextlib
 import errno
 import logging
 import socket
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any
 
 import anyio
@@ -24,25 +24,28 @@ from dream.decisions.page import PageSessions
 from dream.decisions.signing import PasskeyDesk
 from dream.passkey_routes import add_passkey_routes
 from dream.routes import add_routes
+from memory_server.errors import NeedsRepair
 from memory_server.faces.connections import KEEP_ALIVE_SECONDS, HttpConnection
 from memory_server.faces.guard import MAX_BODY_BYTES, Guard
 from memory_server.faces.rest import Body, create_api
+from oneiros.daemon.daemon import Daemon
 from oneiros.daemon.http.routes import add_daemon_routes
-from oneiros.daemon.parts import Parts
 from oneiros.daemon.sockets import write_state
 from oneiros.daemon.standing import standing
 from oneiros.dreaming import decisions_on
 from oneiros.environment import now, program_version
 from oneiros.hooks.whereabouts import project_at
 from oneiros.ingest.settings import archive_of
-from page.routes import PULSE, add_page, is_open_to_all
-from page.served import ServedMemory
+from oneiros.parts import Part, Site
+from oneiros.served import ServedMemory
 
 logger = logging.getLogger(__name__)
 
 BACKLOG = 64  # connections taken at a time, before the first of them is counted
 FREE_PORTS = 8  # of the system's choice that are tried for one that is free in IPv4 and IPv6
 NO_IPV6 = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
+NO_SITE = "no part of this program serves a page"
+ANOTHER_PORT = "Set another port: `oneiros config http_port 8377`, then `oneiros stop`"
 LEVEL_SECONDS = 20.0  # how long a decision waits until it can be searched for
 
 
@@ -62,27 +65,28 @@ class QuietServer(uvicorn.Server):
         await self._end.wait()
 
 
-async def serve_http(parts: Parts) -> None:
+async def serve_http(daemon: Daemon) -> None:
     """Serves until the daemon is told to end."""
     pages = PageSessions(now)
-    loopback, no_page = loopback_sockets(parts.memory.person.http_port)
-    app = create_app(parts, pages, no_page)
+    loopback, trouble = loopback_sockets(daemon.memory.person.http_port)
+    site = None if trouble else site_of(daemon.environment.parts)
+    app = create_app(daemon, pages, site, trouble)
 
     def let_through(scope: Mapping[str, Any]) -> None:
         scope["state"]["let_through"]()
-        if not scope["path"].startswith(PULSE):  # a page that lies open somewhere is no use to anybody
-            parts.activity.note()
+        if not (site and scope["path"].startswith(site.pulse)):  # a page that lies open somewhere is no use to anybody
+            daemon.activity.note()
 
     def is_open(method: str, path: str) -> bool:
-        return not no_page and is_open_to_all(method, path)
+        return site is not None and site.is_open_to_all(method, path)
 
-    guarded = Guard(app, parts.sockets.token, let_through, pages.holds, is_open)
+    guarded = Guard(app, daemon.sockets.token, let_through, pages.holds, is_open)
     port = loopback[0].getsockname()[1]
-    write_state(parts.sockets.state, port=port, version=program_version(), no_page=no_page)
+    write_state(daemon.sockets.state, port=port, version=program_version(), no_page=trouble)
     try:
         async with app.router.lifespan_context(app), anyio.create_task_group() as tasks:
-            for listening in ([parts.sockets.http], loopback):
-                tasks.start_soon(server_of(guarded, parts.ending.told).serve, listening)
+            for listening in ([daemon.sockets.http], loopback):
+                tasks.start_soon(server_of(guarded, daemon.ending.told).serve, listening)
     finally:
         for opened in loopback:
             opened.close()
@@ -107,9 +111,16 @@ def server_of(app: Guard, end: asyncio.Event) -> QuietServer:
     return QuietServer(config, end)
 
 
-def create_app(parts: Parts, pages: PageSessions, no_page: str = "") -> FastAPI:
-    """REST with MCP at `/mcp` beside it, and the page; without the guard. `no_page`: why none is served."""
-    memory, indexer, ending = parts.memory, parts.indexer, parts.ending
+def site_of(parts: Iterable[Part]) -> Site | None:
+    """What a browser is served: of the first part that serves it, with the views of all."""
+    views = tuple(view for part in parts for view in part.views)
+    return next((part.site(views) for part in parts if part.site), None)
+
+
+def create_app(daemon: Daemon, pages: PageSessions, site: Site | None, trouble: str = "") -> FastAPI:
+    """REST with MCP at `/mcp` beside it, and the site; without the guard. `trouble`: why none can be served, if so."""
+    no_page = NeedsRepair(trouble, remedy=ANOTHER_PORT) if trouble else None if site else NeedsRepair(NO_SITE)
+    memory, indexer, ending = daemon.memory, daemon.indexer, daemon.ending
     stop, restart = ending.told.set, ending.restart
 
     def project_of(folder: str) -> str:
@@ -121,21 +132,21 @@ def create_app(parts: Parts, pages: PageSessions, no_page: str = "") -> FastAPI:
         program_version(),
         on_stop=stop,
         on_restart=restart,
-        door=parts.door,
+        door=daemon.door,
         project_of=project_of,
     )
 
-    add_daemon_routes(api, parts)
+    add_daemon_routes(api, daemon)
 
     @api.get("/api/standing")
     def how_it_stands() -> dict[str, Any]:
         """The status of the memory with what is not archived yet, the daemon's jobs and what hooks have cost."""
-        return standing(parts.environment, memory)
+        return standing(daemon.environment, memory)
 
     @api.post("/api/hook/output", response_class=PlainTextResponse)
     def hook(told: Hook) -> PlainTextResponse:
         """Takes note of an event of the client: what its hook prints, and nothing else."""
-        return PlainTextResponse(parts.hooks.answer(told.event, told.told))
+        return PlainTextResponse(daemon.hooks.answer(told.event, told.told))
 
     def bring_level() -> None:
         indexer.wait(indexer.poke(), LEVEL_SECONDS)
@@ -144,19 +155,19 @@ def create_app(parts: Parts, pages: PageSessions, no_page: str = "") -> FastAPI:
         return decisions_on(memory.root, memory.person, bring_level)
 
     add_routes(api, decisions, pages, no_page)
-    if not no_page:
+    if site:
         add_passkey_routes(api, decisions, pages, PasskeyDesk(now), lambda: memory.person.http_port)
-        add_page(api, ServedMemory(memory, archive_of(memory.root), decisions, pages, parts.running))
+        site.add_routes(api, ServedMemory(memory, archive_of(memory.root), decisions, pages, daemon.running))
     # the guard has checked Host and Origin of every route, also of this one
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    served = parts.mcp.streamable_http_app(
+    served = daemon.mcp.streamable_http_app(
         json_response=True, stateless_http=True, transport_security=security, max_request_body_size=MAX_BODY_BYTES
     )
     api.router.routes.extend(served.routes)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with parts.mcp.session_manager.run():
+        async with daemon.mcp.session_manager.run():
             yield
 
     api.router.lifespan_context = lifespan

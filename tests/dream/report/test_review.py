@@ -7,7 +7,7 @@ import pytest
 
 from crawler.archive.store import Archive
 from dream.records import Kind
-from dream.report import Finding, Part, Review, WeeklyReview, first_screen, report_page
+from dream.report import Concern, Finding, Review, WeeklyReview, first_screen, report_page
 from dream.report.findings import Asked, contradictions, lost_evidence, unanswered
 from dream.report.review import SCREEN_LINES
 from dream.topics import read_topics, topics_of
@@ -24,7 +24,7 @@ def review_of(memory: Memory) -> Review:
     return WeeklyReview(memory, decisions_on(memory.root), archive, lambda: NOW).make()
 
 
-def found(memory: Memory, part: Part) -> list[Finding]:
+def found(memory: Memory, part: Concern) -> list[Finding]:
     return review_of(memory).of(part)
 
 
@@ -73,18 +73,18 @@ def test_hunks_that_wait_are_named_and_a_topic_they_wait_for_is_stale(memory: Me
     write_topic(memory, "mail", "# Mail\n\nThe relay is old.\n", id="mail", type="semantic", created="2025-01-01")
     proposed(decisions_on(memory.root), extending(memory.root, "It needs TLS.", "old"))
 
-    assert [one.path for one in found(memory, Part.PROPOSALS)] == ["proposals/2026-03-02-1/proposal.md"]
-    assert [one.path for one in found(memory, Part.STALE)] == ["topics/mail.md"]
+    assert [one.path for one in found(memory, Concern.PROPOSALS)] == ["proposals/2026-03-02-1/proposal.md"]
+    assert [one.path for one in found(memory, Concern.STALE)] == ["topics/mail.md"]
 
 
 def test_what_is_queued_counts_as_no_proposal(memory: Memory) -> None:
     decisions = decisions_on(memory.root, dream_hunks_a_day=1)
     decisions.desk.add([new_topic(f"Backup {n} runs at 0{n}:00.", f"backup{n}", n) for n in (1, 2, 3)], NOW.date())
-    assert [one.what for one in found(memory, Part.PROPOSALS)] == ["3 more wait for a day with room"]
+    assert [one.what for one in found(memory, Concern.PROPOSALS)] == ["3 more wait for a day with room"]
 
     decisions.desk.offer(NOW.date())
 
-    assert [one.what for one in found(memory, Part.PROPOSALS)] == [
+    assert [one.what for one in found(memory, Concern.PROPOSALS)] == [
         "1 hunks wait, 0 days old; 2 more wait for a day with room"
     ]
 
@@ -94,7 +94,7 @@ def test_a_topic_past_forty_statements_is_offered_to_be_cut(memory: Memory) -> N
     write_topic(memory, "doors", f"# Doors\n\n{said}")
     write_topic(memory, "gates", f"# Gates\n\n{said.partition(chr(10))[2]}")
 
-    [grown] = found(memory, Part.STALE)
+    [grown] = found(memory, Concern.STALE)
 
     assert (grown.path, grown.what) == ("topics/doors.md", "it has grown to 41 statements")
     assert grown.step == "oneiros topics split doors --reader"
@@ -105,7 +105,7 @@ def test_a_change_that_nobody_answered_for_is_named(memory: Memory) -> None:
     decisions_on(memory.root).unexplained()
     write_topic(memory, "mail", "# Mail\n\nThe relay is new.\n")
 
-    changed, unsigned = found(memory, Part.OUTSIDE)
+    changed, unsigned = found(memory, Concern.OUTSIDE)
     assert changed.path == "topics/mail.md"
     assert unsigned.what.startswith("Decided by nobody at a terminal: 1 found in topics/mail.md (nobody was asked")
 
@@ -115,19 +115,19 @@ def test_dead_links_and_pointers_are_named_with_their_lines(memory: Memory) -> N
     page = memory.root.index_page
     page.write_text(page.read_text(encoding="utf-8") + "\n[gone](topics/gone.md)\n", encoding="utf-8")
 
-    assert {one.place for one in found(memory, Part.LINKS)} == {"topics/mail.md:3", "MEMORY.md:3"}
+    assert {one.place for one in found(memory, Concern.LINKS)} == {"topics/mail.md:3", "MEMORY.md:3"}
 
 
 def test_an_index_page_over_its_budget_is_named(memory: Memory) -> None:
     memory.root.index_page.write_text("# Memory\n" + "line\n" * 300, encoding="utf-8")
 
-    assert [one.place for one in found(memory, Part.PAGE)] == ["MEMORY.md:201"]
+    assert [one.place for one in found(memory, Concern.PAGE)] == ["MEMORY.md:201"]
 
 
 def test_files_that_are_not_indexed_are_named(memory: Memory) -> None:
     write_topic(memory, "mail", "# Mail\n\nThe relay is old.\n")
 
-    assert "behind" in found(memory, Part.INDEX)[0].what
+    assert "behind" in found(memory, Concern.INDEX)[0].what
 
 
 def asked(query: str, hits: int, minute: int, tool: str = "search_exact", **others: int) -> Asked:
@@ -169,7 +169,7 @@ def test_the_screen_tells_the_kinds_of_what_was_decided(memory: Memory) -> None:
 
 
 def test_one_screen_comes_first_whatever_is_found() -> None:
-    findings = tuple(Finding(part, "topics/a.md", 3, "w" * 500, "s" * 500) for part in Part for _ in range(50))
+    findings = tuple(Finding(part, "topics/a.md", 3, "w" * 500, "s" * 500) for part in Concern for _ in range(50))
     kinds = {what: dict.fromkeys(map(str, Kind), 20) for what in ("offered", "accepted", "rejected")}
     review = Review("2026-W10", NOW.date(), findings, 9, 1, 2, 3, kinds)
 

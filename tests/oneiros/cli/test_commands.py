@@ -19,9 +19,9 @@ from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.search.pipeline import NOTHING
 from memory_server.search.question import with_commands
 from oneiros.cli.main import main
-from oneiros.cli.serving import has_browser
-from oneiros.cli.table import GROUPS, ROWS
+from oneiros.cli.table import groups_with
 from oneiros.environment import Environment, program_version
+from oneiros.parts import shipped_parts
 from tests.crawler.builders import SESSION, assistant, person, to_lines
 from tests.memories import new_root, without_daemon, write_topic
 
@@ -353,6 +353,10 @@ def test_notes_are_listed_read_and_deleted_with_consent(shell: Shell, own: Path)
 
 
 # -- help -------------------------------------------------------------------------------------------------------
+
+
+GROUPS = groups_with(shipped_parts())
+ROWS = {row.name: row for rows in GROUPS.values() for row in rows}
 
 
 @pytest.mark.parametrize("command", ROWS)
@@ -693,17 +697,3 @@ def test_a_topic_is_muted_as_its_pointer_names_it(shell: Shell, own: Path) -> No
     assert shell.json("config", "muted_pointers") == {"muted_pointers": ["topics/mail.md", "shop=topics/mail.md"]}
     assert shell("mute", "mail", "--off")[0] == 0
     assert shell.json("config", "muted_pointers") == {"muted_pointers": ["shop=topics/mail.md"]}
-
-
-@pytest.mark.parametrize(
-    ("variables", "platform", "has"),
-    [
-        ({"DISPLAY": ":0"}, "linux", True),
-        ({"WAYLAND_DISPLAY": "wayland-0"}, "linux", True),
-        ({}, "linux", False),
-        ({}, "darwin", True),
-        ({"DISPLAY": ":10", "SSH_CONNECTION": "10.0.0.1 22"}, "linux", False),
-    ],
-)
-def test_a_browser_is_opened_where_a_person_would_see_it(variables: dict[str, str], platform: str, has: bool) -> None:
-    assert has_browser(variables, platform) == has

@@ -22,8 +22,8 @@ from oneiros.cli.main import main
 from oneiros.environment import Environment
 from oneiros.ingest import settings
 from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, to_lines
-from tests.crawler.sources.builders import rollout, said
 from tests.memories import root_at, without_daemon
+from tests.parts.agents.builders import rollout, said
 
 GIT = ("-c", "user.email=me@here", "-c", "user.name=me")
 QUESTION = ("recall", "on which port does the relay listen")

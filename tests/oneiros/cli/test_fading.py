@@ -35,8 +35,9 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in ("opening", "cli.lifecycle.gc", "cli.lifecycle.archive", "cli.ingest", "dreaming"):
-        monkeypatch.setattr(f"oneiros.{module}.now", made)
+    commands = ("parts.keeping.commands.gc", "parts.keeping.commands.archive", "oneiros.cli.ingest")
+    for module in ("oneiros.opening", "oneiros.dreaming", *commands):
+        monkeypatch.setattr(f"{module}.now", made)
     return made
 
 

@@ -14,11 +14,11 @@ from dream.decisions.presence import Consent, How
 from dream.judge.reader import DreamReader
 from dream.proposals.order import waiting_for_person
 from memory_server.redaction import Redactor
-from oneiros import importing
 from oneiros.cli.main import main
 from oneiros.cli.review.sitting import TerminalReview
 from oneiros.dreaming import decisions_of
 from oneiros.environment import Environment
+from parts.taking_over import importing
 from tests.crawler.builders import OTHER_SESSION, person, write_transcript
 
 Oneiros = Callable[..., tuple[int, str, str]]

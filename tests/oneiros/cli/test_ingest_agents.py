@@ -12,8 +12,8 @@ from memory_server.layers.sessions import read_session
 from oneiros.cli.main import main
 from oneiros.environment import Environment
 from oneiros.ingest.settings import archive_of
-from tests.crawler.sources.builders import THREAD, rollout, said
 from tests.memories import without_daemon
+from tests.parts.agents.builders import THREAD, rollout, said
 
 Oneiros = Callable[..., tuple[int, str, str]]
 ASKED = said("user", 1, "The relay in the hall loses its connection after an hour.")

@@ -1,1 +1,0 @@
-"""`chat`: talks with the memory in a terminal."""

@@ -1,1 +1,0 @@
-"""Models, at a terminal."""

@@ -1,1 +1,0 @@
-"""Notes, taken in and looked after by a person."""

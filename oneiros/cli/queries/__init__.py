@@ -1,1 +1,0 @@
-"""The log of questions, at a terminal."""

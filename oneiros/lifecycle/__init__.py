@@ -1,1 +1,0 @@
-"""What a person does with a whole memory: backup and restore."""

@@ -1,0 +1,97 @@
+"""The seam: what a capability brings that may be left out, and which of them there are.
+
+A part is a folder, or another package, with one function that says what it brings: as data, and as functions that
+import what they need when they are called. Nothing is registered by an import. Core imports no part; `shipped_parts`
+alone asks for the table of those that come with the program, and gives none where it is not there.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from memory_server.errors import NeedsRepair
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+    from pathlib import Path
+
+    import typer
+    from fastapi import FastAPI
+
+    from crawler.sources.agent import AgentSource
+
+ENTRY_POINTS = "oneiros.parts"  # the group under which other packages name the function of theirs
+DoctorCheck = Callable[[Any, Any], Iterable[Any]]  # an Environment and a MemoryRoot to what was found, a Check each
+
+
+class PartCommand(NamedTuple):
+    """A command of `oneiros` that a part brings. `sentence` is the first of its help."""
+
+    name: str
+    sentence: str
+    after: str  # the command behind which the help lists it, or the heading below which
+    add: "Callable[[typer.Typer], None]"
+
+
+class View(NamedTuple):
+    """A view of the page, at the address of its name."""
+
+    name: str
+    after: str  # the view behind which it is listed
+    templates: "Path"
+    routes: Callable[[Any, Any], Any]  # what is served and the page's renderer to an APIRouter
+
+
+class Site(Protocol):
+    """What a browser is served beside the API."""
+
+    pulse: str  # addresses that begin so are asked for by a page that lies open, and are no use of the memory
+
+    def is_open_to_all(self, method: str, path: str) -> bool:
+        """Whether a request tells nothing of a memory, and needs no token."""
+
+    def add_routes(self, api: "FastAPI", served: Any) -> None:
+        """Adds all of its routes. `served` is a ServedMemory."""
+
+
+class Part(NamedTuple):
+    """What one capability brings."""
+
+    name: str
+    commands: tuple[PartCommand, ...] = ()
+    views: tuple[View, ...] = ()
+    site: Callable[[tuple[View, ...]], Site] | None = None  # what serves the views of all parts, and its own
+    sources: "Callable[[], tuple[AgentSource, ...]] | None" = None  # readers of other agents' conversations
+    machines: "Callable[[], Any] | None" = None  # what reaches other machines, an OtherMachines of ingest/elsewhere.py
+    checks: tuple[tuple[str, DoctorCheck], ...] = ()  # by their names
+
+
+def shipped_parts() -> tuple[Part, ...]:
+    """The parts that come with the program."""
+    try:
+        from parts.table import PARTS
+    except ModuleNotFoundError as error:
+        if error.name != "parts":
+            raise
+        return ()
+    return tuple(part() for part in PARTS)
+
+
+def installed_parts() -> tuple[Part, ...]:
+    """The same, and those that other packages name as entry points."""
+    from importlib.metadata import entry_points  # as long as all the rest of a short command
+
+    return (*shipped_parts(), *map(_load_part, entry_points(group=ENTRY_POINTS)))
+
+
+def _load_part(point: "EntryPoint") -> Part:
+    try:
+        part: Part = point.load()()
+    except (ImportError, AttributeError, TypeError) as error:
+        what = f"the part {point.name!r} cannot be loaded ({error})"
+        raise NeedsRepair(what, remedy=f"Update or remove the package that brings {point.value}") from error
+    return part
+
+
+def index_behind(names: Sequence[str], after: str) -> int:
+    """Where to insert what is listed behind a name; the end where that is not there."""
+    return names.index(after) + 1 if after in names else len(names)

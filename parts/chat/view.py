@@ -1,0 +1,108 @@
+"""The chat: a question, what the memory knows of it, and the answer as it comes.
+
+An answer is a stream of lines of JSON: `text` is added to what stands there, `html` takes its place and was rendered
+here like every other fragment. What decides (to take a sentence up, to delete) is shown as the command for a terminal.
+"""
+
+import json
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from fastapi.responses import HTMLResponse, StreamingResponse
+from pydantic import Field
+from starlette.background import BackgroundTask
+
+from dream.routes import PageBody
+from memory_server.errors import OneirosError
+from memory_server.escaping import shown
+from oneiros.served import ServedMemory
+from parts.chat.chatting import chat_on
+from parts.chat.conversations import ID, ChatConversation, ChatTurn
+from parts.chat.turn import UNKNOWN, Chat, Finished
+from parts.page.rendering import GUARDED, Renderer
+
+Name = Annotated[str, Path(pattern=f"^{ID.pattern}$")]
+
+
+class ChatQuestion(PageBody):
+    """A question, and the conversation that it goes on with."""
+
+    question: str = Field(min_length=1, max_length=10_000)
+    name: str = Field("", pattern=f"^({ID.pattern})?$")
+    anyway: bool = False  # also where nothing was found
+
+
+class ChatTitle(PageBody):
+    """What a conversation is to be called."""
+
+    title: str = Field(min_length=1, max_length=500)
+
+
+def chat_routes(served: ServedMemory, render: Renderer) -> APIRouter:
+    """Conversations, and what is asked in them."""
+    routes = APIRouter()
+
+    def view(chat: Chat, talk: ChatConversation | None) -> HTMLResponse:
+        talks = () if talk else chat.conversations.list()
+        return render("chat.html", talk=talk, talks=talks, trouble=chat.trouble())
+
+    @routes.get("/chat")
+    def chats() -> HTMLResponse:
+        return view(chat_of(served), None)
+
+    @routes.get("/chat/{name}")
+    def one(name: Name) -> HTMLResponse:
+        chat = chat_of(served)
+        return view(chat, chat.conversations.load(name))
+
+    @routes.post("/chat/{name}/title")
+    def rename(name: Name, wanted: ChatTitle) -> HTMLResponse:
+        chat = chat_of(served)
+        return view(chat, chat.conversations.retitle(name, wanted.title))
+
+    @routes.post("/chat")
+    def ask(asked: ChatQuestion) -> StreamingResponse:
+        told = _answer(served, render, asked)
+        lines = (json.dumps(line) + "\n" for line in told)
+        leave = BackgroundTask(told.close)  # runs, too, where the reader has left, and ends the model's request
+        return StreamingResponse(lines, media_type="application/x-ndjson", headers=GUARDED, background=leave)
+
+    return routes
+
+
+def chat_of(served: ServedMemory) -> Chat:
+    """The chat with the person's present settings."""
+    return chat_on(replace(served.running.environment), served.memory.root, served.memory.search)
+
+
+def _answer(served: ServedMemory, render: Renderer, asked: ChatQuestion) -> Generator[dict[str, str], None, None]:
+    """What was found, the text of an answer as it comes, and at the end the whole turn with its citations."""
+    chat = chat_of(served)
+    kept, name = chat.conversations, asked.name
+    try:
+        found = chat.context(asked.question, kept.load(name) if name else None)
+        yield {"html": _html(render, "chat_context.html", found=found, unknown=UNKNOWN, asked=asked)}
+        if found.is_empty and not asked.anyway:
+            return
+        name = name or kept.begin(found.question)
+        number = 0
+        with closing(chat.answer(found, name)) as pieces:
+            for piece in pieces:
+                if isinstance(piece, str):
+                    yield {"text": shown(piece)}
+                elif not isinstance(piece, Finished):
+                    number += 1
+                    yield {"text": piece.mark(number)}
+                else:
+                    turn = kept.load(name).turns[-1]
+                    yield {"html": _html(render, "chat_turn.html", turn=turn, end=piece), "name": name}
+    except OneirosError as error:
+        turn = ChatTurn("", asked.question, ended=str(error))
+        yield {"html": _html(render, "chat_turn.html", turn=turn, end=None), "name": name}
+
+
+def _html(render: Renderer, template: str, **told: object) -> str:
+    return bytes(render(template, **told).body).decode()

@@ -1,0 +1,1 @@
+"""`gc`, `keep`, `archive` and `backup`."""

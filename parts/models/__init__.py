@@ -1,0 +1,1 @@
+"""Which models there are, what another one would answer, and which one makes the vectors."""

@@ -1,0 +1,156 @@
+"""What is the person's own: notes, settings, and the trainers that they run.
+
+A setting of what is read, run, sent or paid is shown with the command that changes it at a terminal; the others can be
+changed here. A trainer is asked by the process that serves, so that no token of one reaches a browser.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from memory_server.errors import UsageError
+from memory_server.layers import episodes
+from memory_server.layers.episodes import MAX_TEXT_CHARS, GivenEpisode
+from memory_server.settings import MemorySettings, PersonSettings, read_person_settings
+from memory_server.settings_file import change_setting, parse_setting, setting_text, settings_keys, toml_value
+from oneiros.light.person_only import PERSON_SETTINGS
+from oneiros.served import ServedMemory
+from parts.page.rendering import Renderer
+
+NOTES = 20  # of one page
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRow:
+    """One setting as it is shown."""
+
+    key: str
+    value: str  # as TOML writes it
+    says: str
+    is_free: bool  # to be changed here
+    is_changed: bool
+
+
+class _Given(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class WrittenNote(_Given):
+    """A note as it is typed."""
+
+    text: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
+    title: str = Field("", max_length=500)
+    tags: str = Field("", max_length=1_000)  # by commas
+    project: str = Field("", max_length=500)
+
+
+class TypedSetting(_Given):
+    """A setting's value as it is typed."""
+
+    value: str = Field(max_length=10_000)
+
+
+class Rest(_Given):
+    """Whether embedding is to rest."""
+
+    paused: bool
+
+
+def note_routes(served: ServedMemory, render: Renderer) -> APIRouter:
+    """Notes: add, list, read, delete. To find one, the search takes `tag:episode`."""
+    routes = APIRouter()
+    memory, root = served.memory, served.memory.root
+
+    def listed(page: int = 1, said: str = "") -> HTMLResponse:
+        found, total = episodes.list_episodes(root, page=page, per_page=NOTES)
+        following = page + 1 if page * NOTES < total else 0
+        return render("notes.html", notes=found, total=total, following=following, said=said)
+
+    @routes.get("/notes")
+    def notes(page: Annotated[int, Query(ge=1, le=100_000)] = 1) -> HTMLResponse:
+        return listed(page)
+
+    @routes.post("/notes")
+    def add(note: WrittenNote) -> HTMLResponse:
+        tags = [tag.strip() for tag in note.tags.split(",") if tag.strip()]
+        made = memory.add_episode(GivenEpisode(note.text, note.title, tags, note.project))
+        served.running.poke()
+        return listed(said=f"Taken in: {made.title}")
+
+    @routes.get("/notes/{identity}")
+    def read(identity: str) -> HTMLResponse:
+        return render("note.html", note=episodes.read_episode(root, identity))
+
+    @routes.delete("/notes/{identity}")
+    def delete(identity: str) -> HTMLResponse:
+        path = episodes.delete_episode(root, identity)
+        served.running.poke()
+        return listed(said=f"Deleted: {path}")
+
+    return routes
+
+
+def setting_routes(served: ServedMemory, render: Renderer) -> APIRouter:
+    """Settings and embedding."""
+    routes = APIRouter()
+    memory, running = served.memory, served.running
+    file = running.environment.person_file
+
+    def shown(said: str = "") -> HTMLResponse:
+        now = asdict(read_person_settings(file)) | asdict(memory.settings)
+        groups = {
+            str(file): [_row(PersonSettings, key, now[key]) for key in settings_keys(PersonSettings)],
+            str(memory.root.settings): [_row(MemorySettings, key, now[key]) for key in settings_keys(MemorySettings)],
+        }
+        return render("settings.html", groups=groups, state=running.indexing(), said=said)
+
+    def _row(kind: type, key: str, value: object) -> SettingRow:
+        is_free = kind is PersonSettings and key not in PERSON_SETTINGS
+        default = getattr(kind(), key)
+        return SettingRow(key, toml_value(value), setting_text(kind, key), is_free, is_changed=value != default)
+
+    @routes.get("/settings")
+    def settings() -> HTMLResponse:
+        return shown()
+
+    @routes.put("/settings/{key}")
+    def change(key: str, typed: TypedSetting) -> HTMLResponse:
+        change_free_setting(file, key, typed.value)
+        return shown(f"{key} is {typed.value or 'empty'}.")
+
+    @routes.put("/embedding")
+    def embedding(rest: Rest) -> HTMLResponse:
+        (memory.embedding.pause if rest.paused else memory.embedding.resume)()
+        return shown("Embedding rests." if rest.paused else "Embedding goes on.")
+
+    return routes
+
+
+def change_free_setting(file: Path, key: str, typed: str) -> None:
+    """Sets what decides nothing of what is read, run, sent or paid. Raises UsageError for any other."""
+    if key in PERSON_SETTINGS:
+        raise UsageError(f"{key} is changed at a terminal alone", remedy=f"oneiros config {key} VALUE")
+    change_setting(file, key, parse_setting(PersonSettings, key, typed), follow=True)
+
+
+def trainer_routes(served: ServedMemory, render: Renderer) -> APIRouter:
+    """Trainers: their names at once, each of them by itself."""
+    routes = APIRouter()
+
+    @routes.get("/trainers")
+    def trainers() -> HTMLResponse:
+        return render("trainers.html", names=served.running.trainers())
+
+    @routes.get("/pulse/trainers/{name}")
+    def trainer(name: str) -> HTMLResponse:
+        seen = served.running.trainer(name)
+        curve = seen["training"].get("loss_history") or () if seen["training"] else ()
+        plot = {"data": [[step for step, _ in curve], [loss for _, loss in curve]], "series": ["loss"], "steps": True}
+        return render("trainer.html", seen=seen, curve=json.dumps(plot) if curve else "")
+
+    return routes

@@ -1,0 +1,130 @@
+"""Templates become HTML here, and nowhere else.
+
+Every value that a template prints is data: what cannot be seen is written out, then it is escaped. Nothing is marked
+as HTML but what `markdown.py` has cleaned and `marked` has made of escaped parts.
+"""
+
+import datetime as dt
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from memory_server.document import Hit, Layer
+from memory_server.escaping import plural, shown, shown_line
+from memory_server.index.raw import session_of_path
+from memory_server.layers.sessions import id8_in
+
+TEMPLATES = Path(__file__).with_name("templates")
+CLIP_CHARS = 2_000
+GUARDED = {  # headers of every answer
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class Renderer:
+    """Renders the templates of this package, and those of other folders."""
+
+    def __init__(self, folders: Iterable[Path] = ()) -> None:
+        self._templates = Environment(
+            loader=FileSystemLoader([TEMPLATES, *folders]),
+            autoescape=True,
+            auto_reload=False,
+            finalize=visible,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.filters |= {
+            "line": shown_line,
+            "clip": clip,
+            "day": day,
+            "moment": moment,
+            "iso": iso,
+            "marked": marked,
+            "part": part,
+            "place": place_of,
+            "cited": cited_at,
+            "quoted": shlex.quote,
+            "query": query,
+            "plural": plural,
+        }
+
+    def __call__(self, template: str, **told: Any) -> HTMLResponse:
+        """The answer that a template makes of what it is told."""
+        return HTMLResponse(self._templates.get_template(template).render(**told), headers=GUARDED)
+
+
+def visible(value: object) -> object:
+    """A printed value, hidden characters written out; what is HTML already stays."""
+    return value if isinstance(value, Markup) or not isinstance(value, str) else shown(value)
+
+
+def clip(text: str, chars: int = CLIP_CHARS) -> str:
+    """The beginning of a long text, and how much more there is."""
+    return text if len(text) <= chars else f"{text[:chars]}… ({len(text) - chars:,} characters more)"
+
+
+def day(value: dt.date | None) -> str:
+    """A day, or a dash."""
+    return f"{value:%Y-%m-%d}" if value else "–"
+
+
+def moment(value: dt.datetime | None) -> str:
+    """A moment by the clock of this machine, or a dash."""
+    return f"{value.astimezone():%Y-%m-%d %H:%M}" if value else "–"
+
+
+def iso(text: str) -> str:
+    """The same of a moment that is written; the text itself where it is none."""
+    try:
+        return moment(dt.datetime.fromisoformat(text))
+    except ValueError:
+        return text
+
+
+def part(text: str) -> str:
+    """A text as one part of an address, slashes kept."""
+    return quote(text, safe="/")
+
+
+def query(fields: Mapping[str, str | int]) -> str:
+    """The part of an address behind its question mark; what is empty is left out."""
+    return urlencode({name: value for name, value in fields.items() if value})
+
+
+def marked(text: str, words: Sequence[str]) -> Markup:
+    """A text with the words that were looked for marked."""
+    stems = sorted({re.escape(shown_line(word)) for word in words if len(word) > 1}, key=len, reverse=True)
+    if not stems:
+        return escape(shown(text))
+    pieces = re.split(rf"(\b(?:{'|'.join(stems)})\w*)", shown(text), flags=re.IGNORECASE)
+    return Markup("").join(Markup("<mark>%s</mark>") % piece if odd % 2 else piece for odd, piece in enumerate(pieces))
+
+
+def place_of(hit: Hit) -> str:
+    """The address at which a hit is read."""
+    return address_of(hit.path, hit.lines.first, is_raw=hit.layer is Layer.RAW)
+
+
+def cited_at(path: str, line: int) -> str:
+    """The address at which cited words are read."""
+    return address_of(path, line, is_raw=bool(session_of_path(path)))
+
+
+def address_of(path: str, line: int, *, is_raw: bool) -> str:
+    """The address of a line, or of a turn of an archived session."""
+    if is_raw:
+        return f"/sessions/{part(path.rpartition('/')[2])}?depth=raw&first={line}"
+    if session := id8_in(path):
+        return f"/sessions/{session}?line={line}"
+    return f"/topics/{part(path)}?line={line}"

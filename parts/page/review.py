@@ -1,0 +1,216 @@
+"""The review in a browser: one hunk at a time, with the keys of the review at a terminal.
+
+A choice is only prepared here; `dream/decisions/page.py` keeps it until the person decides, at their terminal or with
+a passkey.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse
+from pydantic import Field
+
+from crawler.archive.store import Archive
+from crawler.quotes import Quote
+from dream.decisions.accept import MAX_NAME_CHARS
+from dream.decisions.page import Chosen
+from dream.decisions.signing import shown_digest
+from dream.judge.filing import list_names
+from dream.proposals.around import Heard, said_around
+from dream.proposals.order import rest_of_topic, waiting_for_person
+from dream.proposals.placing import Manner
+from dream.proposals.rendering import HEADS, STANDS, diff_steps, metadata_lines, warnings_about
+from dream.records import Hunk
+from dream.routes import ChosenBody, HunkId, PageBody
+from dream.topics import read_topics
+from memory_server.document import Hit, Layer
+from memory_server.errors import ContentError, UsageError
+from memory_server.search.query import filter_of, parse_query
+from oneiros.served import ServedMemory
+from parts.page.diffs import DiffRow, changed_rows
+from parts.page.passkey import signing_of
+from parts.page.rendering import Renderer
+
+SIMILAR = 4
+QUERY_CHARS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedWords:
+    """A quote, and what was said around it."""
+
+    quote: Quote
+    around: Sequence[Heard]
+    trouble: str = ""  # why that cannot be shown
+
+
+@dataclass(frozen=True, slots=True)
+class FaultyWording:
+    """A wording that cannot be taken, for the editor that opens again."""
+
+    text: str
+    wrong: str
+
+
+class PlaceBody(PageBody):
+    """Where a hunk is to go; the names are checked as a wording is."""
+
+    topic: str = Field(min_length=1, max_length=MAX_NAME_CHARS)
+    section: str = Field("", max_length=MAX_NAME_CHARS)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownHunk:
+    """One hunk with what a reviewer needs to judge it."""
+
+    hunk: Hunk
+    rows: Sequence[DiffRow]
+    fits: bool  # its topic still
+    question: str  # where it is one
+    stands: str  # the reason of a no to that
+    quotes: Sequence[QuotedWords]
+    topics: Mapping[str, Sequence[str]]  # that it may go to, with their sections
+    warnings: Sequence[str]
+    faults: Sequence[str]
+    metadata: Sequence[str]
+    digest: str  # what a passkey signs of it
+
+
+def review_routes(served: ServedMemory, render: Renderer) -> APIRouter:
+    """The review, and what is chosen in it."""
+    routes = APIRouter()
+    review = _Review(served, render)
+
+    @routes.get("/review")
+    def first() -> HTMLResponse:
+        return review.view("")
+
+    @routes.get("/review/{name}")
+    def one(name: HunkId) -> HTMLResponse:
+        return review.view(name)
+
+    @routes.get("/review/{name}/similar")
+    def similar(name: HunkId) -> HTMLResponse:
+        return render("review_similar.html", hits=similar_statements(served, review.hunk(name)))
+
+    @routes.post("/review/undo")
+    def undo() -> HTMLResponse:
+        return review.view(served.pages.take_back())
+
+    @routes.post("/review/{name}")
+    def choose(name: HunkId, wanted: ChosenBody) -> HTMLResponse:
+        hunk = review.hunk(name)
+        text = None if wanted.text is None or wanted.text.strip() == hunk.text.strip() else wanted.text
+        try:
+            text = served.decisions().checked_wording(text) if text is not None else None
+        except ContentError as error:
+            return review.view(name, FaultyWording(text or "", str(error)))
+        served.pages.choose(Chosen(hunk.id, wanted.verdict, text, wanted.reason, wanted.shown))
+        return review.view(review.after(name))
+
+    @routes.post("/review/{name}/place")
+    def place(name: HunkId, wanted: PlaceBody) -> HTMLResponse:
+        """Proposes the hunk for another topic or section; what was chosen for it is chosen for the old place alone."""
+        hunk = review.hunk(name)
+        served.pages.forget(name)
+        return review.view(served.decisions().refile(hunk.id, wanted.topic, wanted.section).id)
+
+    @routes.post("/review/{name}/rest")
+    def rest(name: HunkId) -> HTMLResponse:
+        """Accepts the hunk and what else waits for its topic; a replacement is shown by itself."""
+        hunk, chosen, decisions = review.hunk(name), served.pages.choices(), served.decisions()
+        others = rest_of_topic(hunk, (one for one in review.waiting() if one.id not in chosen))
+        served.pages.choose(*(Chosen(one.id, "accept", shown=shown_digest(decisions, one)) for one in (hunk, *others)))
+        return review.view(review.after(name))
+
+    return routes
+
+
+class _Review:
+    """The hunks that wait, in the order in which they are gone through."""
+
+    def __init__(self, served: ServedMemory, render: Renderer):
+        self._served = served
+        self._render = render
+
+    def waiting(self) -> list[Hunk]:
+        return waiting_for_person(self._served.decisions().store.hunks())
+
+    def hunk(self, name: str) -> Hunk:
+        """Raises ContentError where no such hunk waits."""
+        found = next((hunk for hunk in self.waiting() if hunk.id == name), None)
+        if found is None:
+            raise ContentError("this change waits no longer", remedy="Open the review again")
+        return found
+
+    def after(self, name: str) -> str:
+        """The next hunk for which nothing was chosen; empty where there is none."""
+        waiting, chosen = [hunk.id for hunk in self.waiting()], self._served.pages.choices()
+        place = waiting.index(name) if name in waiting else 0
+        return next((one for one in (*waiting[place:], *waiting[:place]) if one not in chosen), "")
+
+    def view(self, name: str, faulty: FaultyWording | None = None) -> HTMLResponse:
+        """The review at a hunk; without a name at the first that nothing was chosen for, or at its end.
+
+        `faulty`: what the person has just written and is to mend.
+        """
+        waiting, chosen = self.waiting(), self._served.pages.choices()
+        known = {hunk.id: hunk for hunk in waiting}
+        hunk = known.get(name) or known.get(self.after(""))
+        place = waiting.index(hunk) if hunk else 0
+        counts = Counter(chosen[one].verdict for one in known if one in chosen)
+        return self._render(
+            "review.html",
+            topics=[(target, list(hunks)) for target, hunks in groupby(waiting, key=lambda one: one.target)],
+            chosen=chosen,
+            counts=counts,
+            total=len(waiting),
+            number=place + 1,
+            previous=waiting[place - 1].id if hunk and place else "",
+            following=waiting[place + 1].id if hunk and place + 1 < len(waiting) else "",
+            shown=shown_hunk(self._served, hunk) if hunk else None,
+            choice=chosen.get(hunk.id) if hunk else None,
+            faulty=faulty,
+            signing=signing_of(self._served, waiting) if chosen else None,
+        )
+
+
+def shown_hunk(served: ServedMemory, hunk: Hunk) -> ShownHunk:
+    """A hunk with what it changes in the file as it is now, and what was said around its quotes."""
+    decisions, candidate = served.decisions(), hunk.update.candidate
+    steps = diff_steps(decisions.root, [hunk], Manner(decisions.now().date()))
+    return ShownHunk(
+        hunk,
+        changed_rows(steps[0].before, steps[0].after) if steps else [],
+        bool(steps),
+        HEADS.get(hunk.update.relation, ""),
+        STANDS.get(hunk.update.relation, ""),
+        [quoted_words(served.archive, quote) for quote in hunk.quotes],
+        list_names(candidate.project, read_topics(decisions.root)),
+        list(warnings_about(hunk)),
+        decisions.faults_of(hunk),
+        list(metadata_lines(candidate)),
+        shown_digest(decisions, hunk),
+    )
+
+
+def quoted_words(archive: Archive, quote: Quote) -> QuotedWords:
+    """A quote with what was said around it."""
+    try:
+        return QuotedWords(quote, said_around(archive, quote))
+    except ContentError as error:
+        return QuotedWords(quote, (), trouble=str(error))
+
+
+def similar_statements(served: ServedMemory, hunk: Hunk) -> list[Hit]:
+    """What the topics say already that is near to a hunk."""
+    words = " ".join(re.findall(r"\w+", hunk.text.casefold()))[:QUERY_CHARS]
+    try:
+        question = parse_query(words, beside=filter_of({"layer": [Layer.TOPIC.value]}), limit=SIMILAR, per_source=2)
+    except UsageError:  # no word in it
+        return []
+    return list(served.memory.look_up(question).hits)

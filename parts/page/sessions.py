@@ -1,0 +1,225 @@
+"""The sessions: by day, and each at four depths down to its turns, which are loaded as one scrolls."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import HTMLResponse
+
+from crawler.archive.store import SessionRecord
+from crawler.compress.levels import Depth, digest_sections
+from crawler.facts import arguments_of
+from crawler.outcome import TurnOutcome, outcomes_of
+from crawler.transcripts.turns import Role, Turn
+from dream.records import Hunk
+from memory_server.document import SourceHead, SourcePath
+from memory_server.errors import ContentError
+from memory_server.layers.sessions import (
+    CompressedSession,
+    Section,
+    Statement,
+    files_of,
+    id8_in,
+    project_name,
+    read_session,
+)
+from memory_server.reading import session_named
+from oneiros.served import ServedMemory
+from parts.page.rendering import Renderer
+
+PAGE = 40  # sessions loaded at a time
+TURNS = 20  # turns, likewise
+BEFORE_ENTRY = 4  # turns shown above the one that was jumped to
+TURN_CHARS = 6_000
+ERRORS = ("Errors and fixes", "Errors")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSession:
+    """One row of the list."""
+
+    id8: str
+    title: str
+    goal: str
+    outcome: str
+    project: str
+    files: int
+    commits: int
+    errors: int
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedTurn:
+    """One turn with what came of it."""
+
+    number: int  # counted from 1
+    turn: Turn
+    outcome: TurnOutcome | None
+    call: str  # what a tool was called with, in a line
+
+
+def session_routes(served: ServedMemory, render: Renderer) -> APIRouter:
+    """List, session and turns."""
+    routes = APIRouter()
+    sessions = _Sessions(served, render)
+
+    @routes.get("/sessions")
+    def session_list(
+        project: Annotated[str, Query(max_length=500)] = "", first: Annotated[int, Query(ge=0)] = 0
+    ) -> HTMLResponse:
+        return sessions.listed(project, first)
+
+    @routes.get("/sessions/{name}")
+    def session(
+        name: str,
+        depth: Depth | None = None,
+        entry: Annotated[str, Query(max_length=100)] = "",
+        line: Annotated[int, Query(ge=0)] = 0,
+        first: Annotated[int, Query(ge=0)] = 0,
+    ) -> HTMLResponse:
+        wanted = Depth.RAW if entry else Depth.FILE if line else Depth.DIGEST
+        return sessions.session(name, depth or wanted, entry, line, first)
+
+    @routes.get("/turns/{name}")
+    def turns(name: str, first: Annotated[int, Query(ge=1)] = 1) -> HTMLResponse:
+        """Further turns, for whoever scrolls."""
+        session_id = sessions.named(name)
+        shown, total = sessions.turns(session_id, first)
+        return render("turns.html", session_id=session_id, turns=shown, total=total, here="")
+
+    return routes
+
+
+class _Sessions:
+    """The sessions of the served memory."""
+
+    def __init__(self, served: ServedMemory, render: Renderer):
+        self._served = served
+        self._root = served.memory.root
+        self._render = render
+
+    def listed(self, project: str, first: int) -> HTMLResponse:
+        """A page of the list, the newest first."""
+        known = [one for one in self._served.memory.indices.snapshot().sources.values() if id8_in(one.path)]
+        wanted = [one for one in known if not project or one.project == project]
+        wanted.sort(key=lambda one: (str(one.date or ""), one.path), reverse=True)
+        part = wanted[first : first + PAGE]
+        days = [(day, [self._row(one) for one in group]) for day, group in groupby(part, key=lambda one: one.date)]
+        return self._render(
+            "session_page.html" if first else "sessions.html",
+            days=days,
+            project=project,
+            projects=sorted({one.project for one in known if one.project}),
+            total=len(wanted),
+            following=first + PAGE if first + PAGE < len(wanted) else 0,
+            waiting=len(self._archived()) - len(known) if not first else 0,
+        )
+
+    def _archived(self) -> Sequence[str]:
+        return self._served.archive.session_ids()
+
+    def _row(self, source: SourceHead) -> ListedSession:
+        row = {"id8": id8_in(source.path), "title": source.title, "project": source.project}
+        try:
+            session = read_session(self._root.file(source.path))
+        except (OSError, ContentError):  # gone since it was indexed
+            return ListedSession(**row, goal="", outcome="gone", files=0, commits=0, errors=0)
+        goal = next((one.text for one in statements_in(session, "Goal")), session.summary)
+        errors = sum(len(section.statements) for section in session.sections if section.title in ERRORS)
+        files, commits = len(session.files_touched), len(session.commits)
+        return ListedSession(**row, goal=goal, outcome=session.outcome, files=files, commits=commits, errors=errors)
+
+    def named(self, name: str) -> str:
+        """The id of a session by it, by its beginning, or by a path. Raises ContentError where there is none."""
+        wanted = session_named(self._root, name)
+        found = [one for one in self._archived() if one.startswith(wanted)]
+        if len(found) == 1 or wanted in found:
+            return wanted if wanted in found else found[0]
+        if file := self._file(wanted):
+            return read_session(file).session_id
+        raise ContentError(f"there is no session {wanted[:40]!r}", remedy="Choose one from the list")
+
+    def _file(self, session_id: str) -> Path | None:
+        """The newest revision of a session's file, also by the first eight letters of its id."""
+        if found := files_of(self._root.sessions, session_id):
+            return found[-1]
+        paths = (one.path for one in self._served.memory.indices.snapshot().sources.values())
+        return next((self._root.file(path) for path in paths if id8_in(path) == session_id[:8]), None)
+
+    def session(self, name: str, depth: Depth, entry: str, line: int, first: int) -> HTMLResponse:
+        """A session at a depth; at its turns from the one that an entry is of, or that is numbered."""
+        session_id = self.named(name)
+        file, is_archived = self._file(session_id), session_id in self._archived()
+        if depth is not Depth.RAW and file is None:
+            depth = Depth.RAW
+        session = read_session(file) if file else None
+        record = self._served.archive.record(session_id) if is_archived else None
+        place = self._place_of(session_id, entry) if entry else first
+        shown, total = self.turns(session_id, max(1, place - BEFORE_ENTRY)) if depth is Depth.RAW else ([], 0)
+        return self._render(
+            "session.html",
+            session_id=session_id,
+            session=session,
+            project=project_name(session.project or session.cwd) if session else self._project(record),
+            depth=depth,
+            depths=[one for one in Depth if file or one is Depth.RAW],
+            sections=sections_at(session, depth) if session else (),
+            is_archived=is_archived,
+            turns=shown,
+            total=total,
+            here=place,
+            lines=file.read_text(encoding="utf-8").split("\n") if file and depth is Depth.FILE and line else (),
+            line=line,
+            path=self._root.relative(file) if file else SourcePath(""),
+            became=self._became_of(session_id),
+        )
+
+    @staticmethod
+    def _project(record: SessionRecord | None) -> str:
+        return project_name(record.project or record.cwd) if record else ""
+
+    def _place_of(self, session_id: str, entry: str) -> int:
+        """The number of the turn that an entry is of, from 1; entries may be named by their beginnings."""
+        turns = self._served.archive.turns(session_id)
+        found = (at for at, turn in enumerate(turns, 1) if any(one.startswith(entry) for one in turn.entries))
+        return next(found, 1)
+
+    def turns(self, session_id: str, first: int) -> tuple[Sequence[NumberedTurn], int]:
+        """Some turns, the first of them numbered from 1, and how many there are."""
+        try:
+            turns = list(self._served.archive.turns(session_id))
+        except ContentError:
+            return (), 0
+        outcomes = outcomes_of(turns)
+        numbered = islice(enumerate(turns, start=1), first - 1, first - 1 + TURNS)
+        return [NumberedTurn(at, turn, outcomes.get(at), call_of(turn)) for at, turn in numbered], len(turns)
+
+    def _became_of(self, session_id: str) -> list[Hunk]:
+        """What was proposed because of a session."""
+        hunks = self._served.decisions().store.hunks()
+        return [hunk for hunk in hunks if any(quote.session_id == session_id for quote in hunk.quotes)]
+
+
+def statements_in(session: CompressedSession, title: str) -> Sequence[Statement]:
+    """The statements below one heading."""
+    return next((section.statements for section in session.sections if section.title == title), ())
+
+
+def sections_at(session: CompressedSession, depth: Depth) -> Sequence[Section]:
+    """What a depth shows of a session's file."""
+    if depth is Depth.FILE:
+        return session.sections
+    return list(digest_sections(session)) if depth is Depth.DIGEST else ()
+
+
+def call_of(turn: Turn) -> str:
+    """What a tool was called with, in a line: its most telling argument."""
+    if turn.role is not Role.TOOL:
+        return ""
+    given = arguments_of(turn)
+    told = next((given[name] for name in ("command", "file_path", "pattern", "query", "url") if name in given), given)
+    return told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)

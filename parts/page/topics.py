@@ -1,0 +1,188 @@
+"""The topics: a list, and each as it reads, with whose words stand beside its lines, its source and its history.
+
+Nothing here writes: a topic changes by a hunk, or in the person's own editor.
+"""
+
+import datetime as dt
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from fastapi.responses import HTMLResponse
+
+from dream.blame import blame
+from dream.decisions.repository import Version, find_repository
+from dream.proposals.store import Approval, find_approvals
+from dream.records import State
+from dream.statements.provenance import read_notes
+from memory_server.chunking import split_lines
+from memory_server.document import SourcePath
+from memory_server.errors import ContentError
+from memory_server.layers.mif import parse_frontmatter
+from memory_server.layers.topics import SourceFile, TopicHead, as_document, read_text, topic_heads
+from memory_server.reading import source_named
+from oneiros.served import ServedMemory
+from parts.page.diffs import diff_rows
+from parts.page.markdown import Block, blocks_of, is_renderable
+from parts.page.rendering import Renderer
+
+PAGE = 100  # topics loaded at a time
+VERSIONS = 50
+SOURCE_CHARS = 400_000
+Show = Literal["text", "source", "history"]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTopic:
+    """One row of the list."""
+
+    head: TopicHead
+    size: int  # bytes
+    waiting: int  # hunks
+
+
+@dataclass(frozen=True, slots=True)
+class NoteBeside:
+    """Whose words stand behind a block."""
+
+    label: str
+    text: str  # of the footnote
+    approval: Approval | None
+    is_signed: bool
+
+
+def topic_routes(served: ServedMemory, render: Renderer) -> APIRouter:
+    """List, topic, blame and history."""
+    routes = APIRouter()
+    topics = _Topics(served, render)
+
+    @routes.get("/topics")
+    def topic_list(first: Annotated[int, Query(ge=0)] = 0) -> HTMLResponse:
+        return topics.listed(first)
+
+    @routes.get("/topics/{name:path}")
+    def topic(
+        name: str,
+        show: Show = "text",
+        line: Annotated[int, Query(ge=0)] = 0,
+        day: dt.date | None = None,
+        commit: Annotated[str, Query(pattern="^[0-9a-f]{0,64}$")] = "",
+    ) -> HTMLResponse:
+        source = source_named(served.memory.root, name)
+        if commit:
+            return topics.change(source, commit)
+        if show == "history":
+            return topics.history(source)
+        return topics.text(source, line, day, is_source=show == "source")
+
+    @routes.get("/blame/{name:path}")
+    def behind(name: str, line: Annotated[int, Query(ge=1)]) -> HTMLResponse:
+        """What stands behind a line, looked up in the archive."""
+        decisions, source = served.decisions(), source_named(served.memory.root, name)
+        text = read_text(served.memory.root.file(source.path))
+        return render("topic_blame.html", found=blame(text, line, decisions.store, served.archive, decisions.is_signed))
+
+    return routes
+
+
+class _Topics:
+    """The topics of the served memory."""
+
+    def __init__(self, served: ServedMemory, render: Renderer):
+        self._served = served
+        self._root = served.memory.root
+        self._render = render
+
+    def listed(self, first: int) -> HTMLResponse:
+        """A part of the list by name, with what waits for each."""
+        hunks = self._served.decisions().store.hunks()
+        waiting = Counter(hunk.target for hunk in hunks if hunk.state is State.PENDING)
+        heads = topic_heads(self._root)
+        part = heads[first : first + PAGE]
+        return self._render(
+            "topic_rows.html" if first else "topics.html",
+            topics=[ListedTopic(one, self._size(one.path), waiting[one.path]) for one in part],
+            total=sum(head.name != "lessons" for head in heads),
+            has_lessons=any(head.name == "lessons" for head in heads),
+            following=first + PAGE if first + PAGE < len(heads) else 0,
+        )
+
+    def _size(self, path: SourcePath) -> int:
+        """Bytes of a file; 0 of one that has just gone."""
+        try:
+            return self._root.file(path).stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def text(self, source: SourceFile, line: int, day: dt.date | None, *, is_source: bool) -> HTMLResponse:
+        """A topic as it is, or as it was at the end of a day."""
+        text = read_text(self._root.file(source.path)) if day is None else self._text_of(source, day)
+        document = as_document(source, parse_frontmatter(text))
+        is_shown = is_source or not is_renderable(document.body)
+        blocks = [] if is_shown else list(blocks_of(document.body, document.body_line, source.path, self._exists))
+        is_titled = bool(blocks) and blocks[0].html.striptags() == document.title
+        file = self._root.file(source.path)
+        return self._render(
+            "topic.html",
+            document=document,
+            lines=split_lines(text[:SOURCE_CHARS]) if is_shown else [],
+            is_source=is_source,
+            blocks=blocks[1:] if is_titled else blocks,
+            notes=self._notes(text, blocks) if day is None else {},
+            line=line,
+            day=day,
+            file=file,
+            editing=f"${{EDITOR:-vi}} {shlex.quote(str(file))}",
+            waiting=sum(
+                hunk.state is State.PENDING and hunk.target == source.path
+                for hunk in self._served.decisions().store.hunks()
+            ),
+        )
+
+    def _notes(self, text: str, blocks: Sequence[Block]) -> dict[str, NoteBeside]:
+        """What the approvals know of each footnote; the archive is asked for one line at a time, by `blame`."""
+        labels = {label for block in blocks for _, label in block.notes}
+        if not labels:
+            return {}
+        decisions, said = self._served.decisions(), read_notes(text)
+        approvals = find_approvals(text, decisions.store.approvals())
+        found = {label: approvals.get(label) for label in labels}
+        signed = {label for label, approval in found.items() if approval is not None and decisions.is_signed(approval)}
+        return {label: NoteBeside(label, said.get(label, ""), found[label], label in signed) for label in found}
+
+    def history(self, source: SourceFile) -> HTMLResponse:
+        """The commits that changed a topic."""
+        return self._render("topic_history.html", source=source, versions=self._versions(source), name=source.path)
+
+    def change(self, source: SourceFile, commit: str) -> HTMLResponse:
+        """What one commit changed in a topic."""
+        versions, repository = self._versions(source), find_repository(self._root.path)
+        place = next((at for at, version in enumerate(versions) if version.commit == commit), None)
+        if place is None or repository is None:
+            raise ContentError("git knows no such change of this topic", remedy="Open its history again")
+        older = versions[place + 1].commit if place + 1 < len(versions) else ""
+        before = repository.text(source.path, older) if older else None
+        after = repository.text(source.path, commit) or ""
+        return self._render("topic_change.html", rows=diff_rows(source.path, before, after))
+
+    def _versions(self, source: SourceFile) -> list[Version]:
+        repository = find_repository(self._root.path)
+        return repository.versions(source.path, VERSIONS) if repository else []
+
+    def _text_of(self, source: SourceFile, day: dt.date) -> str:
+        """The last text that git has of a topic at the end of a day."""
+        repository = find_repository(self._root.path)
+        versions = repository.versions(source.path, 1, day) if repository else []
+        text = repository.text(source.path, versions[0].commit) if repository and versions else None
+        if text is None:
+            raise ContentError(f"git has no text of {source.path} of {day}", remedy="Choose a later day")
+        return text
+
+    def _exists(self, path: str) -> bool:
+        try:
+            return self._root.file(SourcePath(path)).is_file()
+        except OSError:  # a name that is longer than the file system takes
+            return False

@@ -1,0 +1,114 @@
+"""What is written down elsewhere, taken into this memory: files as a proposal, databases of others as references.
+
+A store of another memory never becomes a topic unasked: a database is copied as references, which can be found and
+decide nothing; a folder of Markdown that is named is read like any other files, and offered.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from crawler.instructions import InstructionReader, Instructions, folders_of
+from dream.evidence import Evidence
+from dream.judge.reader import ReaderRun
+from dream.written.duplicates import Embed, embedder_of
+from memory_server.embedding.onnx_engine import OnnxEngine
+from memory_server.errors import NeedsRepair, UsageError
+from memory_server.machine.files import replace_file
+from memory_server.redaction import Redactor
+from memory_server.root.paths import MemoryRoot
+from memory_server.settings import read_memory_settings
+from oneiros.dreaming import bring_level, decisions_of, dream_on, reader_of
+from oneiros.environment import Environment, now
+from oneiros.ingest.settings import archive_of
+from parts.taking_over.foreign_stores import pages_of
+from parts.taking_over.takeover import TakenOver, Takeover
+
+MEASURED = "all-MiniLM-L6-v2"  # the model whose cosines tell what says the same; see RESULTS.md
+DATABASES = (".db", ".sqlite", ".sqlite3")
+
+
+@dataclass(slots=True)
+class Imported:
+    """What an import found and did."""
+
+    found: Instructions
+    taken: TakenOver
+    filed: ReaderRun = field(default_factory=ReaderRun)  # by a reader, where there is one
+    references: list[str] = field(default_factory=list)  # written, relative to the memory
+    seconds: float = 0.0
+
+
+def import_files(
+    environment: Environment,
+    paths: Sequence[Path],
+    *,
+    with_others: bool,
+    dry: bool,
+    project: str = "",
+    on_filing: Callable[[], None] = lambda: None,
+) -> Imported:
+    """Reads the files that are named, or those of the home and of the projects in the transcripts, and offers them:
+    with a project those of it alone. `on_filing` is called before a reader is asked where they go.
+    """
+    begun = time.monotonic()
+    decisions = decisions_of(environment)
+    reader = InstructionReader(environment.home, with_others=with_others)
+    databases = [path for path in paths if path.suffix.lower() in DATABASES]
+    for path in paths:
+        place = environment.working_folder / path.expanduser()
+        if not place.exists():
+            raise UsageError(f"there is no {path}", remedy="Name a file or a folder")
+        if path not in databases:
+            reader.read_named(place)
+    if not paths:
+        read_known(environment, decisions.root, reader)
+    takeover = Takeover(
+        decisions,
+        Evidence(archive_of(decisions.root), environment.home),
+        Redactor(environment.person.deny_words),
+        now=now,
+        embed=embed_of(environment, decisions.root),
+    )
+    files = [one for one in reader.found.files if not project or one.project.casefold() == project.casefold()]
+    imported = Imported(reader.found, takeover.run(files, dry=dry))
+    if imported.taken.proposal and (asked := reader_of(environment, decisions.root, project)):
+        on_filing()
+        imported.filed = dream_on(environment, decisions, asked).file_waiting()
+        imported.taken.updates = [one.update for one in decisions.store.proposal(imported.taken.proposal).hunks]
+    for path in databases:
+        imported.references += _as_references(environment, decisions.root, environment.working_folder / path, dry=dry)
+    imported.seconds = time.monotonic() - begun
+    return imported
+
+
+def embed_of(environment: Environment, root: MemoryRoot) -> Embed | None:
+    """The vectors of the memory's model, loaded when first asked for; None where it is not the measured one."""
+    try:
+        files = environment.catalogue.find(read_memory_settings(root.settings).model)
+    except NeedsRepair:
+        return None
+    return embedder_of(lambda: OnnxEngine(files)) if files.card.name == MEASURED else None
+
+
+def read_known(environment: Environment, root: MemoryRoot, reader: InstructionReader) -> None:
+    """Reads the files of the home, and of the projects whose sessions the archive holds."""
+    folders = folders_of({record.project: record.cwd for record in archive_of(root).records()})
+    for client in environment.claude_folders:
+        reader.read_client(client, folders)
+    for project, folder in folders.items():
+        if not environment.home.is_relative_to(folder):  # a session in `/` makes no project of all that lies below
+            reader.read_project(folder, project)
+
+
+def _as_references(environment: Environment, root: MemoryRoot, file: Path, *, dry: bool) -> list[str]:
+    """Copies what another memory's database says, masked, beside the other references; their paths."""
+    redactor = Redactor(environment.person.deny_words)
+    pages = pages_of(file)
+    for name, text in pages.items():
+        if not dry:
+            replace_file(root.references / name, redactor.redact(text).text)
+    if pages and not dry:
+        bring_level(environment)
+    return [root.relative(root.references / name) for name in pages]

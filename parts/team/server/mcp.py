@@ -1,0 +1,89 @@
+"""The team's MCP tools: those of a personal memory by the same names, answered for the tenant of the token.
+
+Each call takes its asker from the HTTP request it came with; there is neither session nor stream, so any
+process can answer it and nothing stays open.
+"""
+
+from dataclasses import asdict
+from typing import Annotated, Any, TypeAlias
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.context import Context
+from pydantic import Field
+
+from memory_server.document import parse_place
+from memory_server.faces.answer_text import answer_text
+from memory_server.faces.mcp_server import INSTRUCTIONS, Limit, PerSource, Several, strict_tool, tokens_of
+from memory_server.faces.memory_text import reading_text, topics_text
+from memory_server.search.query import filter_of, parse_query
+from memory_server.search.question import SHOWN_HITS, Question, Search, several
+from memory_server.settings import PersonSettings
+from parts.team.access.asker import Asker
+from parts.team.server.desk import Desk
+from parts.team.server.entrance import asker_of
+
+Call: TypeAlias = Context[Any, Any]
+
+
+def create_mcp(desk: Desk, version: str) -> MCPServer[Any]:
+    """The server over a desk. Its tools answer requests that came through the entrance, and no others."""
+
+    def answered(call: Call, question: Question) -> str:
+        found = desk.search(_asker(call), question)
+        text = answer_text(found.answer, tokens_of(question, PersonSettings().answer_tokens))
+        behind = "" if found.is_current else f", older than {found.head[:12]}, which was accepted since"
+        return f"{text}\n(index at commit {found.commit[:12]}{behind})"
+
+    def search_memory(call: Call, query: str, limit: Limit = SHOWN_HITS, per_source: PerSource = 1) -> str:
+        """Finds passages by meaning, whatever words they use."""
+        return answered(call, parse_query(query, Search.MEANING, limit=limit, per_source=per_source))
+
+    def search_exact(call: Call, query: str, limit: Limit = SHOWN_HITS, per_source: PerSource = 1) -> str:
+        """Finds passages in which every word or quoted phrase occurs: names, paths, errors, versions, numbers."""
+        return answered(call, parse_query(query, Search.EXACT, limit=limit, per_source=per_source))
+
+    def recall(
+        call: Call,
+        query: str,
+        limit: Limit = SHOWN_HITS,
+        per_source: PerSource = 1,
+        project: Annotated[Several, Field(description="only of it")] = "",
+    ) -> str:
+        """What the team knows about something: by meaning and words together, the best answer first."""
+        beside = filter_of({"project": several(project)})
+        return answered(call, parse_query(query, beside=beside, limit=limit, per_source=per_source))
+
+    def read_memory(
+        call: Call,
+        name: Annotated[str, Field(description="topic, PLACE, NAME:FIRST-LAST; empty: list of topics")] = "",
+        first: int | None = None,
+        last: int | None = None,
+        offset: Annotated[int, Field(ge=0)] = 0,
+    ) -> str:
+        """A topic, or lines of it."""
+        if name.strip():
+            place = parse_place(name)
+            first, last = (place.first, place.last) if first is None and last is None else (first, last)
+            return reading_text(desk.read(_asker(call), place.name, first or 1, last).reading, offset=offset)
+        return topics_text(desk.topics(_asker(call)))
+
+    def memory_status(call: Call) -> str:
+        """What this memory holds, and which commit its index stands at."""
+        return "\n".join(f"{key}: {value}" for key, value in asdict(desk.status(_asker(call))).items())
+
+    tools = [strict_tool(function) for function in (search_memory, search_exact, recall, read_memory, memory_status)]
+    instructions = INSTRUCTIONS.replace("this person's memory", "this team's memory")
+    return MCPServer(
+        "oneiros-team",
+        version=version,
+        instructions=instructions,
+        log_level="WARNING",
+        tools=tools,
+        subscriptions=False,
+    )
+
+
+def _asker(call: Call) -> Asker:
+    request = call.request_context.request
+    assert request is not None  # every call comes by HTTP
+    return asker_of(request)

@@ -1,0 +1,53 @@
+"""The routes by which people publish, take back, and fetch the copy that they read where there is no network."""
+
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI, Request
+
+from dream.decisions.publication import Publication
+from memory_server.errors import UsageError
+from memory_server.faces.rest import Body
+from parts.team.access.asker import Right
+from parts.team.publishing import Publishing
+from parts.team.server.desk import Desk
+from parts.team.server.entrance import asker_of
+
+
+class TakenBack(Body):
+    """The body of a revocation."""
+
+    nonce: str
+
+
+def add_published(api: FastAPI, publishing: Publishing, desk: Desk) -> None:
+    """Adds the routes; each takes tenant and person from the token alone."""
+
+    @api.post("/api/publish")
+    def publish(request: Request, body: dict[str, Any]) -> dict[str, str]:
+        """Takes a signed statement in; the commit that holds it."""
+        asker = asker_of(request)
+
+        def published() -> str:
+            try:
+                publication = msgspec.convert(body, Publication)
+            except msgspec.ValidationError as error:
+                raise UsageError("the body is no publication", remedy="Send what `oneiros publish` sends") from error
+            return publishing.publish(asker.tenant, asker.person, publication)
+
+        return {"commit": desk.asked("publish", asker, published, Right.PUBLISH, grows=True)}
+
+    @api.post("/api/revoke")
+    def revoke(request: Request, body: TakenBack) -> dict[str, str]:
+        """Takes out of its topic what the same person published."""
+        asker = asker_of(request)
+        revoked = partial(publishing.revoke, asker.tenant, asker.person, body.nonce)
+        return {"commit": desk.asked("revoke", asker, revoked, Right.PUBLISH)}
+
+    @api.get("/api/copy")
+    def copy(request: Request) -> dict[str, Any]:
+        """All topics of the newest commit."""
+        asker = asker_of(request)
+        return asdict(desk.asked("copy", asker, partial(publishing.copy, asker.tenant)))

@@ -1,0 +1,83 @@
+"""Text that becomes HTML: marked, rendered, compared; and queries that become chips."""
+
+import pytest
+
+from parts.page.diffs import diff_rows
+from parts.page.markdown import blocks_of, is_renderable
+from parts.page.rendering import marked
+from parts.page.search import chips_in, with_filters
+
+
+def rendered(text: str) -> str:
+    return "".join(block.html for block in blocks_of(text, 1, "topics/a.md", lambda path: path == "topics/b.md"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "[x](javascript:alert(1))",
+        "[x](data:text/html,x)",
+        "![x](http://example.org/pixel.png)",
+        "[x](/page/settings)",
+        "<svg/onload=alert(1)>",
+        "[^<script>alert(1)</script>]",
+    ],
+)
+def test_a_topics_markdown_makes_no_element_that_acts(text: str) -> None:
+    html = rendered(text)
+
+    assert not any(tag in html for tag in ("<script", "<img", "<svg", 'href="javascript', 'href="data', 'href="/page'))
+
+
+def test_links_lead_to_topics_outside_or_nowhere() -> None:
+    html = rendered("[b](b.md) [gone](c.md) [out](https://example.org)")
+
+    assert '<a href="/topics/topics/b.md"' in html and '<a class="dead"' in html
+    assert 'target="_blank" rel="noopener noreferrer"' in html
+
+
+def test_a_block_knows_its_lines_and_footnotes() -> None:
+    blocks = list(blocks_of("# T\n\nOne.[^a] `[^b]`\ntwo\n\n[^a]: somebody\n", 5, "topics/a.md", lambda _: True))
+
+    assert [(block.first, block.last, block.notes) for block in blocks] == [(5, 5, ()), (7, 8, ((1, "a"),))]
+    assert "somebody" not in blocks[1].html and 'href="#note-1"' in blocks[1].html
+
+
+def test_hidden_characters_are_written_out() -> None:
+    assert "\\u202e" in rendered("a \u202e b") and "\\u202e" in marked("a \u202e b", ["a"])
+
+
+def test_a_line_of_a_megabyte_is_not_rendered() -> None:
+    assert not is_renderable("a" * 1_000_000)
+
+
+def test_words_are_marked_and_everything_else_is_escaped() -> None:
+    assert marked("<b>Relays</b> & ports", ["relay"]) == "&lt;b&gt;<mark>Relays</mark>&lt;/b&gt; &amp; ports"
+
+
+def test_the_words_that_differ_are_told_apart() -> None:
+    rows = diff_rows("topics/a.md", "x\nport 1 of it\n", "x\nport 2 of it\nnew\n")
+
+    assert [(row.sign, row.parts) for row in rows] == [
+        (" ", (("x", False),)),
+        ("-", (("port ", False), ("1", True), (" of it", False))),
+        ("+", (("port ", False), ("2", True), (" of it", False))),
+        ("+", (("new", False),)),
+    ]
+
+
+def test_filters_chosen_beside_the_box_become_part_of_the_query() -> None:
+    chosen = {"layer": "topic", "after": "2026-03-01", "project": "x y"}
+
+    query = with_filters('relay after:2026-01-01 tag:"a b"', chosen)
+
+    assert query == 'relay tag:"a b" layer:topic project:"x y" after:2026-03-01'
+
+
+def test_a_chip_knows_the_query_without_it() -> None:
+    assert [(chip.text, chip.without) for chip in chips_in('a tag:dns "layer:x" topic:"b c"')] == [
+        ("tag:dns", 'a "layer:x" topic:"b c"'),
+        ('topic:"b c"', 'a tag:dns "layer:x"'),
+    ]

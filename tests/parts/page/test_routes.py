@@ -1,0 +1,221 @@
+"""The fragments of the page, asked of the application itself."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from dream.decisions.page import PageSessions
+from dream.records import Metadata
+from memory_server.document import SourcePath
+from memory_server.faces.guard import PAGE_HEADER
+from memory_server.faces.indexing import IndexingState
+from memory_server.faces.rest import create_api
+from memory_server.layers.topics import TopicHead
+from memory_server.memory import Memory
+from oneiros.environment import Environment, now
+from oneiros.ingest.settings import archive_of
+from oneiros.served import Running, ServedMemory
+from parts.chat.part import part as chat_part
+from parts.page.routes import Page
+from tests.conftest import MakeEngine
+from tests.dream.builders import archive_said, decisions_on, proposed, replacing
+from tests.memories import new_root, open_memory, write_topic
+
+STANDING: dict[str, Any] = {
+    "root": "/m",
+    "model": "m",
+    "index_bytes": 0,
+    "level": "level",
+    "topics": 1,
+    "passages": 1,
+    "problems": [],
+    "lacks": "",
+    "changed": 0,
+    "removed": 0,
+    "unfinished": 0,
+    "not_archived": 3,
+    "expiring": 2,
+    "schedule": [],
+    "hooks": [],
+    "sources": {"session": 0, "raw": 1},
+}
+
+
+PAGE = Page(chat_part().views)
+
+
+class Indexer:
+    """Keeps nothing level."""
+
+    last_report = None
+
+    def poke(self, *, rebuild: bool = False, anyway: bool = False) -> int:
+        return 0
+
+    def wait(self, ticket: int, seconds: float) -> bool:
+        return True
+
+    def state(self) -> IndexingState:
+        return IndexingState("idle", watching="events")
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory, make_engine: MakeEngine) -> Iterator[Memory]:
+    root = new_root(tmp_path_factory.mktemp("page") / "memory")
+    write_topic(root, "mail", "# Mail\n\nThe relay listens on port 2525.\n")
+    archive_said(root, "The relay listens on port 2526.")
+    update = replacing(root, "The relay listens on port 2526.", "2525", metadata=Metadata(tags=("relay", "ops")))
+    proposed(decisions_on(root), update)
+    with open_memory(root, make_engine) as opened:
+        opened.reindex()
+        yield opened
+
+
+@pytest.fixture
+def pages() -> PageSessions:
+    return PageSessions(now)
+
+
+@pytest.fixture
+def page(memory: Memory, pages: PageSessions, tmp_path: Path) -> TestClient:
+    def trainer(name: str) -> dict[str, Any]:
+        nothing = {"training": None, "gpu": None, "inference": None, "log": ""}
+        return {"name": name, "url": "http://desk:3011", "error": "desk does not answer", **nothing}
+
+    indexer = Indexer()
+    running = Running(
+        environment=Environment({}, tmp_path, tmp_path),
+        standing=lambda: STANDING,
+        indexing=indexer.state,
+        poke=indexer.poke,
+        spent=lambda: 0.25,
+        trainers=lambda: ["desk"],
+        trainer=trainer,
+    )
+    api: FastAPI = create_api(memory, indexer, "1", on_stop=lambda: None, on_restart=lambda: None)
+    archive = archive_of(memory.root)
+    PAGE.add_routes(api, ServedMemory(memory, archive, lambda: decisions_on(memory.root), pages, running))
+    return TestClient(api, headers={PAGE_HEADER: pages.open(pages.new_code())})
+
+
+def hunk_of(memory: Memory) -> str:
+    return decisions_on(memory.root).store.hunks()[0].id
+
+
+def test_the_shell_brings_a_policy_without_inline_scripts(page: TestClient) -> None:
+    first, second = page.get("/review"), page.get("/topics/mail")
+
+    policy = first.headers["content-security-policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy and "frame-ancestors 'none'" in policy
+    assert policy != second.headers["content-security-policy"]  # another nonce
+    assert first.headers["cache-control"] == "no-store" and first.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("path", ["/", "/review", "/topics/a/b", "/static/page.js"])
+def test_the_shell_is_open_to_all(path: str) -> None:
+    assert PAGE.is_open_to_all("GET", path) and not PAGE.is_open_to_all("POST", path)
+
+
+@pytest.mark.parametrize("path", ["/page/review", "/page/open", "/reviews", "/static/../page", "/api/hunks", "/health"])
+def test_nothing_else_is(path: str) -> None:
+    assert not PAGE.is_open_to_all("GET", path)
+
+
+def test_a_choice_is_kept_and_taken_back(page: TestClient, pages: PageSessions, memory: Memory) -> None:
+    hunk = hunk_of(memory)
+
+    told = page.post(f"/page/review/{hunk}", json={"verdict": "reject", "reason": "no"}).text
+
+    assert "1 chosen" in told and pages.choices()[hunk].reason == "no"
+    page.post("/page/review/undo")
+    assert pages.choices() == {}
+    page.post(f"/page/review/{hunk}/rest")
+    assert pages.choices()[hunk].verdict == "accept"
+
+
+def test_the_review_shows_the_words_that_differ_and_the_quote_in_its_turn(page: TestClient, memory: Memory) -> None:
+    told = page.get(f"/page/review/{hunk_of(memory)}").text
+
+    assert "port <b>2525</b>" in told and "port <b>2526</b>" in told
+    assert "<mark>The relay listens on port 2526.</mark>" in told
+    assert "tags: relay, ops (agent_inferred)" in told
+
+
+def test_a_wording_that_cannot_be_taken_opens_the_editor_again_with_it_and_what_is_wrong(
+    page: TestClient, pages: PageSessions, memory: Memory
+) -> None:
+    hunk, text = hunk_of(memory), f"The token is ghp_{'a1B2' * 9}; it, too. Twice."
+
+    told = page.post(f"/page/review/{hunk}", json={"verdict": "accept", "text": text}).text
+
+    form = told.partition('<form id="edit"')[2].partition("</form>")[0]
+    assert "hidden hx-post" not in form and "the wording holds a secret" in form and text in form
+    assert pages.choices() == {}
+    page.post(f"/page/review/{hunk}", json={"verdict": "accept", "text": "It is in the safe; it, too. Twice."})
+    assert pages.choices()[hunk].text == "It is in the safe; it, too. Twice."
+    page.post("/page/review/undo")
+
+
+def test_a_hunk_goes_to_another_topic_with_the_secret_of_the_page_alone(page: TestClient, memory: Memory) -> None:
+    hunk, place = hunk_of(memory), {"topic": "relay", "section": "Ports"}
+
+    refused = page.post(f"/page/review/{hunk}/place", json=place, headers={PAGE_HEADER: "guessed"})
+    wrong = page.post(f"/page/review/{hunk}/place", json={"topic": "a\n# b"})
+
+    assert (refused.status_code, wrong.status_code, hunk_of(memory)) == (403, 404, hunk)
+    told = page.post(f"/page/review/{hunk}/place", json=place).text
+    assert "topics/relay.md</a>, Ports (new)" in told and "## Ports" in told
+    assert hunk_of(memory) in told and hunk_of(memory) != hunk
+
+
+def test_a_hit_is_marked_and_leads_to_its_line(page: TestClient) -> None:
+    told = page.get("/page/search", params={"q": "relay port"}).text
+
+    assert "<mark>relay</mark>" in told and 'href="/topics/topics/mail.md?line=' in told
+
+
+def test_the_overview_names_what_expires_and_what_was_spent(page: TestClient) -> None:
+    told = page.get("/page/overview").text
+
+    assert "2 expire this week" in told and "$0.25 of $5.00" in told
+
+
+def test_a_trainer_that_is_off_is_a_line(page: TestClient) -> None:
+    assert "desk does not answer" in page.get("/page/pulse/trainers/desk").text
+
+
+def test_a_setting_of_the_persons_alone_has_a_command_in_the_place_of_a_field(page: TestClient) -> None:
+    told = page.get("/page/settings").text
+
+    assert "oneiros config crawl_roots VALUE" in told and 'aria-label="crawl_roots"' not in told
+    assert page.put("/page/settings/crawl_roots", json={"value": "/"}).status_code == 400
+
+
+def test_the_lessons_are_told_beside_the_topics_and_nobody_is_said_to_have_approved_them(
+    page: TestClient, memory: Memory
+) -> None:
+    memory.root.lessons.write_text("# Lessons\n\nLook first.\n", encoding="utf-8")
+
+    told = page.get("/page/topics").text
+
+    assert re.search(r"\d topics? and the lessons\.", told) and "approved" not in told
+
+
+def test_a_topic_that_goes_while_the_list_is_made_ends_nothing(
+    page: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = TopicHead("gone", "Gone", None, "It was here.", SourcePath("topics/gone.md"))
+    monkeypatch.setattr("parts.page.topics.topic_heads", lambda _: [head])
+
+    assert "It was here." in page.get("/page/topics").text
+
+
+def test_a_topic_that_is_not_there_is_an_error_with_a_remedy(page: TestClient) -> None:
+    answer = page.get("/page/topics/nothing")
+
+    assert answer.status_code == 404 and "mail" in answer.json()["error"]["remedy"]

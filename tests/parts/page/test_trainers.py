@@ -1,0 +1,87 @@
+"""A trainer that answers is shown with its card, its loss and its log, and its token stays with the daemon."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from oneiros.daemon.running import look_at
+from oneiros.environment import Environment
+from oneiros.served import ServedMemory
+from parts.page.person import trainer_routes
+from parts.page.rendering import Renderer
+from tests.loopback import served
+
+TOKEN = "of-this-desk-alone-7f3a"
+CARD = {  # as `trainer.serving.gauges.Gauge` is sent
+    "name": "A card <b>",
+    "kind": "nvidia",
+    "busy_percent": 73.0,
+    "memory_used_gb": 20.5,
+    "memory_total_gb": 80.0,
+    "celsius": 61.0,
+    "watts": 410.0,
+}
+ANSWERS: dict[str, dict[str, Any]] = {
+    "/status": {
+        "state": "training",
+        "run": "2026-11-20-mail",
+        "step": 40,
+        "total": 160,
+        "seconds_left": 600,
+        "error": "",
+        "loss_history": [[10, 2.5], [20, 1.75]],
+    },
+    "/gpu": {"available": True, "reason": "", "time": 0.0, "devices": [CARD]},
+    "/inference/status": {"loaded": True, "model": "small-1", "waiting": 2},
+    "/log/tail": {"text": "step 40 <script>", "next": 16},
+}
+
+
+@contextmanager
+def answering() -> Iterator[str]:
+    """The URL of a trainer that answers whoever brings its token."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            is_known = self.headers["Authorization"] == f"Bearer {TOKEN}"
+            self.send_response(200 if is_known else 401)
+            self.end_headers()
+            self.wfile.write(json.dumps(ANSWERS[self.path] if is_known else {}).encode())
+
+    with served(Handler) as url:
+        yield url
+
+
+def shown(home: Path, url: str, token: str) -> str:
+    """The fragment of the trainer `desk`."""
+    variables = {"HOME": str(home), "ONEIROS_TRAINER_URLS": f"desk={url}", "ONEIROS_TRAINER_TOKEN_DESK": token}
+    running = SimpleNamespace(trainer=partial(look_at, Environment(variables, home, home)))
+    api = FastAPI()
+    api.include_router(trainer_routes(cast("ServedMemory", SimpleNamespace(running=running)), Renderer()))
+    return TestClient(api).get("/pulse/trainers/desk").text
+
+
+def test_a_trainer_is_shown_with_card_loss_and_log_and_without_its_token(tmp_path: Path) -> None:
+    with answering() as url:
+        told = shown(tmp_path, url, TOKEN)
+
+    assert "2026-11-20-mail, step 40 of 160" in told and "10 min left" in told
+    assert "A card &lt;b&gt;, 73 % busy, 20.5 of 80.0 GB, 61 °C, 410 W" in told
+    assert "small-1, 2 waiting" in told and "step 40 &lt;script&gt;" in told
+    assert "[[10, 20], [2.5, 1.75]]" in told
+    assert TOKEN not in told
+
+
+def test_a_trainer_that_refuses_the_token_says_so_and_nothing_else(tmp_path: Path) -> None:
+    with answering() as url:
+        told = shown(tmp_path, url, "another")
+
+    assert "does not answer" in told and "another" not in told
