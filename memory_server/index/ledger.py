@@ -33,6 +33,7 @@ from memory_server.embedding.vector_cache import TextHash
 from memory_server.errors import NeedsRepair, Problem
 from memory_server.index.keywords import SqliteKeywords
 from memory_server.index.schema import SCHEMA, SCHEMA_VERSION
+from memory_server.language.spelling import is_spelt_alike, unify
 from memory_server.language.words import extra_words
 from memory_server.machine.database import connect, erase_deleted, spellings, transaction, version_of
 from memory_server.machine.files import file_identity
@@ -151,12 +152,12 @@ class Ledger:
         self._forget_chunks(document.path)
         texts = [document.about(), *(chunk.searchable for chunk in chunks)]
         extra = [extra_words(text) for text in texts]
-        body = "\n".join(f"{text}\n{more}" for text, more in zip(texts, extra, strict=True))
+        body = unify("\n".join(f"{text}\n{more}" for text, more in zip(texts, extra, strict=True)))
         source = self._write_source(document, state, body)
         self.connection.executemany(
-            "insert into chunk(chunk_id, source, ordinal, first_line, last_line, headings, context, passage, extra,"
-            " keys, word_count, text_hash, standing, settled_at, person_chars)"
-            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "insert into chunk(chunk_id, source, ordinal, first_line, last_line, headings, context, passage,"
+            " unified_context, unified_passage, extra, keys, word_count, text_hash, standing, settled_at, person_chars)"
+            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
                     chunk.id,
@@ -165,8 +166,10 @@ class Ledger:
                     chunk.lines.first,
                     chunk.lines.last,
                     json.dumps(chunk.headings, ensure_ascii=False),
-                    chunk.context(document) if chunk.searchable else "",
+                    context,
                     chunk.searchable,
+                    _unified(context),
+                    _unified(chunk.searchable),
                     more,
                     lines_of(chunk.keys),
                     len(WORD.findall(chunk.searchable)),
@@ -176,6 +179,7 @@ class Ledger:
                     chunk.person_chars,
                 )
                 for chunk, more, key in zip(chunks, extra[1:], hashes, strict=True)
+                for context in [chunk.context(document) if chunk.searchable else ""]
             ],
         )
 
@@ -521,6 +525,11 @@ def _stored_source(row: Sequence[Any]) -> StoredSource:
         identity,
         Interval(*(dt.date.fromisoformat(day) if day else None for day in holds)),
     )
+
+
+def _unified(text: str) -> str | None:
+    """A text in its one spelling; None where the keyword index reads the text so by itself."""
+    return None if is_spelt_alike(text) else unify(text)
 
 
 def _iso(day: dt.date | None) -> str | None:
