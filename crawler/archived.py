@@ -26,6 +26,7 @@ from memory_server.errors import ContentError, UsageError
 from memory_server.index.raw import ArchivedSession, ArchivedTurn
 from memory_server.layers.notes import SessionNote
 from memory_server.layers.sessions import project_name
+from memory_server.machine.clock import local_day
 
 NO_KEYS: Mapping[str, Sequence[str]] = MappingProxyType({})
 SPEAKERS = frozenset({Role.ASSISTANT, Role.SUB_AGENT})
@@ -63,7 +64,7 @@ class ArchivedSessions:
         return ArchivedSession(
             session_id=session_id,
             title=reading.title,
-            date=facts.ended.date() if facts.ended else None,
+            date=local_day(facts.ended) if facts.ended else None,
             project=project,
             machine=record.machine,
             agent=record.agent or CLAUDE,

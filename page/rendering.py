@@ -23,6 +23,7 @@ from memory_server.index.raw import session_of_path
 from memory_server.language.spelling import compose
 from memory_server.language.words import FUNCTION_WORDS
 from memory_server.layers.sessions import id8_in
+from memory_server.machine.clock import local
 
 TEMPLATES = Path(__file__).with_name("templates")
 CLIP_CHARS = 2_000
@@ -84,7 +85,7 @@ def day(value: dt.date | None) -> str:
 
 def moment(value: dt.datetime | None) -> str:
     """A moment by the clock of this machine, or a dash."""
-    return f"{value.astimezone():%Y-%m-%d %H:%M}" if value else "–"
+    return f"{local(value):%Y-%m-%d %H:%M}" if value else "–"
 
 
 def iso(text: str) -> str:

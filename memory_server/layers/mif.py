@@ -23,6 +23,7 @@ import yaml
 
 from memory_server.document import ALWAYS, Interval
 from memory_server.errors import ContentError
+from memory_server.machine.clock import local_day
 
 Value: TypeAlias = "str | Sequence[Value] | Mapping[str, Value]"
 
@@ -38,6 +39,7 @@ NO_ENTRY = re.compile(  # a blank line, a heading, or a line that is not set in 
     r"""(?:(?<=\n)|(?<=\r))(?=[ \t]*[\r\n]|#{1,6}[ \t]|(?![ \t#]|- |[\w"'][^:\r\n]*:(?:[ \t\r\n]|\Z))\S)"""
 )
 KEY_LINE = re.compile(r"(?:\A|(?<=[\r\n]))[ \t]*[\w\"'@?{][^:\r\n]*:(?=\s|\Z)")
+MIDNIGHT = re.compile(r"[T ]00:00(?::00(?:\.0+)?)?(?:Z|[+-]00:?00)")
 DURATION = re.compile(r"P(?=[0-9T])(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T[\dHMS.]+)?")
 WORDS_OF_YAML = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})  # not text to other readers
 FREE_SUBTREES = frozenset({"extensions", "properties", "entity", "metadata"})  # their keys belong to others
@@ -234,11 +236,22 @@ def scalar(value: str) -> str:
 
 
 def parse_date(text: str) -> dt.date | None:
-    """The day of an ISO 8601 date or timestamp; None where the text holds none."""
+    """The day of an ISO 8601 date, and the local one of a timestamp; None where the text holds none.
+
+    Midnight in UTC is how a day is written where only timestamps may stand: it is that day everywhere.
+    """
+    text = text.strip()
     try:
-        return dt.date.fromisoformat(text.strip()[:10])
+        day, behind = dt.date.fromisoformat(text[:10]), text[10:]
     except ValueError:
         return None
+    if not behind or MIDNIGHT.fullmatch(behind):
+        return day
+    try:
+        moment = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return day
+    return local_day(moment) if moment.tzinfo else day
 
 
 def days_after(day: dt.date, duration: str) -> dt.date | None:

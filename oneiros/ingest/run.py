@@ -19,6 +19,7 @@ from crawler.sources.table import SOURCES
 from memory_server.errors import Problem, UsageError
 from memory_server.escaping import plural
 from memory_server.layers.blackboard import KEPT_DAYS
+from memory_server.machine.clock import local_day
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from oneiros.environment import Environment, now
@@ -228,7 +229,7 @@ def news_of(outcome: IngestOutcome, moment: datetime) -> Iterator[tuple[str, boo
     it found to be over and that began lately enough for the next ones to care; with whether it has ended.
     """
     yield "", False
-    earliest = (moment - timedelta(days=KEPT_DAYS)).date().isoformat()
+    earliest = local_day(moment - timedelta(days=KEPT_DAYS)).isoformat()
     for report in outcome.reports:
         if report.compress is not None:
             for session_id, file in zip(report.compress.session_ids, report.compress.written, strict=True):

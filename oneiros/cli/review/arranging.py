@@ -18,6 +18,7 @@ from memory_server.document import Layer, SourcePath
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.layers.topics import SourceFile, read_document, read_text, topic_name
+from memory_server.machine.clock import local_day
 from memory_server.redaction import Redactor
 from oneiros.cli.consent.asking import agreed, signed
 from oneiros.cli.terminal.output import data, talk
@@ -57,7 +58,7 @@ def tidy_topics(environment: Environment, names: Sequence[str]) -> None:
 
 def merge_topics(environment: Environment, names: Sequence[str], into: str) -> None:
     """Makes one topic of several."""
-    decisions, today = decisions_of(environment), now().date()
+    decisions, today = decisions_of(environment), local_day(now())
 
     def wanted(texts: Texts) -> Arrangement:
         return merged(texts, [_path_in(decisions, texts, name) for name in names], _new_path(into), today)
@@ -69,13 +70,13 @@ def split_topic(environment: Environment, name: str, heading: str, into: str) ->
     """Makes sections of a topic topics of their own."""
     if into and not heading:
         raise UsageError("--into names one section's topic", remedy="Say which: --heading X")
-    decisions, path, today = decisions_of(environment), _new_path(into) if into else "", now().date()
+    decisions, path, today = decisions_of(environment), _new_path(into) if into else "", local_day(now())
     _arrange(environment, decisions, lambda texts: split(texts, _path_in(decisions, texts, name), today, heading, path))
 
 
 def split_by_reader(environment: Environment, name: str) -> None:
     """Cuts a topic as the model of the settings would, which is asked once; the lines are shown before."""
-    decisions, today = decisions_of(environment), now().date()
+    decisions, today = decisions_of(environment), local_day(now())
     reader = reader_of(environment, decisions.root)
     if reader is None:
         raise UsageError("no model is set", remedy="oneiros config reader claude-cli, or cut it by --heading")
