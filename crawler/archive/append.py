@@ -52,6 +52,7 @@ logger = logging.getLogger(__name__)
 HEAD_BYTES = 64 * 1024  # looked at to tell whose file it is
 LEFT_OUT = "you excluded or forgot this session; `oneiros forget --undo` with this path takes it in again"
 AGAIN = "Ingest again: it is then sent anew"
+WARMUP = "Warmup"  # all that a client says to sub-agents which it starts ahead
 PEEKED_ENTRIES = 400  # a session names its folder and its first prompt long before
 
 
@@ -522,6 +523,8 @@ class _FileRead:
         self.source = source_of(self.file.name)
         if is_made_of_another(first_session_id):
             self.problems.append(self._named_oddly())
+        if self.is_agents and first_prompt.strip() == WARMUP:
+            return RefusedFile(self.file.name, Verdict.OWN, "a sub-agent that the client started to warm up")
         if is_own_session(first_prompt):
             return RefusedFile(self.file.name, Verdict.OWN, "a session of the compressor or of dream")
         return None

@@ -152,6 +152,13 @@ def test_a_file_that_cannot_be_read_is_named_with_its_line(root: MemoryRoot, raw
         ("```inline``` code\n# Mail\n", "Mail"),
         ("~~~\n# never closed\n", ""),
         ("#hashtag\n# ##\n# Mail\n", "Mail"),
+        ("Harbour\n=======\n\nIt opens at six.\n", "Harbour"),
+        ("\nHarbour hours  \r\n---\r\ntext", "Harbour hours"),
+        ("text over\ntwo lines\n\n---\n# Mail\n", "Mail"),
+        ("- an item\n---\n# Mail\n", "Mail"),
+        ("| a |\n|---|\n# Mail\n", "Mail"),
+        ("<!--\n# hidden\n-->\n# Mail\n", "Mail"),
+        ("%%\n# hidden\n%%\n# Mail\n", "Mail"),
         ("# a" + " " * 100_000 + "b\n", "a" + " " * 100_000 + "b"),
     ],
 )
