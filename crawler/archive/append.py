@@ -32,17 +32,16 @@ from crawler.archive.discovery import (
     source_of,
 )
 from crawler.archive.masking import EntryRedactor
-from crawler.archive.stamps import Stamps
 from crawler.archive.store import Archive, SessionKey
 from crawler.sources.conversation import AgentFile
 from crawler.sources.table import AgentSource, files_at
-from crawler.transcripts.entry import Entry, PartKind, in_side_chain
+from crawler.transcripts.entry import Entry, PartKind, in_side_chain, time_of
 from crawler.transcripts.foreign import RECORDS_JUDGED, Origin, judge
-from crawler.transcripts.grammar import is_made_of_another
+from crawler.transcripts.grammar import Stamps, is_made_of_another
 from crawler.transcripts.injected import is_own_session
 from crawler.transcripts.tail import FileState, PrefixHash, TailState, Verdict, copy_key
 from crawler.transcripts.transcript import BadLine, TranscriptReader, open_transcript, reading
-from crawler.transcripts.turns import PROMPT_KINDS, time_of
+from crawler.transcripts.turns import PROMPT_KINDS
 from memory_server.errors import ContentError, NeedsRepair, Problem
 from memory_server.escaping import shown_line
 from memory_server.redaction import Redactor
