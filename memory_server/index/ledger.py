@@ -238,18 +238,20 @@ class Ledger:
     # -- what the semantic index holds --------------------------------------------------------------------------
 
     def pending(self) -> list[tuple[ChunkId, Layer, TextHash, str]]:
-        """Chunks that the semantic index has to learn: id, layer, key and text to embed, in the order of sources."""
+        """Chunks that the semantic index has to learn: id, layer, key and text to embed; topics, then by age."""
         rows = self.connection.execute(
             "select chunk_id, layer, text_hash, context, passage, keys"
             " from chunk join source on source.id = chunk.source"
-            " where is_semantic = 0 and text_hash is not null order by path, ordinal"
+            " where is_semantic = 0 and text_hash is not null order by layer != ?, date desc, path, ordinal",
+            (Layer.TOPIC,),
         )
         return [(ChunkId(row[0]), Layer(row[1]), TextHash(row[2]), embedded_text(*row[3:])) for row in rows]
 
     def texts(self) -> dict[TextHash, str]:
-        """What the model reads of every searchable chunk, by key: what a change of model has to embed."""
+        """What the model reads of every searchable chunk, by key, the newest first."""
         rows = self.connection.execute(
-            "select text_hash, context, passage, keys from chunk where text_hash is not null"
+            "select text_hash, context, passage, keys from chunk join source on source.id = chunk.source"
+            " where text_hash is not null order by date desc, chunk.id"
         )
         return {TextHash(row[0]): embedded_text(*row[1:]) for row in rows}
 

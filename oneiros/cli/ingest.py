@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -232,7 +233,14 @@ def ingest_once(
     """
     root = environment.choice.root
     with progress_shown() as show:
-        outcome = run_ingest(environment, root, wanted, now(), lambda step: show(_megabytes(step)))
+        outcome = run_ingest(
+            environment,
+            root,
+            wanted,
+            now(),
+            lambda step: show(_megabytes(step)),
+            compressing=lambda done, sessions: show(Progress("compressing", done, sessions)),
+        )
     references = None if wanted.dry_run else scan_references(environment, root, sources_wanted(environment, wanted))
     outcome.is_barren = bool(references and references.barren)
     indexed = None if wanted.dry_run else _indexed(environment, waits=waits)
@@ -288,7 +296,7 @@ def _indexed(environment: Environment, *, waits: bool = True) -> dict[str, Any] 
 
 def _megabytes(step: IngestProgress) -> Progress:
     """The progress of an ingest as megabytes of transcripts on disk."""
-    return Progress("reading MB", int(step.bytes_done / MEGABYTE), max(1, int(step.bytes / MEGABYTE)))
+    return Progress("reading MB", int(step.bytes_done / MEGABYTE), max(1, ceil(step.bytes / MEGABYTE)))
 
 
 def outcome_lines(outcome: IngestOutcome) -> Iterator[str]:

@@ -112,6 +112,7 @@ def run_ingest(
     moment: datetime,
     progress: Callable[[IngestProgress], None] | None = None,
     check: Callable[[], None] = lambda: None,
+    compressing: Callable[[int, int], None] = lambda *_: None,
 ) -> IngestOutcome:
     """Ingests what is new below the wanted paths and compresses what is closed. The indices are the caller's.
 
@@ -144,6 +145,7 @@ def run_ingest(
             project=wanted.project,
             dry_run=wanted.dry_run,
             progress=progress,
+            compressing=compressing,
             check=check,
             forget_marked=forgetter_of(root, environment.person, settings),
             sources=sources if machine == here else {},
