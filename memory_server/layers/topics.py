@@ -32,6 +32,7 @@ KEPT_HEADS = 50_000  # heads of topics that are kept, one a file
 YOUNG_SECONDS = 2.0  # a file changed within this time may change again with the same size and time
 SUMMARY_CHARS = 120
 UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})")  # of a heading in two lines
+IN_TWO_LINES = re.compile(rf"\n{UNDERLINE.pattern}\Z")
 PLAIN_LINE = re.compile(r" {0,3}(?![-*+>|<%#]|\d+[.)])\S")  # that may be one
 HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?=\S)")
 FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)$", re.DOTALL)
@@ -248,8 +249,9 @@ def summary_of(parsed: Frontmatter) -> str:
 
     Of a link its text alone: shown elsewhere, such as on the index page, its target would lead nowhere.
     """
-    paragraphs = (part.strip() for part in re.split(r"\n\s*\n", parsed.body))
-    text = parsed.text("summary") or next((part for part in paragraphs if part and part[0] not in "#|<-*>`!["), "")
+    paragraphs = (part.strip() for part in re.split(r"\n\s*\n", without_comments(parsed.body).replace("\r\n", "\n")))
+    said = (part for part in paragraphs if part and part[0] not in "#|<-*>`![" and not IN_TWO_LINES.search(part))
+    text = parsed.text("summary") or next(said, "")
     text = LINK.sub(r"\1", re.sub(r"\[\^[^\]]+\]", "", " ".join(text.split())))
     return shortened(first_sentence(text), SUMMARY_CHARS)
 

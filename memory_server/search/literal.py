@@ -33,7 +33,7 @@ class LiteralMatch:
 
     row: int  # of the ledger
     source: int
-    closeness: int  # 0: as written, as whole words; 1: in another case or spelling; 2: inside longer words
+    closeness: int  # 0: as written; 1: in another case or spelling; 2: inside longer words; 3: a hash's beginning
     bm25: float  # smaller is better; the place among the shortest where too many have these words
     path: str  # of its source; puts equals in an order that a rebuild does not change
     is_spread: bool = False  # the words stand in one source, but not in one passage
@@ -129,7 +129,8 @@ def _in_longer_words(where: Where, expression: Expression) -> Iterator[LiteralMa
     opened = with_open_hashes(expression)
     query = fts_query(opened, as_prefix=True)
     if query and query != fts_query(expression):
-        yield from _compared(where.candidates(opened, as_prefix=True), opened, where, least=2)
+        least = 2 if opened == expression else 3
+        yield from _compared(where.candidates(opened, as_prefix=True), opened, where, least=least)
 
 
 def _in_parts_of_words(where: Where, expression: Expression) -> Iterator[LiteralMatch]:

@@ -415,7 +415,7 @@ def displayed(score: float) -> float:
 
 def literal_candidate(match: LiteralMatch, spread: str = SPREAD) -> RankedPassage:
     """A match of the exact search. `spread`: what is said where no single passage holds all words."""
-    manner = (AS_WRITTEN, IN_ANOTHER_CASE, "inside longer words")[match.closeness]
+    manner = (AS_WRITTEN, IN_ANOTHER_CASE, "inside longer words", "as the beginning of a hash")[match.closeness]
     return RankedPassage(
         match.row, 1.0 - 0.2 * match.closeness, (Reason("literal", spread if match.is_spread else manner),)
     )

@@ -230,6 +230,13 @@ def test_a_summary_holds_the_text_of_links_and_not_where_they_lead(text: str, su
     assert summary_of(parse_frontmatter(f"{text}\n")) == summary
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_the_summary_is_neither_a_heading_in_two_lines_nor_a_comment(newline: str) -> None:
+    body = "Harbour\n=======\n\n<!-- for us -->\nIt opens at six. %%nor this%%\n".replace("\n", newline)
+
+    assert summary_of(parse_frontmatter(body)) == "It opens at six."
+
+
 def test_a_long_summary_is_cut() -> None:
     summary = summary_of(parse_frontmatter(f"{'word ' * 100}\n"))
 

@@ -18,6 +18,7 @@ from memory_server.index.keywords import SqliteKeywords
 from memory_server.index.ledger import Ledger, SourceState
 from memory_server.search.literal import Where, find_literal, holds
 from memory_server.search.query import MAX_DEPTH, parse_query
+from memory_server.search.retrieval import literal_candidate
 
 TERMS = st.builds(Term, st.text(min_size=1, max_size=30), st.booleans(), st.booleans())
 EXPRESSIONS: st.SearchStrategy[Expression] = st.recursive(
@@ -217,12 +218,13 @@ def test_what_stands_otherwise_is_not_found(tmp_path: Path, query: str) -> None:
         assert found(ledger.connection, query) == []
 
 
-def test_the_beginning_of_a_hash_is_marked_as_inside_a_longer_word(tmp_path: Path) -> None:
+def test_the_beginning_of_a_hash_is_marked_as_one(tmp_path: Path) -> None:
     with closing(ledger_of(tmp_path, ["since dd08561ab"])) as ledger:
         where = Where(SqliteKeywords(ledger.connection), None)
         matches = find_literal(where, parse_query("dd08561").expression, limit=10)
 
-    assert [match.closeness for match in matches] == [2]
+    assert [match.closeness for match in matches] == [3]
+    assert literal_candidate(matches[0]).why[0].detail == "as the beginning of a hash"
 
 
 def test_a_spelling_that_goes_leaves_no_word_behind(tmp_path: Path) -> None:
