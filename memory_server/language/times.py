@@ -133,7 +133,7 @@ def _as_days(time: Time, today: dt.date) -> Days:
     if isinstance(time, Days):
         return time
     for year in (time.year,) if time.year else (today.year, today.year - 1):
-        month, last_month = time.month or 1, time.month or 12
+        month, last_month = min(time.month or 1, 12), min(time.month or 12, 12)
         last = time.day or monthrange(year, last_month)[1]
         first = dt.date(year, month, min(time.day or 1, monthrange(year, month)[1]))
         if time.year or first <= today:
