@@ -23,11 +23,16 @@ PROGRAM := plugin/lib/requirements.txt
 SELDOM := /(anthropic|kubernetes|mypy|mypyc|onnx|onnxruntime/transformers|schemathesis|tests|torch)/
 $(VENV)/.ready: pyproject.toml $(PROGRAM) locks/dev.txt locks/build.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "oneiros needs Python 3.11 or newer; set PYTHON=python3.x")'
+	@echo 'Making $(VENV), in which everything is: nothing outside of this folder is changed.'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Fetching and installing $$(cat $(PROGRAM) locks/dev.txt locks/build.txt | grep -c '==') packages of locked versions. This takes longest; a slow line takes minutes."
 	$(LOCKED) --no-compile -r $(PROGRAM) -r locks/dev.txt -r locks/build.txt
+	@echo 'Installing oneiros itself, from this folder.'
 	$(PIP) install --quiet --no-compile --no-deps --no-build-isolation --editable .
+	@echo 'Compiling what was installed, on all cores.'
 	$(BIN)/python -m compileall -qq -j 0 -x '$(SELDOM)' $(VENV)/lib || true  # torch ships files of newer Pythons
 	touch $@
+	@echo 'Done: $(BIN)/oneiros init makes a memory, make test runs the tests.'
 
 setup: $(VENV)/.ready  ## create .venv with core, offline model and dev tools (no torch)
 

@@ -26,6 +26,7 @@ from memory_server.errors import ContentError, UsageError
 from memory_server.index.raw import ArchivedSession, ArchivedTurn, bare, raw_path
 from memory_server.layers.notes import SessionNote
 from memory_server.layers.sessions import project_name
+from memory_server.machine.clock import local_day
 
 NO_KEYS: Mapping[str, Sequence[str]] = MappingProxyType({})
 SPEAKERS = frozenset({Role.ASSISTANT, Role.SUB_AGENT})
@@ -64,7 +65,7 @@ class ArchivedSessions:
             path=raw_path(session_id),
             layer=Layer.RAW,
             title=reading.title,
-            date=facts.ended.date() if facts.ended else None,
+            date=local_day(facts.ended) if facts.ended else None,
             kind="episodic",
             project=project,
             machine=record.machine,

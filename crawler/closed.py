@@ -18,6 +18,7 @@ from memory_server.machine.files import append_line, replace_file
 
 IDLE_HOURS = 6.0
 START_SLACK = timedelta(seconds=90)  # between a process starting and its marker being written
+MOST_AHEAD = timedelta(days=1)  # of another machine's clock; what is written later was not written then
 END_SLACK = timedelta(seconds=30)  # between SessionEnd and what the client writes last
 NO_ENDS: Mapping[str, datetime] = MappingProxyType({})
 ProcessStart = Callable[[int], datetime | None]
@@ -102,7 +103,8 @@ def is_closed(
     if any(is_running(marker, process_start) for marker in own):
         return False
     was_ended = session_id in ended and last_written <= ended[session_id] + END_SLACK  # else it was resumed
-    return was_ended or bool(own) or now - last_written >= timedelta(hours=idle_hours)
+    is_of_wrong_clock = last_written - now > MOST_AHEAD
+    return was_ended or bool(own) or is_of_wrong_clock or now - last_written >= timedelta(hours=idle_hours)
 
 
 def process_start(pid: int) -> datetime | None:

@@ -56,6 +56,7 @@ def ingest(
     project: str = "",
     dry_run: bool = False,
     progress: Callable[[IngestProgress], None] | None = None,
+    compressing: Callable[[int, int], None] = lambda *_: None,
     check: Callable[[], None] = lambda: None,
     forget_marked: Callable[[Sequence[str]], None] | None = None,
     sources: Iterable[tuple[AgentSource, Sequence[Path]]] = (),
@@ -66,16 +67,20 @@ def ingest(
 
     `compressed` is `sessions/compressed` of the memory root; for the filters see `Ingester.ingest`. Doing it again
     does nothing. `sources`: readers of other agents, and what they read; `speakers`: names of the person in
-    conversations of several. `forget_marked` forgets sessions that a prompt of the person leaves out after something of
-    them was taken in; by default `forget` does, which knows no index. `check` is called after each file and each
-    session; what it raises ends the ingest there, and nothing is lost. Raises NeedsRepair when another process keeps
-    the archive locked.
+    conversations of several. `compressing` is told how many sessions were looked at, and of how many. `forget_marked`
+    forgets sessions that a prompt of the person leaves out after something of them was taken in; by default `forget`
+    does, which knows no index. `check` is called after each file and each session; what it raises ends the ingest
+    there, and nothing is lost. Raises NeedsRepair when another process keeps the archive locked.
     """
 
     def read_on(step: IngestProgress) -> None:
         check()
         if progress:
             progress(step)
+
+    def compress_on(_: str, done: int, sessions: int) -> None:
+        check()
+        compressing(done, sessions)
 
     with Ingester(settings) as ingester:
         report = ingester.ingest(
@@ -98,7 +103,7 @@ def ingest(
             (forget_marked or forgetter(settings, compressed))(held)
         if readings is None:
             return IngestReport(report, None)
-        written = compress_closed(ingester.archive, compressed, readings, closed_when, progress=lambda *_: check())
+        written = compress_closed(ingester.archive, compressed, readings, closed_when, progress=compress_on)
         for session_id in written.session_ids:
             ingester.seal(session_id)
         return IngestReport(report, written)

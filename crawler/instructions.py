@@ -19,6 +19,7 @@ from crawler.references import files_below
 from crawler.transcripts.injected import is_own_chat
 from memory_server.errors import Problem
 from memory_server.layers.sessions import project_name
+from memory_server.machine.clock import local_day
 from memory_server.root.state import SAFE_GIT
 
 MAX_BYTES = 256 * 1024  # of one file
@@ -118,7 +119,7 @@ class InstructionReader:
             return
         if (text := self._text_of(real, file)) is None:
             return
-        day = dt.datetime.fromtimestamp(real.stat().st_mtime, dt.UTC).date()
+        day = local_day(dt.datetime.fromtimestamp(real.stat().st_mtime, dt.UTC))
         is_decision = DECISIONS.search(file.as_posix()) is not None
         days = date_lines(real)
         self.found.files.append(WrittenFile(file, self._shown(file), text, project, day, is_decision, days))
@@ -200,4 +201,4 @@ def date_lines(file: Path) -> tuple[dt.date, ...]:
     head = "author-time "
     told = _git(file.parent, "blame", "--line-porcelain", "--", file.name).split("\n")
     times = (line[len(head) :] for line in told if line.startswith(head))  # what the file says stands behind a tab
-    return tuple(dt.datetime.fromtimestamp(int(time), dt.UTC).date() for time in times)
+    return tuple(local_day(dt.datetime.fromtimestamp(int(time), dt.UTC)) for time in times)

@@ -28,6 +28,7 @@ from crawler.sent import Known, SentFile, WantedRoot
 from crawler.transcripts.injected import is_own_chat
 from memory_server.escaping import shown_line
 from memory_server.layers.sessions import project_name
+from memory_server.machine.clock import local_day
 from memory_server.machine.files import replace_file
 from memory_server.redaction import Redactor
 from memory_server.root.state import SAFE_GIT
@@ -371,7 +372,7 @@ def _copy(candidate: _Candidate, text: str, entry: _Known, tags: Sequence[tuple[
     front: Mapping[str, object] = {
         "title": redactor.redact(Path(candidate.shown).name).text,
         "type": "semantic",
-        "modified": datetime.fromtimestamp(entry.changed_ns / 1e9, UTC).date().isoformat(),
+        "modified": local_day(datetime.fromtimestamp(entry.changed_ns / 1e9, UTC)).isoformat(),
         "project": candidate.project,
         "tags": sorted({tag for tag, pattern in tags if _has(pattern, Path(candidate.shown), text)}),
         "source": redactor.redact(candidate.shown).text,

@@ -18,6 +18,7 @@ from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.errors import ContentError, UsageError
 from memory_server.layers.footnotes import REFERENCE, without_code_spans
 from memory_server.layers.mif import parse_frontmatter
+from memory_server.machine.clock import begin_of
 
 NO_STATEMENT = re.compile(r"\s*$| {0,3}(?:#{1,6}\s|(?:-{3,}|\*{3,}|_{3,})\s*$)")  # a heading, a rule, a blank line
 
@@ -101,7 +102,7 @@ def _of_given(given: Given) -> Source:
 
 def _of_note(noted: NotedSource, archive: Archive) -> Source:
     """A source as the footnote alone names it, without the approval that wrote it."""
-    time = dt.datetime.combine(noted.day, dt.time(), dt.UTC) if noted.day else None
+    time = begin_of(noted.day) if noted.day else None
     if noted.where:
         return Source("", "", str(noted.role), time, "", is_whole=False, where=noted.where)
     turn = _turn_with(archive, noted.session_id, noted.entry) if noted.entry else None

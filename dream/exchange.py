@@ -19,6 +19,7 @@ from memory_server.errors import ContentError, Problem, UsageError
 from memory_server.layers.exchange import as_id, as_json_ld, as_markdown, as_own
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import markdown_files, read_text
+from memory_server.machine.clock import local_day
 from memory_server.machine.files import make_folder, replace_file
 from memory_server.redaction import Redactor
 
@@ -62,7 +63,7 @@ def write_bundle(decisions: Decisions, folder: Path, redactor: Redactor, project
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is not an empty folder", remedy="Name a new one")
     topics, doubtful = find_approved(decisions, project)
-    day = decisions.now().date().isoformat()
+    day = local_day(decisions.now()).isoformat()
     make_folder(folder / ".mif")
     replace_file(folder / ".mif" / "config.yaml", CONFIG)
     for topic in topics:

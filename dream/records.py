@@ -19,6 +19,7 @@ import msgspec
 from crawler.quotes import Quote
 from crawler.transcripts.turns import Role
 from memory_server.document import LineRange, SourcePath
+from memory_server.machine.clock import begin_of
 
 UNSAFE_IN_NAME = re.compile(r"[^\w./~@+ -]")
 TYPES = ("", "semantic", "procedural", "episodic")  # of a topic
@@ -70,7 +71,7 @@ class Written(msgspec.Struct, frozen=True, tag="written"):
     @property
     def time(self) -> dt.datetime | None:
         """When they were written: the first moment of that day."""
-        return dt.datetime.combine(self.day, dt.time(), dt.UTC) if self.day else None
+        return begin_of(self.day) if self.day else None
 
     def overlaps(self, other: "Words") -> bool:
         """Whether both are the same words of one file."""

@@ -32,6 +32,7 @@ from dream.records import Candidate, Hunk, Kind, Told, Update
 from dream.statements.dates import absolute
 from dream.topics import Topics, read_topics
 from memory_server.errors import ContentError, Problem
+from memory_server.machine.clock import local_day
 from memory_server.redaction import Redactor
 
 logger = logging.getLogger(__name__)
@@ -138,7 +139,7 @@ class Dream:
         doubted = {one.path for one in self._decisions.unexplained()} if self._reader else ()
         report.questions = write_questions(self._decisions.root, self._reader, doubted)
         with self._decisions.locked():
-            today = self._now().date()
+            today = local_day(self._now())
             self._decisions.desk.withdraw(quotes_of(every, gone), today)
             report.offer = self._decisions.desk.offer(today)
         self._note_run()
@@ -155,7 +156,7 @@ class Dream:
         update = judged.update
         if judged.refusals or update is None:
             return judged
-        today = self._now().date()
+        today = local_day(self._now())
         with self._decisions.locked():
             added = self._decisions.desk.add([update], today)
             if added:
@@ -183,7 +184,7 @@ class Dream:
         judged = self._judged(candidate, wrong, told)
         if judged.refusals or judged.update is None:
             return judged
-        return replace(judged, hunk=self._decisions.desk.hunk_of(judged.update, self._now().date()))
+        return replace(judged, hunk=self._decisions.desk.hunk_of(judged.update, local_day(self._now())))
 
     def _judged(self, candidate: Candidate, wrong: str, told: Told | None = None) -> Suggested:
         """What the gate and the comparison say of a candidate."""
@@ -209,7 +210,7 @@ class Dream:
             placed, filed = ask_where(self._reader, self._decisions.store.hunks(), topics, gate.reworded)
         if placed:
             with self._decisions.locked():
-                self._decisions.desk.file(placed, self._now().date())
+                self._decisions.desk.file(placed, local_day(self._now()))
         return filed
 
     @contextmanager
@@ -256,7 +257,7 @@ class Dream:
     def _save(self, updates: Sequence[Update], done: Mapping[str, str], report: DreamReport) -> None:
         """Queues what was found, then notes the sessions as read."""
         with self._decisions.locked():
-            report.found += len(self._decisions.desk.add(updates, self._now().date()))
+            report.found += len(self._decisions.desk.add(updates, local_day(self._now())))
         state = self._progress.read()
         self._progress.save(replace(state, sessions={**state.sessions, **done}))
 

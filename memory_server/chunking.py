@@ -28,6 +28,11 @@ SAID_AT_FOUNDING = (  # on the pages that a memory begins with, before anything 
 
 CODE = ("fence", "code_block")
 OPENING = {"paragraph_open": 0, "list_item_open": 1, "heading_open": 0}  # how deep a block stands that is a statement
+COMMENT = re.compile(  # and code, in which the same signs are none
+    r"(?P<code>^ {0,3}(?P<fence>`{3,}|~{3,}).*?^ {0,3}(?P=fence)|(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`))"
+    r"|<!--.*?-->|(?<![\w%])%%(?![\d%]).+?%%(?![\w%])",
+    re.DOTALL | re.MULTILINE,
+)
 LIST_MARK = re.compile(r"\A(?:[-*+]|\d{1,9}[.)])[ \t]+")
 LINE_BREAK = re.compile(r"\r\n|\n|\r")
 FOOTNOTE_DEFINITION = re.compile(r" {0,3}\[\^[^\]\s]+\]:")
@@ -69,7 +74,7 @@ def chunk_document(document: Document) -> tuple[Chunk, ...]:
     what headings add to it.
     """
     by_line, by_statement = document.layer in BY_LINE, document.layer is Layer.TOPIC
-    pieces = list(_pieces(document.body))
+    pieces = list(_pieces(document.body, has_comments=by_statement))
     if by_line or by_statement:  # a heading is said by the context of what stands below it; alone it is no statement
         pieces = [replace(piece, hidden=piece.hidden or piece.heading is not None) for piece in pieces]
     groups = _group(pieces, 0 if by_line else TARGET_CHARS, by_statement=by_statement)
@@ -87,11 +92,14 @@ def split_lines(text: str) -> list[str]:
     return lines
 
 
-def _pieces(body: str) -> Iterator[_Piece]:
+def _pieces(body: str, *, has_comments: bool) -> Iterator[_Piece]:
     """The body as pieces that follow one another without a gap, none longer than MAX_CHARS."""
     lines = split_lines(body)
     blocks = MARKDOWN.parse(body)
-    hidden = _hidden_lines(lines, _lines_of(blocks, "fence"), _lines_of(blocks, *CODE), _lines_of(blocks, "hr"))
+    code = _lines_of(blocks, *CODE)
+    hidden = _hidden_lines(lines, _lines_of(blocks, "fence"), code, _lines_of(blocks, "hr"))
+    comments = _comment_lines(lines, code) if has_comments else frozenset()
+    hidden = [one or number in comments for number, one in enumerate(hidden)]
     starts, headings, opening = _block_starts(blocks)
     first = 0
     for after in range(1, len(lines) + 1):
@@ -100,6 +108,22 @@ def _pieces(body: str) -> Iterator[_Piece]:
         block = lines[first:after]
         yield from _cut_block(block, _Piece("", first, hidden[first], headings.get(first), first in opening))
         first = after
+
+
+def without_comments(text: str) -> str:
+    """A text without what is between `<!--` and `-->` or between two `%%`, which its author keeps from readers."""
+    return COMMENT.sub(lambda found: found["code"] or "", text)
+
+
+def _comment_lines(lines: Sequence[str], code: frozenset[int]) -> frozenset[int]:
+    """The lines, from 0, that hold a comment and nothing beside it, also one over several paragraphs."""
+    text = "\n".join("" if number in code else line.rstrip("\r\n") for number, line in enumerate(lines))
+    found: set[int] = set()
+    for match in COMMENT.finditer(text):
+        begin, end = text.rfind("\n", 0, match.start()) + 1, (text + "\n").index("\n", match.end())
+        if not match["code"] and text[begin:end].strip() == match[0]:
+            found.update(range(text.count("\n", 0, begin), text.count("\n", 0, end) + 1))
+    return frozenset(found)
 
 
 def code_lines(body: str) -> frozenset[int]:
@@ -249,7 +273,7 @@ def _chunk(document: Document, ordinal: int, group: _Group) -> Chunk:
     shown = [piece for piece in group.pieces if not piece.hidden]
     searchable = "" if _are_headings(shown) else "".join(piece.text for piece in shown).strip()
     if document.layer is Layer.TOPIC:
-        searchable = FOOTNOTE_REFERENCE.sub("", searchable)
+        searchable = without_comments(FOOTNOTE_REFERENCE.sub("", searchable)).strip()
     if document.layer in BY_LINE or document.layer is Layer.TOPIC:
         searchable = LIST_MARK.sub("", searchable)
     lines = _written_lines(shown if searchable else group.pieces, document.body_line)

@@ -47,6 +47,7 @@ from memory_server.lifecycle.fading import FadingOf
 from memory_server.lifecycle.findable import losses_of
 from memory_server.lifecycle.marks import forget_marks
 from memory_server.lifecycle.use import CONFIRMED, DRILLED, UseLog
+from memory_server.machine.clock import local_day
 from memory_server.machine.repair import repairable
 from memory_server.reading import (
     TURNS_READ,
@@ -176,7 +177,7 @@ class Memory:
     @property
     def today(self) -> dt.date:
         """The day by the memory's clock."""
-        return self._now().date()
+        return local_day(self._now())
 
     @property
     def model(self) -> ModelFiles:

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Meta, inspect
 
 from memory_server.errors import NeedsRepair, UsageError
+from memory_server.machine.clock import is_zone
 
 Settings = TypeVar("Settings")
 Value = TypeVar("Value")
@@ -116,6 +117,7 @@ class PersonSettings:
     )
     agents: tuple[Agent, ...] = setting((), f"other agents whose sessions are taken in: {AGENTS}")
     speakers: tuple[str, ...] = setting((), "your names in conversations of several that you take in by `--as chat`")
+    time_zone: str = setting("", "zone in which your days are counted, as Europe/Berlin; empty: the machine's")
     machine: str = setting("", "name of this machine in filters; empty: its network name")
     machines: Machines = setting((), "your other machines, whose sessions ssh fetches: `laptop=ssh://user@host`")
     ingest_allow: tuple[str, ...] = setting((), "projects taken in, as paths or patterns with `*`; empty: all of them")
@@ -199,6 +201,8 @@ class PersonSettings:
     def __post_init__(self) -> None:
         if 0 < self.memory_ceiling_mb < 400:
             raise UsageError(f"memory_ceiling_mb is {self.memory_ceiling_mb}", remedy="It takes 400 or more, or 0")
+        if self.time_zone and not is_zone(self.time_zone):
+            raise UsageError(f"time_zone is {self.time_zone!r}", remedy="It takes a name such as Europe/Berlin")
         _require_patterns("deny_words", self.deny_words)
         tags = (tag for table in self.references for tag in table.tags)
         _require_patterns("reference_tags", (pair.partition("=")[2] for pair in (*self.reference_tags, *tags)))

@@ -18,7 +18,7 @@ from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.workers import EmbeddingControl
 from memory_server.errors import ContentError, Problem
 from memory_server.further import FurtherModels
-from memory_server.index.build import Changes, Progress, Report
+from memory_server.index.build import EMBEDDING, Changes, Progress, Report
 from memory_server.index.indices import Indices, NotOwner, remove_other_folders
 from memory_server.index.ledger import Ledger, is_of_another_format
 from memory_server.index.raw import RawIndex
@@ -88,6 +88,23 @@ class Status:
         return how_level(self.changed + self.removed, self.unfinished, self.owner)
 
 
+class OneCount:
+    """Counts what is embedded of files and of turns as one stage, which ends once."""
+
+    def __init__(self, report_progress: Callable[[Progress], None]):
+        self.turns = 0  # texts of them, once that is known
+        self._files = 0
+        self._report_progress = report_progress
+
+    def of_files(self, step: Progress) -> None:
+        if step.stage == EMBEDDING:
+            self._files, step = step.total, Progress(EMBEDDING, step.done, step.total + self.turns)
+        self._report_progress(step)
+
+    def of_turns(self, step: Progress) -> None:
+        self._report_progress(Progress(step.stage, self._files + step.done, self._files + step.total))
+
+
 @dataclass(frozen=True, slots=True)
 class Upkeep:
     """The runs that change the indices of one root. Only the process that owns the root gets far."""
@@ -143,25 +160,19 @@ class Upkeep:
     def reindex(self, report_progress: Callable[[Progress], None], *, rebuild: bool = False) -> Report:
         """Brings everything level with the disk. Raises NeedsRepair where another process owns the root."""
         with repairable(self.root.derived):
+            is_old = self.stretches is not None and (rebuild or is_of_another_format(self.stretches.file))
+            embedding = OneCount(report_progress)
             report = self.indices.reindex(
                 self.model.engine,
                 self.control(),
-                report_progress,
+                embedding.of_files,
                 rebuild=rebuild or is_of_another_format(self.root.ledger),
                 begin=lambda: self._begin(rebuild=rebuild),
+                read_more=lambda: self._read_turns(embedding, report_progress, rebuild=rebuild),
                 finish=lambda: self._finish(report_progress),
             )
-            if self.raw is not None:
-                if rebuild or is_of_another_format(self.root.raw_index):
-                    with self.indices.search_lock.exchanging():
-                        self.raw.drop()
-                self.raw.bring_level(report_progress)
             if self.stretches is not None:
-                is_old = rebuild or is_of_another_format(self.stretches.file)
-                if is_old:
-                    with self.indices.search_lock.exchanging():
-                        self.stretches.drop()
-                self.stretches.bring_level(self.control(), report_progress)
+                self.stretches.embed(self.control(), embedding.of_turns)
                 if not self.stretches.is_empty:
                     if is_old:
                         self._forget_vectors_of(self.stretches)
@@ -174,6 +185,20 @@ class Upkeep:
         self.finished()
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
         return report
+
+    def _read_turns(self, embedding: "OneCount", report_progress: Callable[[Progress], None], *, rebuild: bool) -> None:
+        """Brings the words of all sessions level, by which they are found while their vectors are made."""
+        if self.raw is not None:
+            if rebuild or is_of_another_format(self.root.raw_index):
+                with self.indices.search_lock.exchanging():
+                    self.raw.drop()
+            self.raw.bring_level(report_progress)
+        if self.stretches is not None:
+            if rebuild or is_of_another_format(self.stretches.file):
+                with self.indices.search_lock.exchanging():
+                    self.stretches.drop()
+            self.stretches.read(report_progress)
+            embedding.turns = self.stretches.count_missing()
 
     def _begin(self, *, rebuild: bool) -> None:
         """What a run reads as files, and is made of others."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memory_server.embedding.catalogue import Catalogue
+from memory_server.machine.clock import use_zone
 from memory_server.root.paths import MemoryRoot, RootChoice, choose_root, state_home
 from memory_server.settings import PersonSettings, person_settings_file, read_person_settings
 from oneiros.light.client_folders import named_folder, seen_folders
@@ -39,7 +40,9 @@ class Environment:
 
     @cached_property
     def person(self) -> PersonSettings:
-        return read_person_settings(self.person_file)
+        person = read_person_settings(self.person_file)
+        use_zone(person.time_zone)
+        return person
 
     @cached_property
     def parts(self) -> "tuple[Part, ...]":

@@ -1,17 +1,21 @@
 """What this machine holds that a memory does not know yet, and the commands that bring it in, in their order."""
 
 import datetime as dt
+import os
 from dataclasses import dataclass
 
 from crawler.archive.waiting import Waiting
+from memory_server.embedding.workers import WorkerPlan
 from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment
 from oneiros.ingest.settings import waiting
 
 MEGABYTE = 1e6
-# What was measured on two cores with the packaged model; `about`, since machines and transcripts differ.
+# What was measured on idle cores with the packaged model; `about`, since machines and transcripts differ.
 START_SECONDS = 5.0
 INGEST_SECONDS_A_MB = 0.5
+WORDS_SECONDS_A_MB = 0.7  # until all sessions are found by their words
+VECTORS_SECONDS_A_MB = 5.1  # of one worker: 80 passages, of which it embeds 15.7 a second
 DREAM_SECONDS_A_MB = 0.3
 IMPORT_SECONDS = 20.0
 
@@ -33,16 +37,24 @@ class FirstSteps:
     steps: tuple[FirstStep, ...]
 
 
-def first_steps(environment: Environment, root: MemoryRoot, moment: dt.datetime) -> FirstSteps | None:
-    """The steps on this machine; None where no transcript waits."""
+def first_steps(
+    environment: Environment, root: MemoryRoot, moment: dt.datetime, load: float = 0.0
+) -> FirstSteps | None:
+    """The steps on this machine; None where no transcript waits. `load`: processes that already run, on average."""
     left = waiting(environment, root, moment)
     if not left.not_archived:
         return None
-    megabytes = left.bytes / MEGABYTE
+    person = environment.person
+    workers = len(WorkerPlan.of_settings(person.embedding_share, person.embedding_cores).cores)
+    share = min(1.0, (os.cpu_count() or 1) / (load + workers))  # of a core, that a worker gets
+    megabytes = left.bytes / MEGABYTE / share
     ingest_seconds = START_SECONDS + INGEST_SECONDS_A_MB * megabytes
+    words_seconds = ingest_seconds + START_SECONDS + WORDS_SECONDS_A_MB * megabytes
+    vectors_seconds = words_seconds + VECTORS_SECONDS_A_MB * megabytes / workers
     dream_seconds = START_SECONDS + DREAM_SECONDS_A_MB * megabytes
+    found = f"by words after {duration_text(words_seconds)}, by meaning after {duration_text(vectors_seconds)}"
     steps = (
-        FirstStep("ingest --no-wait", "archive and compress them; the daemon indexes them", ingest_seconds),
+        FirstStep("ingest --no-wait", f"archive and compress them; they are found {found}", ingest_seconds),
         FirstStep("import", "what you wrote down: CLAUDE.md, AGENTS.md, rules, ADRs of these projects", IMPORT_SECONDS),
         FirstStep("dream", "what you said that is worth keeping", dream_seconds),
     )

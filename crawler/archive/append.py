@@ -20,7 +20,7 @@ from typing import BinaryIO, TypeAlias
 import filelock
 import msgspec
 
-from crawler.archive.choice import Choice, Projects, client_slug, covers
+from crawler.archive.choice import Choice, Projects, covers, is_project
 from crawler.archive.conversations import ConversationRead, Listed, state_of_file, with_log
 from crawler.archive.discovery import (
     FoundFile,
@@ -35,16 +35,15 @@ from crawler.archive.masking import EntryRedactor
 from crawler.archive.store import Archive, SessionKey
 from crawler.sources.agent import AgentSource, files_at
 from crawler.sources.conversation import AgentFile
-from crawler.transcripts.entry import Entry, PartKind, in_side_chain
+from crawler.transcripts.entry import Entry, PartKind, in_side_chain, time_of
 from crawler.transcripts.foreign import RECORDS_JUDGED, Origin, judge
-from crawler.transcripts.grammar import is_made_of_another
+from crawler.transcripts.grammar import Stamps, is_made_of_another
 from crawler.transcripts.injected import is_own_session
 from crawler.transcripts.tail import FileState, PrefixHash, TailState, Verdict, copy_key
 from crawler.transcripts.transcript import BadLine, TranscriptReader, open_transcript, reading
-from crawler.transcripts.turns import PROMPT_KINDS, time_of
+from crawler.transcripts.turns import PROMPT_KINDS
 from memory_server.errors import ContentError, NeedsRepair, Problem
 from memory_server.escaping import shown_line
-from memory_server.layers.sessions import folder_name, project_name
 from memory_server.redaction import Redactor
 
 logger = logging.getLogger(__name__)
@@ -52,6 +51,7 @@ logger = logging.getLogger(__name__)
 HEAD_BYTES = 64 * 1024  # looked at to tell whose file it is
 LEFT_OUT = "you excluded or forgot this session; `oneiros forget --undo` with this path takes it in again"
 AGAIN = "Ingest again: it is then sent anew"
+WARMUP = "Warmup"  # all that a client says to sub-agents which it starts ahead
 PEEKED_ENTRIES = 400  # a session names its folder and its first prompt long before
 
 
@@ -66,6 +66,7 @@ class IngestSettings:
     aliases: tuple[tuple[str, str], ...] = ()  # identity of a project -> the identity that stands for it
     deny_words: tuple[str, ...] = ()  # masked besides what looks like a secret
     lock_seconds: float = 60.0  # how long to wait for another ingester
+    latest: datetime | None = None  # what is stamped later was stamped by a wrong clock; None: nothing is
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,7 @@ class ArchiveReport:
     refused: list[RefusedFile] = field(default_factory=list)
     bad_lines: list[BadLine] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)  # files and lines that somebody may want to mend
+    remarks: list[str] = field(default_factory=list)  # what a person may want to know, and nobody has to mend
     skipped: Counter[str] = field(default_factory=Counter)  # records passed over, by type
 
 
@@ -363,7 +365,8 @@ class Ingester:
         reader = read.reader()
         masker = EntryRedactor(self._redactor)
         fresh = _FreshEntries(self._tail, read.session_id, self._forgotten_copies)
-        entries = fresh.of(self._marked(reader, read))
+        stamps = Stamps(self._settings.latest)
+        entries = fresh.of(self._marked(stamps.checked(reader), read))
         project = self._masked(self._projects.of(read.cwd))
         key = SessionKey(read.session_id, read.source, self._settings.machine, project, read.agent)
         try:
@@ -377,6 +380,7 @@ class Ingester:
         report.bytes_read += reader.offset - read.offset
         report.bad_lines += reader.bad_lines
         report.problems += reader.problems
+        report.remarks += stamps.remarks(read.file.name)
         report.skipped += reader.skipped
         if added:
             report.sessions.add(read.session_id)
@@ -518,6 +522,8 @@ class _FileRead:
         self.source = source_of(self.file.name)
         if is_made_of_another(first_session_id):
             self.problems.append(self._named_oddly())
+        if self.is_agents and first_prompt.strip() == WARMUP:
+            return RefusedFile(self.file.name, Verdict.OWN, "a sub-agent that the client started to warm up")
         if is_own_session(first_prompt):
             return RefusedFile(self.file.name, Verdict.OWN, "a session of the compressor or of dream")
         return None
@@ -591,11 +597,3 @@ class _FreshEntries:
             else:
                 self.keys.append(key)
                 yield entry
-
-
-def is_project(wanted: str, project: str, cwd: str, file: Path) -> bool:
-    """Whether what a person typed means this project: its path, identity, name, folder, or its name at the client."""
-    folder = file.parent.parent.parent if file.parent.name == "subagents" else file.parent
-    called = (project_name, folder_name, client_slug)
-    names = {name_of(path) for path in (project.removesuffix("/.git"), cwd) for name_of in called}
-    return wanted in {folder.name, *names} or covers(wanted, project) or covers(wanted, cwd)

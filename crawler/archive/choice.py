@@ -14,6 +14,7 @@ from pathlib import Path
 
 from crawler.transcripts.grammar import as_line
 from memory_server.chunking import code_lines
+from memory_server.layers.sessions import folder_name, project_name
 
 NOT_IN_SLUG = re.compile(r"[^A-Za-z0-9]")
 MAX_GIT_CHARS = 8_192  # of a file that holds one path
@@ -114,3 +115,11 @@ def _line_of(file: Path) -> str:
     """What a small file of git says."""
     with file.open(encoding="utf-8", errors="replace") as stream:
         return stream.read(MAX_GIT_CHARS).strip()
+
+
+def is_project(wanted: str, project: str, cwd: str, file: Path) -> bool:
+    """Whether what a person typed means this project: its path, identity, name, folder, or its name at the client."""
+    folder = file.parent.parent.parent if file.parent.name == "subagents" else file.parent
+    called = (project_name, folder_name, client_slug)
+    names = {name_of(path) for path in (project.removesuffix("/.git"), cwd) for name_of in called}
+    return wanted in {folder.name, *names} or covers(wanted, project) or covers(wanted, cwd)

@@ -22,6 +22,7 @@ from memory_server.layers.sessions import (
     newest_files,
     read_session,
 )
+from memory_server.machine.clock import local
 
 DIGEST_CHARS = 200  # about 50 tokens a statement
 RAW_TURNS = 20
@@ -85,7 +86,7 @@ class SessionReader:
             )
         if moved := Pruning(self.archive).where(session_id):
             raise ContentError(
-                f"the turns of session {session_id} were moved out on {moved.at:%Y-%m-%d}",
+                f"the turns of session {session_id} were moved out on {local(moved.at):%Y-%m-%d}",
                 where=Path(moved.file),
                 remedy=f"Bring them back: oneiros archive restore {moved.file}",
             )
@@ -110,7 +111,7 @@ class SessionReader:
 
 def one_line(session: CompressedSession, next_step: "NextStep") -> str:
     """When, what, how it ended."""
-    date = session.started.strftime("%Y-%m-%d") if session.started else "undated"
+    date = f"{local(session.started):%Y-%m-%d}" if session.started else "undated"
     commits = f", {len(session.commits)} commits" if session.commits else ""
     return f"{date}  {session.title}  ({session.outcome}{commits})  more: {next_step(session.session_id, 'digest')}\n"
 
@@ -135,7 +136,7 @@ def digest(session: CompressedSession, next_step: "NextStep") -> str:
 
 def show_turn(turn: Turn, max_chars: int = RAW_CHARS) -> str:
     """A turn as text: who, when, which entries, and the words."""
-    when = turn.time.strftime("%Y-%m-%d %H:%M") if turn.time else "undated"
+    when = f"{local(turn.time):%Y-%m-%d %H:%M}" if turn.time else "undated"
     who = f"{turn.role} {turn.tool}".strip() if turn.role is Role.TOOL else str(turn.role)
     notes = [note for note, holds in (("failed", turn.is_error), ("abandoned branch", not turn.is_live)) if holds]
     head = f"[{', '.join(entry[:8] for entry in turn.entries)}] {when} {who}" + (

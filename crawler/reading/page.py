@@ -23,6 +23,7 @@ from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
 from memory_server.escaping import shown, shown_line
 from memory_server.language.sentences import clip
+from memory_server.machine.clock import local
 
 ID_CHARS = 8
 MARGIN = "| "
@@ -82,7 +83,7 @@ def page_of(
 
 
 def _head(session: SessionTurns, facts: SessionFacts, outcome: str) -> str:
-    day = f"{facts.started:%Y-%m-%d}" if facts.started else "undated"
+    day = f"{local(facts.started):%Y-%m-%d}" if facts.started else "undated"
     told = [f"session {session.session_id[:ID_CHARS]}", f"project {shown_line(session.project)}", day]
     told += [f"branch {shown_line(facts.branch)}"] if facts.branch else []
     told += [f"commits: {len(facts.commits)}", f"by its calls it ended: {outcome}"]

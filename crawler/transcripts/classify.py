@@ -20,6 +20,8 @@ TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summ
 
 # to its last end: what a person selected in a file is in it as it stands, and may hold such an end
 IDE_BLOCK = re.compile(r"<ide_(opened_file|selection|diagnostics)>(?:.*</ide_\1>|.*\Z)", re.DOTALL)
+# likewise: what a hook said of a prompt stands beside it in one record
+HOOK_BLOCK = re.compile(r"<user-prompt-submit-hook>(?:.*</user-prompt-submit-hook>|.*\Z)", re.DOTALL)
 COMMAND_NAME = re.compile(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
 COMMAND_ARGS = re.compile(r"<command-args>\s*(.*?)\s*</command-args>", re.DOTALL)
 BASH_INPUT = re.compile(r"<bash-input>\s*(.*?)\s*</bash-input>", re.DOTALL)
@@ -177,7 +179,7 @@ def _typed_text(record: Record, blocks: list[dict[str, Any]]) -> str:
 
 
 def _own_words(text: str) -> str:
-    return cut_injected(spoken_beside_reminders(IDE_BLOCK.sub("", text))).strip()
+    return cut_injected(spoken_beside_reminders(HOOK_BLOCK.sub("", IDE_BLOCK.sub("", text)))).strip()
 
 
 def _command(raw: str) -> EntryPart | None:
@@ -201,7 +203,19 @@ def _result(block: dict[str, Any], record: Record) -> EntryPart:
 
 
 def _block_text(block: dict[str, Any]) -> str:
-    return IMAGE_MARK if block.get("type") == "image" else text_or_empty(block.get("text"))
+    """The text of a block, or a mark of what it is; of a resource, or a link to one, of MCP with its address."""
+    kind, resource = block.get("type"), block.get("resource")
+    if kind == "image":
+        return IMAGE_MARK
+    if kind == "resource_link":
+        resource = block
+    if kind not in ("resource", "resource_link") or not isinstance(resource, dict):
+        return text_or_empty(block.get("text"))
+    address = as_line(text_or_empty(resource.get("uri")))
+    return (
+        text_or_empty(resource.get("text"))
+        or f"[{' '.join(filter(None, (as_line(text_or_empty(resource.get('name'))), address)))}]"
+    )
 
 
 def agent_report(raw: msgspec.Raw) -> str:

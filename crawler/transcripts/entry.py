@@ -5,6 +5,7 @@ texts are what was said, called or returned. Judging *several* entries together 
 live) is the work of `turns.py`.
 """
 
+from datetime import datetime
 from enum import StrEnum
 
 import msgspec
@@ -68,3 +69,12 @@ def in_side_chain(entry: Entry, agent: str) -> Entry:
     if entry.is_link:
         return entry
     return msgspec.structs.replace(entry, is_sidechain=True, agent=entry.agent or agent)
+
+
+def time_of(entry: Entry) -> datetime | None:
+    """The entry's time, aware; None where the client wrote none or something else."""
+    try:
+        moment = datetime.fromisoformat(entry.time)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None

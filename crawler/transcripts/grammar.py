@@ -1,22 +1,27 @@
 """What an id and a line of a transcript's metadata may be: both end up in file names, footnotes and commit messages.
 
 A transcript is a file that anybody may have written. What does not fit is neither refused nor cut out: an id becomes a
-hash of itself, so that parents and calls are still found by it, and a line has its breaks and hidden marks written out.
+hash of itself, so that parents and calls are still found by it, a line has its breaks and hidden marks written out, and
+a time that a wrong clock stamped goes.
 """
 
 import hashlib
 import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 
 import msgspec
 
-from crawler.transcripts.entry import Entry
-from memory_server.escaping import shown
+from crawler.transcripts.entry import Entry, time_of
+from memory_server.escaping import plural, shown, shown_line
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 FITS = ID.fullmatch
 MADE_END = "-odd"  # of an id that stands for one outside the grammar
 IDS = ("id", "parent", "message_id", "session_id", "agent")  # of an entry
 LINES = ("time", "cwd", "branch", "version")
+EARLIEST = datetime(2002, 1, 1, tzinfo=UTC)  # clocks that nobody set begin in 1970, 1980, 2000 or 2001
 MAX_LINE_CHARS = 4_096  # as long as a path may be
 
 
@@ -82,3 +87,29 @@ class Grammar:
 def around(entry: Entry) -> tuple[str, ...]:
     """What repeats from one entry to the next."""
     return entry.session_id, entry.agent, entry.cwd, entry.branch, entry.version
+
+
+class Stamps:
+    """The times of the records of one file. What a wrong clock stamped is kept without one: it dates no session."""
+
+    def __init__(self, latest: datetime | None):
+        """`latest`: what is stamped later is wrong; None where nobody knows the time."""
+        self._latest = latest
+        self._wrong: list[str] = []
+
+    def checked(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+        """The entries, those with a wrong time without it."""
+        for entry in entries:
+            if self._is_wrong(time_of(entry)):
+                self._wrong.append(entry.time)
+                entry = msgspec.structs.replace(entry, time="")
+            yield entry
+
+    def remarks(self, path: Path) -> Iterator[str]:
+        """What to say of the file: one sentence, where a time was wrong."""
+        if self._wrong:
+            told = f"{plural(len(self._wrong), 'record')} stamped by a wrong clock, {shown_line(self._wrong[0])}"
+            yield f"{shown_line(str(path))}: {told}. Nothing to mend: the other records date the session."
+
+    def _is_wrong(self, moment: datetime | None) -> bool:
+        return moment is not None and (moment < EARLIEST or (self._latest is not None and moment > self._latest))

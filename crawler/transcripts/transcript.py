@@ -38,6 +38,7 @@ BUFFER_BYTES = 1 << 18  # of a plain file: lines of some kilobytes come out of t
 HEAD_BYTES = 4096  # enough of a line to see that it is a request log, whose bodies repeat the whole conversation
 API_REQUEST = b'"type":"api-request'
 RECORD_START = re.compile(r'\{\s*"[A-Za-z_]+"\s*:')
+BOM = b"\xef\xbb\xbf"
 BLANKS = re.compile(r"\s*")
 SURROGATES = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u[dD][89a-fA-F]..")
 HALF = 6  # bytes that `\ud83d` takes, whose other half is missing
@@ -245,8 +246,8 @@ def without_images(raw: bytes, size: int) -> bytes | None:
 
 
 def stripped(raw: bytes) -> bytes:
-    """A line without its end, and without the NUL bytes that a crash can leave before it."""
-    return raw.strip(b"\x00 \t\r\n")
+    """A line without its end, without the mark with which some editors begin a file and the NUL bytes of a crash."""
+    return raw.removeprefix(BOM).strip(b"\x00 \t\r\n")
 
 
 def first_wrong_byte(text: bytes) -> int | None:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from crawler.transcripts.branches import abandoned
-from crawler.transcripts.entry import Entry, EntryPart, PartKind
+from crawler.transcripts.entry import Entry, EntryPart, PartKind, time_of
 from crawler.transcripts.injected import is_own_call
 from crawler.transcripts.transcript import entries_in
 
@@ -246,12 +246,3 @@ class _Joiner:
             root = above
         self._roots[entry.id] = root
         return f"sidechain-{root[:8]}"
-
-
-def time_of(entry: Entry) -> datetime | None:
-    """The entry's time, aware; None where the client wrote none or something else."""
-    try:
-        moment = datetime.fromisoformat(entry.time)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else None

@@ -32,6 +32,7 @@ from dream.proposals.skill import forget_drafts, name_of, skill_text
 from dream.proposals.store import Approval, Event, FileChange, ProposalStore
 from dream.records import Candidate, Habit, Hunk, Rejection, State, Words, hash_of, identity_of
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
+from memory_server.machine.clock import local_day
 from memory_server.machine.files import make_folder
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
@@ -197,7 +198,7 @@ class Decisions:
         Raises as `accept` does.
         """
         with self.locked() as journal:
-            known = replace(hunk, proposal=self.store.name_of_told(self.now().date()))
+            known = replace(hunk, proposal=self.store.name_of_told(local_day(self.now())))
             plan = self._planner().accept(known, consent)
             journal.carry_out(plan)
             self._show_again(known)
@@ -409,7 +410,7 @@ class Decisions:
             DreamProgress(self.root).forget(session_ids)
             forget_drafts(self.root, session_ids)
             for proposal in self.store.proposals():
-                self.desk.write_out(proposal, self.now().date())
+                self.desk.write_out(proposal, local_day(self.now()))
         return removed
 
     @contextmanager
@@ -446,7 +447,7 @@ class Decisions:
             if self._to_show is None and (names := sorted(filter(None, shown or ()))):
                 with self.locked():
                     for name in names:
-                        self.desk.write_out(self.store.proposal(name), self.now().date())
+                        self.desk.write_out(self.store.proposal(name), local_day(self.now()))
             if not level_at_once:
                 self._bring_level()
 
@@ -537,7 +538,7 @@ class Decisions:
         if self._to_show is not None:
             self._to_show.add(hunk.proposal)
         elif hunk.proposal:
-            self.desk.write_out(self.store.proposal(hunk.proposal), self.now().date())
+            self.desk.write_out(self.store.proposal(hunk.proposal), local_day(self.now()))
 
     def _bring_level(self) -> None:
         if self._levels_at_once:

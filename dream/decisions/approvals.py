@@ -36,6 +36,7 @@ from memory_server.layers.topics import (
     topic_heads,
 )
 from memory_server.lifecycle.use import UseLog
+from memory_server.machine.clock import local_day
 from memory_server.machine.files import change_stamp, is_plain_file
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
@@ -124,7 +125,7 @@ class Approvals:
     @property
     def last_on(self) -> dt.date | None:
         """The day of the last decision that changed a file of layer 1; None where there is none."""
-        days = (entry.at.date() for entry in reversed(self.chain.entries) if any(map(_is_of_layer_1, entry.files)))
+        days = (local_day(entry.at) for entry in reversed(self.chain.entries) if any(map(_is_of_layer_1, entry.files)))
         return next(days, None)
 
     def unexplained(self) -> list[Unexplained]:

@@ -35,6 +35,7 @@ from memory_server.errors import ContentError
 from memory_server.layers.footnotes import find_footnotes
 from memory_server.layers.index_page import NEW_PAGE, with_pointers
 from memory_server.layers.topics import head_in, read_text, topic_heads
+from memory_server.machine.clock import local_day
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
 
@@ -78,7 +79,7 @@ class Planner:
         """A hunk written into its topic. Raises ContentError where it fits no longer."""
         self._require_no_doubt(hunk.target)
         checked_target(self._root, hunk.target)
-        old, manner = self.text(hunk.target), Manner(self._now.date(), keeps_history=self._keeps_history)
+        old, manner = self.text(hunk.target), Manner(local_day(self._now), keeps_history=self._keeps_history)
         place = anchored(old, hunk)
         if place is None:
             what = "the file has changed so that the hunk fits no longer"
@@ -250,7 +251,7 @@ class Planner:
         if left is None:
             what = "later changes stand where this one was made"
             raise ContentError(what, where=change.path, remedy="Edit the topic by hand")
-        return dated(left, self._now.date())
+        return dated(left, local_day(self._now))
 
     def _with_index_page(self, targets: Sequence[Rewritten], accepted: Approval | None = None) -> list[Rewritten]:
         """The targets with the index page behind them, where its pointers change too."""
@@ -273,7 +274,7 @@ class Planner:
         heads = self._approvals.approved([head for head in topic_heads(self._root) if head.path not in texts])
         new = {SourcePath(path): text for path, text in texts.items() if text is not None and path != page}
         heads += [head_in(path, text) for path, text in new.items()]
-        uses = self._approvals.uses_before(self._now.date())
+        uses = self._approvals.uses_before(local_day(self._now))
         return with_pointers(own, heads, read_memory_settings(self._root.settings), uses)
 
     def _message(self, message: str) -> str:

@@ -33,6 +33,7 @@ from dream.proposals.rendering import diff_steps, unified
 from dream.proposals.store import Event
 from dream.records import Hunk, hash_of
 from memory_server.errors import ContentError, NeedsRepair, UsageError
+from memory_server.machine.clock import local_day
 
 ANSWER_LIFE = dt.timedelta(seconds=ANSWER_SECONDS)
 REGISTRATION_LIFE = dt.timedelta(minutes=5)
@@ -44,7 +45,7 @@ NO_PASSKEY = "Register one: `oneiros key passkey` in a terminal of your own"
 
 def shown_digest(decisions: Decisions, hunk: Hunk) -> str:
     """What tells one sight of a hunk from another: its words, its sources, and what it changes in its file."""
-    steps = diff_steps(decisions.root, [hunk], Manner(decisions.now().date()))
+    steps = diff_steps(decisions.root, [hunk], Manner(local_day(decisions.now())))
     diff = "".join(unified(hunk.target, step.before, step.after) for step in steps)
     return hash_of(msgspec.json.encode(hunk).decode() + diff)
 

@@ -20,6 +20,7 @@ from dream.decisions.presence import CLIENT_NAMES, How
 from memory_server.escaping import shown_line
 from memory_server.layers.index_page import FOUNDED, NEW_PAGE
 from memory_server.layers.topics import shortened
+from memory_server.machine.clock import local
 from memory_server.machine.files import UNREADABLE_JSON, replace_file
 from memory_server.root.paths import MemoryRoot
 
@@ -100,7 +101,7 @@ class UnsignedDecisions:
         elif is_cut:
             yield Doubt("Decisions that you were told of are in the chain no longer", ASK_AGAIN)
         elif self._chain.entries and not self._chain.is_known_here and not place:
-            last = f"{len(self._chain.entries)} of them, the last of {self._chain.entries[-1].at:%Y-%m-%d}"
+            last = f"{len(self._chain.entries)} of them, the last of {local(self._chain.entries[-1].at):%Y-%m-%d}"
             yield Doubt(f"The chain of decisions is new to this machine: {last}", BROUGHT)
         entries = list(enumerate(self._chain.entries))
         signings = [(number, entry) for number, entry in entries if entry.is_by_key]

@@ -18,6 +18,7 @@ from dream.topics import Topics, TopicStatement, TopicText
 from memory_server.document import LineRange
 from memory_server.language.cues import folded
 from memory_server.language.words import Rarity, content_words, rarity_in
+from memory_server.machine.clock import local_day
 
 ONE_THING = 0.75  # share of the telling words of the shorter of two that say otherwise of the same thing
 CONTRADICTS_FROM = 0.5  # of 1; the weights were shifted so, see benchmarks/RESULTS.md for the curve
@@ -138,7 +139,7 @@ def _relation_against(candidate: Candidate, match: Match) -> Relation:
 
 def day_of(candidate: Candidate) -> dt.date | None:
     """When a statement was last said, or the file that says it last written."""
-    return max((words.time.date() for words in candidate.evidence if words.time), default=None)
+    return max((local_day(words.time) for words in candidate.evidence if words.time), default=None)
 
 
 def outdated(updates: Sequence[Update]) -> dict[int, Update]:

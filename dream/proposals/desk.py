@@ -22,6 +22,7 @@ from dream.topics import Topics, read_topics
 from memory_server.chunking import code_lines, split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
+from memory_server.machine.clock import local_day
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
 
@@ -206,7 +207,7 @@ class ProposalDesk:
 
     def _tend(self, today: dt.date) -> Counter[State]:
         """Looks at every open hunk again; how many were withdrawn, by what became of them."""
-        decided = [hunk.decided.date() for hunk in self.store.hunks() if hunk.decided is not None]
+        decided = [local_day(hunk.decided) for hunk in self.store.hunks() if hunk.decided is not None]
         reviewed = max(decided, default=dt.date.min)
         gone = self._change(lambda hunk: self._tended(hunk, today, reviewed), today)
         return Counter(hunk.state for hunk in gone)

@@ -15,6 +15,7 @@ from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange
 from memory_server.layers.footnotes import find_footnotes
 from memory_server.layers.mif import new_frontmatter, parse_frontmatter, set_field
+from memory_server.machine.clock import local_day
 
 ITEM = re.compile(r"(?P<indent>[ \t]*)(?P<mark>[-*+]|(?P<number>\d{1,9})(?P<end>[.)]))(?P<gap>[ \t]+)")
 HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})[ \t]+\S")
@@ -322,7 +323,7 @@ def _with_history(lines: list[str], old_text: str, hunk: Hunk, manner: Manner, n
     """The lines with what was replaced at the end of the history section, which is made where there is none."""
     text = "".join(lines)
     last = hunk.evidence[0].time if hunk.evidence else None
-    until = last.date() if last else manner.today
+    until = local_day(last) if last else manner.today
     bare = re.sub(r"\[\^[^\]\s]+\]", "", " ".join(old_text.split()))
     entry = f"- Until {until.isoformat()}: {ITEM.sub('', bare, count=1).strip()}{newline}"
     code = code_lines(text)

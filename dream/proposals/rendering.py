@@ -25,6 +25,7 @@ from memory_server.layers.footnotes import REFERENCE
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.sessions import id8_of
 from memory_server.layers.topics import shortened
+from memory_server.machine.clock import local_day
 from memory_server.root.paths import MemoryRoot
 
 QUOTE_CHARS = 700
@@ -166,7 +167,7 @@ def said_by(words: Words, project: str) -> str:
     if isinstance(words, Quote):
         who = {Role.PERSON: YOU, Role.ASSISTANT: CLAUDE}.get(words.role, words.role)
         return f"{who}, {words.time.strftime('%Y-%m-%d %H:%M') if words.time else 'undated'}"
-    return f"{shown_line(words.place_in(project))}, {words.time.date().isoformat() if words.time else 'undated'}"
+    return f"{shown_line(words.place_in(project))}, {local_day(words.time).isoformat() if words.time else 'undated'}"
 
 
 def metadata_lines(candidate: Candidate) -> Iterator[str]:

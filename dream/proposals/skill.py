@@ -14,6 +14,7 @@ import yaml
 from dream.records import Habit
 from dream.statements.deeds import GAP, shown_command
 from memory_server.escaping import shown_line
+from memory_server.machine.clock import local_day
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
 
@@ -56,7 +57,7 @@ def skill_text(habit: Habit) -> str:
         *(f"done in session {one.session_id}, entry {one.entries[0]}" for one in habit.times[-MAX_CITED:]),
     ]
     marks = "".join(f"[^{number}]" for number in range(1, len(cited) + 1))
-    last = f", last on {habit.last.date()}" if habit.last else ""
+    last = f", last on {local_day(habit.last)}" if habit.last else ""
     lines = [
         f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=1_000)}---",
         f"# {', '.join(key.rpartition(' ')[2] for key in habit.keys)}",

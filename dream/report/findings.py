@@ -23,6 +23,7 @@ from memory_server.layers.footnotes import find_footnotes, without_code_spans
 from memory_server.layers.sessions import id8_of
 from memory_server.layers.topics import TopicHead, shortened, topic_name
 from memory_server.layers.validate import LINK_TARGET, ValidationRule
+from memory_server.machine.clock import local_day
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.question import with_commands
 
@@ -122,7 +123,7 @@ def ending_topics(heads: Sequence[TopicHead], today: dt.date) -> Iterator[Findin
 
 
 def _said_after(hunk: Hunk, day: dt.date) -> bool:
-    return any(words.time is not None and words.time.date() > day for words in hunk.evidence)
+    return any(words.time is not None and local_day(words.time) > day for words in hunk.evidence)
 
 
 def old_decisions(hunks: Sequence[Hunk]) -> Iterator[Finding]:

@@ -44,6 +44,7 @@ from memory_server.escaping import shown_line
 from memory_server.layers.topics import shortened, topic_heads
 from memory_server.lifecycle.bundle import backup_days
 from memory_server.lifecycle.findable import losses_of
+from memory_server.machine.clock import local_day
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 
@@ -88,12 +89,12 @@ class WeeklyReview:
         rows = msgspec.convert(self._memory.logged_queries(limit=MAX_QUESTIONS, compare=True), list[Asked])
         asked = [one for one in rows if now - one.at <= WEEK]
         hunks = store.hunks()
-        offered = [hunk for hunk in hunks if hunk.proposed and now.date() - hunk.proposed < WEEK]
+        offered = [hunk for hunk in hunks if hunk.proposed and local_day(now) - hunk.proposed < WEEK]
         decided = [hunk for hunk in hunks if hunk.decided and now - hunk.decided <= WEEK]
         return Review(
-            week=week_of(now.date()),
-            day=now.date(),
-            findings=tuple(self._findings(asked, now.date())),
+            week=week_of(local_day(now)),
+            day=local_day(now),
+            findings=tuple(self._findings(asked, local_day(now))),
             offered=len(offered),
             accepted=sum(one.event is Event.ACCEPTED and now - one.at <= WEEK for one in store.approvals()),
             rejected=sum(hunk.state is State.REJECTED for hunk in decided),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from dream.statements.values import DAYS
 from memory_server.language.cues import folded
+from memory_server.machine.clock import local_day
 
 COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 SHIFTS = {
@@ -26,7 +27,7 @@ def absolute(text: str, when: dt.datetime | None) -> str:
     """The text with `tomorrow` and `next Friday` as dates; as it is where nobody knows when it was said."""
     if when is None:
         return text
-    return RELATIVE_DATE.sub(lambda match: _as_date(match, when.date()), text)
+    return RELATIVE_DATE.sub(lambda match: _as_date(match, local_day(when)), text)
 
 
 def _as_date(match: re.Match[str], today: dt.date) -> str:

@@ -21,6 +21,7 @@ from memory_server.escaping import shown_line
 from memory_server.layers.footnotes import find_footnotes
 from memory_server.layers.mif import parse_date
 from memory_server.layers.sessions import id8_of
+from memory_server.machine.clock import local_day
 
 YOU, AGREED, CLAUDE = "you", "you agreed", "Claude"
 DAY = re.compile(r"(?<![\w-])\d{4}-\d{2}-\d{2}(?![\w-])")  # none stands in an id
@@ -64,7 +65,7 @@ def _sources(candidate: Candidate) -> Iterator[str]:
     is_agreed = bool(candidate.quotes) and candidate.quotes[0].role is Role.ASSISTANT and not is_finding
     named = set[str]()
     for words in candidate.evidence:
-        day = f", {words.time.date().isoformat()}" if words.time else ""
+        day = f", {local_day(words.time).isoformat()}" if words.time else ""
         if isinstance(words, Quote):
             who = AGREED if is_agreed else CLAUDE if words.role is Role.ASSISTANT else YOU
             where = f"{day}, session {id8_of(words.session_id)}"

@@ -143,14 +143,13 @@ class WorkerPool(Generic[Made]):
         return list(zip(places, self._engine.embed(texts), strict=True))
 
     def _batches(self, texts: Sequence[str]) -> Iterator[list[int]]:
-        """Places of texts of as many tokens, the longest first, so that the time left is not underestimated.
+        """Places of texts of as many tokens, the first that are given first, and of a stretch of them the longest.
 
         They are counted for a stretch of texts at a time, which takes a hundredth of the time of embedding them, and
         memory while it lasts.
         """
-        order = sorted(range(len(texts)), key=lambda place: -len(texts[place]))
-        for start in range(0, len(order), COUNTED_AT_ONCE):
-            part = order[start : start + COUNTED_AT_ONCE]
+        for start in range(0, len(texts), COUNTED_AT_ONCE):
+            part = range(start, min(start + COUNTED_AT_ONCE, len(texts)))
             counts = dict(zip(part, self._engine.count_tokens([texts[place] for place in part]), strict=True))
             batch: list[int] = []
             for place in sorted(part, key=lambda place: -counts[place]):

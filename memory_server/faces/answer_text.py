@@ -8,7 +8,6 @@ import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
-from unicodedata import combining, normalize
 
 from memory_server.document import (
     BY_LINE,
@@ -27,6 +26,7 @@ from memory_server.document import (
 )
 from memory_server.escaping import shown, shown_line
 from memory_server.language.sentences import shortened
+from memory_server.language.spelling import unify
 from memory_server.language.words import content_words
 from memory_server.search.question import SHOWN_HITS
 
@@ -81,14 +81,9 @@ def lacking(answer: Answer) -> str:
     if any(hit.certainty is not Certainty.PERHAPS for hit in answer.hits):
         return ""
     shown_texts = (f"{_about(hit)} {show_place(hit.path, hit.lines)} {hit.passage}" for hit in answer.hits)
-    held = {stem for text in shown_texts for stem in content_words(without_accents(text))}
-    words = [word for word in answer.terms if held.isdisjoint(content_words(without_accents(word)) or held)]
+    held = {stem for text in shown_texts for stem in content_words(unify(text))}
+    words = [word for word in answer.terms if held.isdisjoint(content_words(unify(word)) or held)]
     return LACKING % ", ".join(map(shown_line, words[:MOST_LACKING])) if words else ""
-
-
-def without_accents(text: str) -> str:
-    """A text as the keyword arm compares it: `naïve` is `naive`."""
-    return normalize("NFC", "".join(sign for sign in normalize("NFKD", text) if not combining(sign)))
 
 
 def is_by_words(hit: Hit) -> bool:

@@ -8,7 +8,7 @@ twice: the vector cache is asked first.
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,11 +71,14 @@ class Changes:
         return len(self.changed) + len(self.removed)
 
 
+EMBEDDING = "embedding"  # the stage of all but topics, which takes longest
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far one stage of a run is."""
 
-    stage: str  # reading, embedding, indexing
+    stage: str  # reading, embedding topics, raw turns, embedding, indexing
     done: int
     total: int
 
@@ -160,16 +163,20 @@ class Indexer:
         engine: Callable[[], Engine],
         plan: WorkerPlan | EmbeddingControl,
         report_progress: Callable[[Progress], None] = _no_progress,
+        read_more: Callable[[], None] = lambda: None,
     ) -> Report:
         """Reads what changed, embeds what is new, and confirms it. May be interrupted at any point.
 
-        `engine` loads the model; it is called only when there is something to embed.
+        `engine` loads the model; it is called only when there is something to embed. Topics are read and embedded
+        first; `read_more` is called before all the rest is embedded, which takes longest.
         """
         started = time.monotonic()
         changes = self.changes()
         report = Report(removed=len(changes.removed), unchanged=changes.unchanged, problems=list(changes.skipped))
         self._read(changes, report, report_progress)
-        self._embed(engine, plan, report, report_progress)
+        self._embed(engine, plan, report, report_progress, {Layer.TOPIC}, "embedding topics")
+        read_more()
+        self._embed(engine, plan, report, report_progress, set(Layer))
         report.chunks = self._ledger.counts()["searchable"]
         self._index(report.chunks, report_progress)
         report.seconds = time.monotonic() - started
@@ -183,12 +190,16 @@ class Indexer:
             for source in changes.young:
                 if state := self._state_of(source.path):
                     self._note_time(state)
-        for start in range(0, len(changes.changed), SOURCES_A_TRANSACTION):
+        # topics first, of all else the newest by name, layer by layer
+        topics = [source for source in changes.changed if source.layer is Layer.TOPIC]
+        others = [source for source in reversed(changes.changed) if source.layer is not Layer.TOPIC]
+        changed = [*topics, *sorted(others, key=lambda source: source.layer.rank)]
+        for start in range(0, len(changed), SOURCES_A_TRANSACTION):
             with self._ledger.transaction():
-                for source in changes.changed[start : start + SOURCES_A_TRANSACTION]:
+                for source in changed[start : start + SOURCES_A_TRANSACTION]:
                     self._read_one(source, report)
-            done = min(start + SOURCES_A_TRANSACTION, len(changes.changed))
-            report_progress(Progress("reading", done, len(changes.changed)))
+            done = min(start + SOURCES_A_TRANSACTION, len(changed))
+            report_progress(Progress("reading", done, len(changed)))
         report.problems.sort(key=lambda problem: (problem.path, problem.line))
         self._ledger.set_problems(report.problems)
 
@@ -234,18 +245,20 @@ class Indexer:
         plan: WorkerPlan | EmbeddingControl,
         report: Report,
         report_progress: Callable[[Progress], None],
+        layers: Collection[Layer],
+        stage: str = EMBEDDING,
     ) -> None:
-        """Puts the vectors of every pending chunk into the cache."""
-        wanted = {key: text for _, _, key, text in self._ledger.pending()}
+        """Puts the vectors of every pending chunk of some layers into the cache."""
+        wanted = {key: text for _, layer, key, text in self._ledger.pending() if layer in layers}
         known = self._cache.find(wanted)
-        report.from_cache = len(known)
+        report.from_cache = len(known) - report.embedded
         missing = [(key, text) for key, text in wanted.items() if key not in known]
         if not missing:
             return
         started = time.monotonic()
-        fill_cache(self._cache, missing, engine(), plan, report_progress)
-        report.embedded = len(missing)
-        report.embedding_seconds = time.monotonic() - started
+        fill_cache(self._cache, missing, engine(), plan, report_progress, stage)
+        report.embedded += len(missing)
+        report.embedding_seconds += time.monotonic() - started
 
     def _index(self, passages: int, report_progress: Callable[[Progress], None]) -> None:
         """Brings the semantic index level with the ledger; a memory in which a scan is as quick has none."""
@@ -292,6 +305,7 @@ def fill_cache(
     engine: Engine,
     plan: WorkerPlan | EmbeddingControl,
     report_progress: Callable[[Progress], None] = _no_progress,
+    stage: str = EMBEDDING,
 ) -> None:
     """Embeds texts and keeps their vectors under their keys. What is done when it is interrupted is kept."""
     with WorkerPool(engine, plan) as pool:
@@ -303,7 +317,7 @@ def fill_cache(
                 [key for key, _, _ in made], vectors, [pack_tokens(embedded, text) for _, text, embedded in made]
             )
             done += len(batch)
-            report_progress(Progress("embedding", done, len(missing)))
+            report_progress(Progress(stage, done, len(missing)))
 
 
 def read_state(file: Path, path: SourcePath, now: float | None = None) -> SourceState | None:

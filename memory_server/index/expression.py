@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from memory_server.language.spelling import unify
 from memory_server.language.words import CJK_RUN, cjk_pairs
 
 SENTENCE_MARKS = ".,;:!?"
 WORD = re.compile(r"\w+")
+HASH = re.compile(r"(?=.*[0-9])[0-9a-f]{7,39}")  # the beginning of one, as git shows it
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +50,24 @@ def wanted_terms(expression: Expression | None) -> Iterator[Term]:
 
 
 def written(term: Term) -> str:
-    """A term without the marks that end a sentence, unless it is made of nothing else."""
-    return term.text if term.is_phrase else term.text.rstrip(SENTENCE_MARKS) or term.text
+    """A term in its one spelling, without the marks that end a sentence unless it is made of nothing else."""
+    text = unify(term.text)
+    return text if term.is_phrase else text.rstrip(SENTENCE_MARKS) or text
 
 
 def is_identifier(term: Term) -> bool:
     """Whether a term is compared letter by letter: it holds marks, or characters of a script without blanks."""
-    return not term.is_phrase and (not WORD.fullmatch(written(term)) or bool(CJK_RUN.search(term.text)))
+    return not term.is_phrase and (not WORD.fullmatch(written(term)) or bool(CJK_RUN.search(written(term))))
+
+
+def with_open_hashes(expression: Expression) -> Expression:
+    """An expression in which a hash may be the beginning of a longer one."""
+    if isinstance(expression, Term):
+        is_hash = not expression.is_phrase and HASH.fullmatch(written(expression))
+        return replace(expression, is_prefix=True) if is_hash else expression
+    if isinstance(expression, Not):
+        return expression
+    return replace(expression, parts=tuple(map(with_open_hashes, expression.parts)))
 
 
 def fts_query(expression: Expression, *, as_prefix: bool = False) -> str:

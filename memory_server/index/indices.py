@@ -260,12 +260,14 @@ class Indices:
         *,
         rebuild: bool,
         begin: Callable[[], None] = lambda: None,
+        read_more: Callable[[], None] = lambda: None,
         finish: Callable[[], None] = lambda: None,
     ) -> Report:
         """Brings everything level with the disk. `rebuild` starts from nothing but the vector cache.
 
-        `begin` is called when the root is owned, before anything is read; `finish` on the new indices, before the run
-        counts as done. Raises NotOwner where another process owns the root.
+        `begin` is called when the root is owned, before anything is read; `read_more` when all words are read and
+        topics embedded; `finish` on the new indices, before the run counts as done. Raises NotOwner where another
+        process owns the root.
         """
         was_owner = self.is_owner
         if not was_owner and not self.own():
@@ -275,7 +277,7 @@ class Indices:
             if rebuild:
                 with self.search_lock.exchanging():
                     self._drop()
-            return self._reindex(engine, plan, report_progress, finish)
+            return self._reindex(engine, plan, report_progress, read_more, finish)
         finally:
             with self._guard:
                 self._seen = (-1, 0.0, 0.0)
@@ -288,6 +290,7 @@ class Indices:
         engine: Callable[[], Engine],
         plan: WorkerPlan | EmbeddingControl,
         report_progress: Callable[[Progress], None],
+        read_more: Callable[[], None],
         finish: Callable[[], None],
     ) -> Report:
         ledger = Ledger(self._root.ledger)  # a connection of its own, so that queries go on beside it
@@ -295,7 +298,7 @@ class Indices:
             self._prepare_semantic(ledger)
             ledger.set_note(UNFINISHED, "yes")
             ledger.set_note("semantic_is_dirty", "yes")
-            report = self._indexer(ledger).run(engine, plan, report_progress)
+            report = self._indexer(ledger).run(engine, plan, report_progress, read_more)
             with ledger.transaction():
                 ledger.set_note("semantic_is_dirty", "")
                 ledger.set_note("semantic_is_filling", "")

@@ -110,8 +110,8 @@ class SqliteKeywords:
     def containing(self, text: str) -> Iterator[Candidate]:
         yield from self._connection.execute(
             "select chunk.id, source, path, 0.0, context, passage from chunk join source on source.id = chunk.source"
-            " where text_hash is not null"
-            " and (passage like ? escape '\\' or context like ? escape '\\') limit ?",
+            " where text_hash is not null and (ifnull(unified_passage, passage) like ? escape '\\'"
+            " or ifnull(unified_context, context) like ? escape '\\') limit ?",
             (like := f"%{escaped_like(text)}%", like, MAX_CANDIDATES),
         )
 

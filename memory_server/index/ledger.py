@@ -33,6 +33,7 @@ from memory_server.errors import NeedsRepair, Problem
 from memory_server.fields import COLUMNS, FilterKind
 from memory_server.index.keywords import SqliteKeywords
 from memory_server.index.schema import SCHEMA, SCHEMA_VERSION
+from memory_server.language.spelling import is_spelt_alike, unify
 from memory_server.language.words import extra_words
 from memory_server.machine.database import connect, erase_deleted, transaction, version_of
 from memory_server.machine.files import file_identity
@@ -134,12 +135,12 @@ class Ledger:
         self._forget_chunks(document.path)
         texts = [document.about(), *(chunk.searchable for chunk in chunks)]
         extra = [extra_words(text) for text in texts]
-        body = "\n".join(f"{text}\n{more}" for text, more in zip(texts, extra, strict=True))
+        body = unify("\n".join(f"{text}\n{more}" for text, more in zip(texts, extra, strict=True)))
         source = self._write_source(document, state, body)
         self.connection.executemany(
-            "insert into chunk(chunk_id, source, ordinal, first_line, last_line, headings, context, passage, extra,"
-            " keys, word_count, text_hash, standing, settled_at, person_chars)"
-            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "insert into chunk(chunk_id, source, ordinal, first_line, last_line, headings, context, passage,"
+            " unified_context, unified_passage, extra, keys, word_count, text_hash, standing, settled_at, person_chars)"
+            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
                     chunk.id,
@@ -148,8 +149,10 @@ class Ledger:
                     chunk.lines.first,
                     chunk.lines.last,
                     json.dumps(chunk.headings, ensure_ascii=False),
-                    chunk.context(document) if chunk.searchable else "",
+                    context,
                     chunk.searchable,
+                    _unified(context),
+                    _unified(chunk.searchable),
                     more,
                     lines_of(chunk.keys),
                     len(WORD.findall(chunk.searchable)),
@@ -159,6 +162,7 @@ class Ledger:
                     chunk.person_chars,
                 )
                 for chunk, more, key in zip(chunks, extra[1:], hashes, strict=True)
+                for context in [chunk.context(document) if chunk.searchable else ""]
             ],
         )
 
@@ -203,18 +207,20 @@ class Ledger:
     # -- what the semantic index holds --------------------------------------------------------------------------
 
     def pending(self) -> list[tuple[ChunkId, Layer, TextHash, str]]:
-        """Chunks that the semantic index has to learn: id, layer, key and text to embed, in the order of sources."""
+        """Chunks that the semantic index has to learn: id, layer, key and text to embed; topics, then by age."""
         rows = self.connection.execute(
             "select chunk_id, layer, text_hash, context, passage, keys"
             " from chunk join source on source.id = chunk.source"
-            " where is_semantic = 0 and text_hash is not null order by path, ordinal"
+            " where is_semantic = 0 and text_hash is not null order by layer != ?, date desc, path, ordinal",
+            (Layer.TOPIC,),
         )
         return [(ChunkId(row[0]), Layer(row[1]), TextHash(row[2]), embedded_text(*row[3:])) for row in rows]
 
     def texts(self) -> dict[TextHash, str]:
-        """What the model reads of every searchable chunk, by key: what a change of model has to embed."""
+        """What the model reads of every searchable chunk, by key, the newest first."""
         rows = self.connection.execute(
-            "select text_hash, context, passage, keys from chunk where text_hash is not null"
+            "select text_hash, context, passage, keys from chunk join source on source.id = chunk.source"
+            " where text_hash is not null order by date desc, chunk.id"
         )
         return {TextHash(row[0]): embedded_text(*row[1:]) for row in rows}
 
@@ -479,6 +485,11 @@ def _kept(value: object) -> object:
 
 def _day(text: str | None) -> dt.date | None:
     return dt.date.fromisoformat(text) if text else None
+
+
+def _unified(text: str) -> str | None:
+    """A text in its one spelling; None where the keyword index reads the text so by itself."""
+    return None if is_spelt_alike(text) else unify(text)
 
 
 def _iso(day: dt.date | None) -> str | None:

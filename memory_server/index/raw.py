@@ -30,6 +30,7 @@ from memory_server.lifecycle.marks import Range
 RAW_FOLDER = "sessions/archive/"  # a raw source is named `sessions/archive/<session id>`; no file has that name
 PIECE_CHARS = 1_000  # of a turn: what is ranked and shown as one passage
 WORD = re.compile(r"[^\W_]+")
+READING_TURNS = "reading turns"  # the stage
 NO_HASH = TextHash(b"raw")  # marks a chunk as searchable; no vector is ever kept under it
 
 
@@ -156,7 +157,7 @@ class RawIndex:
             with self._changing(ledger):
                 for state, (document, cut) in zip(states, read, strict=True):
                     ledger.put_source(document, state, [chunk for chunk, _ in cut], [key for _, key in cut])
-            report_progress(Progress("raw turns", start + len(part), len(changed)))
+            report_progress(Progress(READING_TURNS, start + len(part), len(changed)))
         with self._changing(ledger):
             ledger.connection.execute("delete from gone")  # a list for a semantic index, which there is not
         return len(changed) + len(removed)

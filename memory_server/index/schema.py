@@ -2,13 +2,14 @@
 
 `stems` ranks (Porter stems, hidden keys too), `words` finds what was written (no stems, no keys), `bodies` holds a
 source as a whole. All three are external-content tables: the text is stored once, and triggers hand SQLite the old
-words when a row goes.
+words when a row goes. What is indexed is the text in its one spelling, which is kept beside a passage only where its
+words differ from those of the passage itself.
 """
 
 from memory_server.fields import COLUMNS
 from memory_server.language.words import STEMS, WORDS
 
-SCHEMA_VERSION = 12
+SCHEMA_VERSION = 13
 
 SCHEMA = f"""
 create table note(key text primary key, value text not null) without rowid;
@@ -40,6 +41,8 @@ create table chunk(
     headings text not null,
     context text not null,
     passage text not null,
+    unified_context text,
+    unified_passage text,
     extra text not null,
     keys text not null,
     word_count integer not null,
@@ -58,22 +61,22 @@ create table gone(chunk_id text primary key, layer text not null) without rowid;
 create table problem(path text not null, line integer not null, what text not null, remedy text not null,
     rule text not null);
 
-create virtual table stems using fts5(context, passage, extra, keys, content='chunk', content_rowid='id',
+create view indexed as select id, ifnull(unified_context, context) as context,
+    ifnull(unified_passage, passage) as passage, extra, keys from chunk;
+create virtual table stems using fts5(context, passage, extra, keys, content='indexed', content_rowid='id',
     tokenize='{STEMS}');
-create virtual table words using fts5(context, passage, extra, content='chunk', content_rowid='id',
+create virtual table words using fts5(context, passage, extra, content='indexed', content_rowid='id',
     tokenize='{WORDS}', prefix='2 3');
 create virtual table bodies using fts5(title, body, content='source', content_rowid='id',
     tokenize='{WORDS}');
 create trigger chunk_added after insert on chunk begin
-    insert into stems(rowid, context, passage, extra, keys)
-        values(new.id, new.context, new.passage, new.extra, new.keys);
-    insert into words(rowid, context, passage, extra) values(new.id, new.context, new.passage, new.extra);
+    insert into stems(rowid, context, passage, extra, keys) select * from indexed where id = new.id;
+    insert into words(rowid, context, passage, extra) select id, context, passage, extra from indexed where id = new.id;
 end;
-create trigger chunk_gone after delete on chunk begin
-    insert into stems(stems, rowid, context, passage, extra, keys)
-        values('delete', old.id, old.context, old.passage, old.extra, old.keys);
+create trigger chunk_goes before delete on chunk begin
+    insert into stems(stems, rowid, context, passage, extra, keys) select 'delete', * from indexed where id = old.id;
     insert into words(words, rowid, context, passage, extra)
-        values('delete', old.id, old.context, old.passage, old.extra);
+        select 'delete', id, context, passage, extra from indexed where id = old.id;
 end;
 create trigger source_added after insert on source begin
     insert into bodies(rowid, title, body) values(new.id, new.title, new.body);
@@ -85,4 +88,4 @@ end;
 create virtual table stem_counts using fts5vocab('stems', 'row');
 create virtual table stem_places using fts5vocab('stems', 'instance');
 create virtual table body_counts using fts5vocab('bodies', 'row');
-"""
+"""  # noqa: S608  tokenizers of our own

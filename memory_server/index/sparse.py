@@ -74,7 +74,7 @@ class SparseIndex:
                         with transaction(connection):
                             connection.executemany("insert or replace into weighed values(?, ?, ?)", rows)
                         rows = []
-                        report_progress(Progress("embedding", done, len(missing)))
+                        report_progress(Progress("weighing", done, len(missing)))
             self._forget_postings()
 
     def scores(self, snapshot: Snapshot, ledger: Path, text: str) -> NDArray[np.float32]:

@@ -89,14 +89,26 @@ class StretchIndex:
         """Deletes what was cut; the next `bring_level` cuts it anew. Call with no search under way."""
         self._turns.drop()
 
-    def bring_level(self, plan: EmbeddingControl, report_progress: Callable[[Progress], None]) -> None:
-        """Cuts what is new in the archive, embeds it, and drops what is gone. What an interrupted run did is kept."""
+    def read(self, report_progress: Callable[[Progress], None]) -> None:
+        """Cuts what is new in the archive, which is found by its words then, and drops what is gone."""
         if not any(self._turns.changes()) and self.is_empty:
             return
         self._folder.mkdir(exist_ok=True)
         if self._turns.bring_level(report_progress):
             with self._guard:
                 self._snapshot = None  # a connection is not told of its own writes
+
+    def count_missing(self) -> int:
+        """How many texts `embed` will read."""
+        if self.is_empty:
+            return 0
+        texts = self.ledger.texts()
+        return len(texts) - len(self.cache.find(texts))
+
+    def embed(self, plan: EmbeddingControl, report_progress: Callable[[Progress], None]) -> None:
+        """Embeds what was cut, the newest first. What an interrupted run did is kept."""
+        if self.is_empty:
+            return
         self.cache.drop_lost()
         self._fill(self.cache, self._model.engine, plan, report_progress)
         remove_other_folders(self._vectors, self.cache.folder.name, self.ledger.note(PREPARED_NOTE))

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from memory_server.language.spelling import CJK, unify
+
 STEMS = "porter unicode61 remove_diacritics 2"  # how the keyword index cuts a text, into stems
 WORDS = "unicode61 remove_diacritics 2"  # and as it is written
 
-CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\uac00-\ud7af\u3100-\u312f"
 CJK_RUN = re.compile(f"[{CJK}]+")
 HUMPED = re.compile(  # a name of more than one part, up to an underscore, where the tokenizer splits by itself
     r"(?<![A-Za-z0-9])(?!(?:[A-Z]?[a-z]+|[A-Z]+)(?![A-Za-z0-9]))[A-Za-z][A-Za-z0-9]*"
@@ -119,7 +120,9 @@ class Stemmer:
         with self._guard:
             self._connection.execute("begin")
             try:
-                self._connection.executemany("insert into text(rowid, x) values(?, ?)", list(enumerate(words, start=1)))
+                self._connection.executemany(
+                    "insert into text(rowid, x) values(?, ?)", list(enumerate(map(unify, words), start=1))
+                )
                 found: dict[int, list[str]] = {}
                 for stem, row in self._connection.execute("select term, doc from place order by doc, offset"):
                     found.setdefault(row, []).append(stem)
@@ -158,11 +161,12 @@ def rarity_in(texts: Iterable[str]) -> Rarity:
 
 
 def extra_words(text: str) -> str:
-    """Parts of identifiers and pairs of CJK characters in a text, each once, joined by blanks.
+    """Parts of identifiers and pairs of CJK characters in a text in its one spelling, each once, joined by blanks.
 
     The tokenizer keeps `fooBar` and a run of Chinese characters as one word each; beside the passage their parts are
     written once more, so that they are found too.
     """
+    text = unify(text)
     return " ".join(dict.fromkeys([*identifier_parts(text), *cjk_pairs(text)]))
 
 

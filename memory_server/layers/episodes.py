@@ -20,6 +20,7 @@ from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.sessions import slug_of
 from memory_server.layers.topics import EXCHANGE, markdown_files, read_text
+from memory_server.machine.clock import local
 from memory_server.machine.files import is_plain_file, remove_file, replace_file
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
@@ -108,14 +109,14 @@ def write_episode(root: MemoryRoot, given: GivenEpisode, *, now: dt.datetime, re
         "id": identity,
         "type": "episodic",
         "title": heading,
-        "created": now.isoformat(timespec="seconds"),
+        "created": local(now).isoformat(timespec="seconds"),
         "tags": list(kept),
         **{key: value for key, value in origin.items() if value},
         **({"provenance": {"sourceType": "agent_inferred"}} if observed_in else {}),
         "extensions": {"oneiros": own},
     }
     head = yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=1000)
-    name = f"{now:%Y-%m-%d}-{slug_of(heading)}-{identity[:8]}.md"
+    name = f"{local(now):%Y-%m-%d}-{slug_of(heading)}-{identity[:8]}.md"
     file = root.episodes / f"{now:%Y}" / name
     if exchange:
         _write(exchange_file(file), exchange)  # first: a note is whole once it is there

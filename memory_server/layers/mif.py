@@ -10,7 +10,9 @@ would write one asks for a valid one.
 
 import calendar
 import datetime as dt
+import json
 import re
+import tomllib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ import yaml
 
 from memory_server.document import ALWAYS, Interval
 from memory_server.errors import ContentError
+from memory_server.machine.clock import local_day
 
 Value: TypeAlias = "str | Sequence[Value] | Mapping[str, Value]"
 
@@ -31,6 +34,9 @@ MAX_VALUES = 20_000  # of one block: aliases of aliases can spell out billions i
 MAX_DEPTH = 50
 LINE_BREAK = re.compile(r"\r\n|\n|\r")
 FENCE = re.compile(r"---[ \t]*(?:\r\n|\n|\r)")
+TOML = re.compile(
+    r"\ufeff?\+\+\+[ \t]*(?:\r\n|\n)(?P<text>(?:.*\n)*?)\+\+\+[ \t]*(?:\r?\n|\Z)"
+)  # a head of other programs
 CLOSING = re.compile(r"(?:(?<=\n)|(?<=\r))(?:---|\.\.\.)[ \t]*(?:\r\n|\n|\r|\Z)")
 ROW = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 ENTRY = re.compile(r"([ \t]*)[\w\"'][^:\r\n]*:(?:[ \t]+([^\r\n]*))?(?=[\r\n]|\Z)")
@@ -38,6 +44,7 @@ NO_ENTRY = re.compile(  # a blank line, a heading, or a line that is not set in 
     r"""(?:(?<=\n)|(?<=\r))(?=[ \t]*[\r\n]|#{1,6}[ \t]|(?![ \t#]|- |[\w"'][^:\r\n]*:(?:[ \t\r\n]|\Z))\S)"""
 )
 KEY_LINE = re.compile(r"(?:\A|(?<=[\r\n]))[ \t]*[\w\"'@?{][^:\r\n]*:(?=\s|\Z)")
+MIDNIGHT = re.compile(r"[T ]00:00(?::00(?:\.0+)?)?(?:Z|[+-]00:?00)")
 DURATION = re.compile(r"P(?=[0-9T])(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T[\dHMS.]+)?")
 WORDS_OF_YAML = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})  # not text to other readers
 FREE_SUBTREES = frozenset({"extensions", "properties", "entity", "metadata"})  # their keys belong to others
@@ -95,6 +102,8 @@ def parse_frontmatter(text: str) -> Frontmatter:
     try:
         return valid_frontmatter(text)
     except ContentError as error:
+        if toml := TOML.match(text):
+            return Frontmatter(toml[0], text[toml.end() :], MappingProxyType({}), MappingProxyType({}), error)
         block = _block_of(text)
         view = _View()
         fields = _read_by_key(block, view) if len(block) <= MAX_FRONTMATTER_CHARS else {}
@@ -103,6 +112,8 @@ def parse_frontmatter(text: str) -> Frontmatter:
 
 def valid_frontmatter(text: str) -> Frontmatter:
     """The same of a file whose frontmatter is valid. Raises ContentError with the line where it is broken."""
+    if toml := TOML.match(text):
+        return _toml_head(toml)
     opening = FENCE.match(text.removeprefix("\ufeff"))
     if opening is None:
         return _plain(text)
@@ -180,6 +191,31 @@ def parse_yaml(text: str, named: str) -> Frontmatter:
     return Frontmatter(text, "", MappingProxyType(fields), MappingProxyType(lines))
 
 
+def _toml_head(head: re.Match[str]) -> Frontmatter:
+    """A head in TOML, its values as texts. Raises ContentError where it is not valid."""
+    try:
+        told = tomllib.loads(head["text"].replace("\r\n", "\n"))
+    except (ValueError, RecursionError) as error:
+        raise ContentError(
+            f"{FRONTMATTER} is not valid TOML ({error})", line=1, remedy="Mend it, then `oneiros validate`"
+        ) from error
+    keys = [(row.partition("=")[0].strip(" \t\"'"), line) for line, row in enumerate(head[0].split("\n"), start=1)]
+    lines = {camel_case(key): line for key, line in reversed(keys)}
+    fields = {camel_case(key): _as_texts(value) for key, value in told.items()}
+    return Frontmatter(head[0], head.string[head.end() :], MappingProxyType(fields), MappingProxyType(lines))
+
+
+def _as_texts(value: object) -> Value:
+    """A value of TOML as YAML's are kept."""
+    if isinstance(value, dict):
+        return {camel_case(str(key)): _as_texts(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_as_texts(one) for one in value]
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value.isoformat() if isinstance(value, dt.date | dt.time) else str(value)
+
+
 def _plain(text: str) -> Frontmatter:
     return Frontmatter("", text.removeprefix("\ufeff"), MappingProxyType({}), MappingProxyType({}))
 
@@ -192,6 +228,8 @@ def set_field(text: str, key: str, value: str) -> str:
     parent is not a mapping.
     """
     parsed = valid_frontmatter(text)
+    if TOML.match(parsed.block):
+        return _set_in_toml(parsed, key, value)
     if not parsed.block:
         raise ContentError("the file has no frontmatter", line=1, remedy="Add one that starts and ends with `---`")
     fence = FENCE.match(parsed.block.removeprefix("\ufeff"))
@@ -207,6 +245,15 @@ def set_field(text: str, key: str, value: str) -> str:
             f"{key} cannot be set without touching another field", line=1, remedy="Write the aliases of its block out"
         )
     return changed + parsed.body
+
+
+def _set_in_toml(parsed: Frontmatter, key: str, value: str) -> str:
+    """The same of a head in TOML, for a key that it has at the top."""
+    row = re.compile(rf"^({re.escape(key)}[ \t]*=[ \t]*)[^\r\n]*", re.MULTILINE)
+    block = row.sub(lambda found: found[1] + json.dumps(value, ensure_ascii=False), parsed.block, count=1)
+    if valid_frontmatter(block).fields != {**parsed.fields, key: value}:
+        raise ContentError(f"{key} cannot be set in a head of TOML", line=1, remedy="Write the head as YAML")
+    return block + parsed.body
 
 
 def new_frontmatter(fields: Mapping[str, str | Sequence[str]]) -> str:
@@ -230,11 +277,22 @@ def scalar(value: str) -> str:
 
 
 def parse_date(text: str) -> dt.date | None:
-    """The day of an ISO 8601 date or timestamp; None where the text holds none."""
+    """The day of an ISO 8601 date, and the local one of a timestamp; None where the text holds none.
+
+    Midnight in UTC is how a day is written where only timestamps may stand: it is that day everywhere.
+    """
+    text = text.strip()
     try:
-        return dt.date.fromisoformat(text.strip()[:10])
+        day, behind = dt.date.fromisoformat(text[:10]), text[10:]
     except ValueError:
         return None
+    if not behind or MIDNIGHT.fullmatch(behind):
+        return day
+    try:
+        moment = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return day
+    return local_day(moment) if moment.tzinfo else day
 
 
 def days_after(day: dt.date, duration: str) -> dt.date | None:

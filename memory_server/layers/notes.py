@@ -19,6 +19,7 @@ import yaml
 from memory_server.document import Hit
 from memory_server.errors import ContentError
 from memory_server.layers.sessions import id8_of
+from memory_server.machine.clock import local_day
 from memory_server.machine.files import remove_file, replace_file
 
 STATE = "state.json"  # the mark of each session as its notes were read
@@ -100,7 +101,7 @@ def _page(session_id: str, project: str, note: SessionNote) -> str:
     front = {
         "title": note.path,
         "type": NOTE,
-        "modified": note.time.date().isoformat() if note.time else "",
+        "modified": local_day(note.time).isoformat() if note.time else "",
         "project": project,
         "source": f"{id8_of(session_id)}:{note.turn}",
     }

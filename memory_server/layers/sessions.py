@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from memory_server.errors import ContentError
+from memory_server.machine.clock import local
 from memory_server.machine.files import replace_file
 
 NAMESPACE = uuid.UUID("6f1c0b0e-6d0b-5c8e-9a55-0c1f3a7d2b11")  # for ids of compressed sessions
@@ -98,13 +99,13 @@ class CompressedSession:
     @property
     def file_name(self) -> str:
         """`<date>-<slug>-<id8>.md`, from the second revision on with `-r<n>`."""
-        date = self.started.strftime("%Y-%m-%d") if self.started else "0000-00-00"
+        date = f"{local(self.started):%Y-%m-%d}" if self.started else "0000-00-00"
         revision = "" if self.revision == 1 else f"-r{self.revision}"
         return f"{date}-{slug_of(self.title)}-{id8_of(self.session_id)}{revision}.md"
 
     @property
     def year(self) -> str:
-        return self.started.strftime("%Y") if self.started else "0000"
+        return f"{local(self.started):%Y}" if self.started else "0000"
 
 
 def write_session(folder: Path, session: CompressedSession) -> Path:
@@ -347,7 +348,8 @@ def subject_of(path: str) -> str:
 
 
 def stamp(moment: datetime | None) -> str:
-    return moment.isoformat(timespec="seconds").replace("+00:00", "Z") if moment else ""
+    """A time with the offset of the place where it was; empty for none."""
+    return local(moment).isoformat(timespec="seconds").replace("+00:00", "Z") if moment else ""
 
 
 def _moment(value: object) -> datetime | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
-from memory_server.chunking import split_lines
+from memory_server.chunking import split_lines, without_comments
 from memory_server.completeness import SkipKind
 from memory_server.document import ALWAYS, CLAUDE, Document, Interval, Layer, SourcePath
 from memory_server.errors import ContentError, Problem
@@ -31,6 +31,9 @@ MAX_SOURCE_BYTES = 4_000_000  # a larger file is no topic; it is reported and le
 KEPT_HEADS = 50_000  # heads of topics that are kept, one a file
 YOUNG_SECONDS = 2.0  # a file changed within this time may change again with the same size and time
 SUMMARY_CHARS = 120
+UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})")  # of a heading in two lines
+IN_TWO_LINES = re.compile(rf"\n{UNDERLINE.pattern}\Z")
+PLAIN_LINE = re.compile(r" {0,3}(?![-*+>|<%#]|\d+[.)])\S")  # that may be one
 HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?=\S)")
 FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)$", re.DOTALL)
 LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
@@ -272,8 +275,9 @@ def summary_of(parsed: Frontmatter) -> str:
 
     Of a link its text alone: shown elsewhere, such as on the index page, its target would lead nowhere.
     """
-    paragraphs = (part.strip() for part in re.split(r"\n\s*\n", parsed.body))
-    text = parsed.text("summary") or next((part for part in paragraphs if part and part[0] not in "#|<-*>`!["), "")
+    paragraphs = (part.strip() for part in re.split(r"\n\s*\n", without_comments(parsed.body).replace("\r\n", "\n")))
+    said = (part for part in paragraphs if part and part[0] not in "#|<-*>`![" and not IN_TWO_LINES.search(part))
+    text = parsed.text("summary") or next(said, "")
     text = LINK.sub(r"\1", re.sub(r"\[\^[^\]]+\]", "", " ".join(text.split())))
     return shortened(first_sentence(text), SUMMARY_CHARS)
 
@@ -399,12 +403,12 @@ def as_named(target: str) -> str:
 
 
 def first_heading(body: str) -> str:
-    """The text of the first ATX heading outside fenced code; empty where there is none.
+    """The text of the first heading outside fenced code and comments; empty where there is none.
 
     Read line by line, since parsing the Markdown of every topic would make a list of them slow.
     """
-    fence = ""
-    for line in split_lines(body):
+    fence = before = ""
+    for line in split_lines(without_comments(body)):
         if mark := FENCE.match(line.rstrip()):
             opened = mark[1] or mark[2]
             if not fence:
@@ -413,6 +417,9 @@ def first_heading(body: str) -> str:
                 fence = ""
         elif not fence and (heading := HEADING.match(line)) and (text := bare_heading(line[heading.end() :])):
             return text
+        elif not fence and before and UNDERLINE.fullmatch(line.rstrip()):
+            return before
+        before = line.strip() if not fence and not before and PLAIN_LINE.match(line) else ""
     return ""
 
 

@@ -19,7 +19,8 @@ class Aliveness:
     """What is known of all sources at one moment."""
 
     today: dt.date
-    since: dt.date  # nothing counts as older than what is known of use
+    since: dt.date  # use is known from this day on
+    has_log: bool = True
     uses: Mapping[str, Use] = field(default_factory=dict)  # by subject, as all below
     kept: frozenset[str] = frozenset()
     half_lives: Mapping[str, float] = field(default_factory=lambda: HALF_LIVES)
@@ -29,21 +30,27 @@ class Aliveness:
         root: MemoryRoot, log: UseLog, person: PersonSettings, today: dt.date, paths: Collection[str] = ()
     ) -> "Aliveness":
         """Of some sources, or of all. Where no log is kept nothing is known to be unused: all is as on day one."""
-        since = (log.since if person.query_log else None) or today
+        since = log.since if person.query_log else None
         kept = frozenset(decided(root.marks).kept)
-        return Aliveness(today, since, log.uses({*map(subject_of, paths)}), kept, half_lives_of(person.half_lives))
+        uses, half_lives = log.uses({*map(subject_of, paths)}), half_lives_of(person.half_lives)
+        return Aliveness(today, since or today, since is not None, uses, kept, half_lives)
 
     def strength(self, path: str, day: dt.date | None, kind: str, citations: int = 0) -> Strength:
         """How alive a source is that is of this day and MIF type."""
         subject = subject_of(path)
         return strength(
-            max(day or self.today, self.since),
+            self.began(path, day),
             self.use(path).accesses,
             self.today,
             self.half_lives.get(kind, HALF_LIVES["episodic"]),
             citations=citations,
             is_kept=subject in self.kept,
         )
+
+    def began(self, path: str, day: dt.date | None) -> dt.date:
+        """The day from which a source counts: of a session or episode its own, of all else what is known of use."""
+        is_of_its_day = self.has_log and path.startswith(("sessions/", "episodes/"))
+        return max(day or self.today, dt.date.min if is_of_its_day else self.since)
 
     def use(self, path: str) -> Use:
         return self.uses.get(subject_of(path), NEVER)

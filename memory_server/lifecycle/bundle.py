@@ -23,6 +23,7 @@ import msgspec
 import zstandard
 
 from memory_server.errors import ContentError, UsageError
+from memory_server.machine.clock import local_day
 from memory_server.machine.files import UNREADABLE_JSON, records_in, replaced, write_new
 from memory_server.root.paths import MemoryRoot
 
@@ -85,7 +86,7 @@ def notes_in(file: Path) -> list[BackupNote]:
 def backup_days(root: MemoryRoot, today: dt.date) -> int | None:
     """How old the last backup is; None where none was made."""
     notes = notes_in(root.backups)
-    return (today - notes[-1].at.date()).days if notes else None
+    return (today - local_day(notes[-1].at)).days if notes else None
 
 
 def require_new(root: Path, file: Path) -> None:

@@ -121,7 +121,7 @@ def _level(source: FadingSource, strength: Strength, aliveness: Aliveness, wante
         return Level.WHOLE
     if source.ended or source.replaced_by:
         return Level.ATTIC
-    age = (aliveness.today - max(source.day, aliveness.since)).days if source.day else 0
+    age = (aliveness.today - aliveness.began(source.path, source.day)).days if source.day else 0
     if wanted.older_than and age > wanted.older_than and strength.value >= wanted.below:
         return Level.STATEMENTS
     if age < wanted.fade_days or strength.value >= wanted.below:

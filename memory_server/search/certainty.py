@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from math import exp, log
 
 from memory_server.document import Answer, Certainty, Hit, Layer, Standing
+from memory_server.language.spelling import unify
 from memory_server.language.words import extra_words
 from memory_server.search.literal import holds
 from memory_server.search.precedence import falling, fit
@@ -44,6 +45,7 @@ class Telling:
 
     def covered_by(self, text: str) -> float:
         """The share of them, by rarity, that stand in a text; 0 for a question without any."""
+        text = unify(text)
         held = set(self.stems_of(WORD.findall(f"{text} {extra_words(text)}")))
         total = sum(self.weights.values())
         return sum(weight for stem, weight in self.weights.items() if stem in held) / total if total else 0.0

@@ -9,6 +9,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memory_server.index.expression import (
+    SENTENCE_MARKS,
     WORD,
     AllOf,
     AnyOf,
@@ -18,9 +19,11 @@ from memory_server.index.expression import (
     fts_query,
     is_identifier,
     wanted_terms,
+    with_open_hashes,
     written,
 )
 from memory_server.index.keywords import Candidate, Keywords, Shortest
+from memory_server.language.spelling import compose, unify
 from memory_server.language.words import extra_words
 
 
@@ -30,7 +33,7 @@ class LiteralMatch:
 
     row: int  # of the ledger
     source: int
-    closeness: int  # 0: as written, as whole words; 1: in another case; 2: inside longer words
+    closeness: int  # 0: as written; 1: in another case or spelling; 2: inside longer words; 3: a hash's beginning
     bm25: float  # smaller is better; the place among the shortest where too many have these words
     path: str  # of its source; puts equals in an order that a rebuild does not change
     is_spread: bool = False  # the words stand in one source, but not in one passage
@@ -58,9 +61,10 @@ class Where:
 def find_literal(where: Where, expression: Expression, limit: int, *, in_parts: bool = True) -> list[LiteralMatch]:
     """Passages in which an expression holds, best first.
 
-    First as whole words in one passage, then as parts of names with humps (`Bar` of `fooBar`), then as the beginnings
-    of words, then as parts of words (both identifiers alone), then spread over one source. The first of these that
-    finds something answers. Parts of words cost reading every passage; `in_parts` False leaves them out.
+    First as whole words in one passage, then as parts of names (`bar` of `fooBar` and `foo_bar`), then as the
+    beginnings of words (identifiers and hashes alone), then as parts of words (identifiers alone), then spread over one
+    source. The first of these that finds something answers. Parts of words cost reading every passage; `in_parts` False
+    leaves them out.
     """
     parts = [_in_parts_of_words] if in_parts else []
     for stage in (_in_passages, _in_names, _in_longer_words, *parts, _in_sources):
@@ -83,25 +87,30 @@ def _best(matches: Iterator[LiteralMatch], limit: int) -> list[LiteralMatch]:
 
 
 def holds(expression: Expression, text: str) -> bool:
-    """Whether an expression holds in a text, in any case."""
+    """Whether an expression holds in a text, in any case and spelling."""
+    return _holds(expression, unify(text))
+
+
+def _holds(expression: Expression, text: str) -> bool:
+    """The same in a text that is in its one spelling."""
     if isinstance(expression, AllOf):
-        return all(holds(part, text) for part in expression.parts)
+        return all(_holds(part, text) for part in expression.parts)
     if isinstance(expression, AnyOf):
-        return any(holds(part, text) for part in expression.parts)
+        return any(_holds(part, text) for part in expression.parts)
     if isinstance(expression, Not):
-        return not holds(expression.part, text)
+        return not _holds(expression.part, text)
     return pattern_of(expression).search(text) is not None
 
 
-def pattern_of(term: Term, *, flags: int = re.IGNORECASE) -> re.Pattern[str]:
+def pattern_of(term: Term) -> re.Pattern[str]:
     """What a term looks like in a text: a whole word, words in order, the start of a word, or a literal."""
     text = written(term)
-    if is_identifier(term):
-        return re.compile(re.escape(text), flags)
-    words = WORD.findall(text)
+    words = () if is_identifier(term) else WORD.findall(text)
     if not words:
-        return re.compile(re.escape(text), flags)
-    return re.compile(r"\b" + r"[\W_]+".join(map(re.escape, words)) + ("" if term.is_prefix else r"\b"), flags)
+        begin = r"\b" if term.is_prefix and WORD.match(text) else ""
+        return re.compile(begin + re.escape(text), re.IGNORECASE)
+    end = "" if term.is_prefix else r"\b"
+    return re.compile(r"\b" + r"[\W_]+".join(map(re.escape, words)) + end, re.IGNORECASE)
 
 
 def _in_passages(where: Where, expression: Expression) -> Iterator[LiteralMatch]:
@@ -112,14 +121,16 @@ def _in_names(where: Where, expression: Expression) -> Iterator[LiteralMatch]:
     """Passages in which the words hold beside the parts of their names."""
     for row, source, path, bm25, context, passage in where.candidates(expression):
         text = f"{context}\n{passage}"
-        if where.allows(source) and holds(expression, f"{text}\n{extra_words(text)}"):
+        if where.allows(source) and holds(expression, f"{text}\n{text.replace('_', ' ')}\n{extra_words(text)}"):
             yield LiteralMatch(row, source, 2, bm25, path)
 
 
 def _in_longer_words(where: Where, expression: Expression) -> Iterator[LiteralMatch]:
-    query = fts_query(expression, as_prefix=True)
+    opened = with_open_hashes(expression)
+    query = fts_query(opened, as_prefix=True)
     if query and query != fts_query(expression):
-        yield from _compared(where.candidates(expression, as_prefix=True), expression, where, least=2)
+        least = 2 if opened == expression else 3
+        yield from _compared(where.candidates(opened, as_prefix=True), opened, where, least=least)
 
 
 def _in_parts_of_words(where: Where, expression: Expression) -> Iterator[LiteralMatch]:
@@ -158,11 +169,14 @@ def _compared(rows: Iterable[Candidate], expression: Expression, where: Where, *
 
 
 def _closeness(terms: Sequence[Term], text: str) -> int:
-    """0 where every term stands as written and not inside a longer name, 1 where only the case differs, else 2."""
-    closeness = 0
+    """0 where every term stands as written and not inside a longer name, 1 in another case or spelling, else 2."""
+    closeness, composed, unified = 0, compose(text), unify(text)
     for term in terms:
-        whole = rf"(?<![\w]){re.escape(written(term))}(?![\w])"
-        if term.is_prefix or term.is_phrase or re.search(whole, text):
+        if term.is_prefix or term.is_phrase or re.search(_whole(compose(term.text.rstrip(SENTENCE_MARKS))), composed):
             continue
-        closeness = max(closeness, 1 if re.search(whole, text, re.IGNORECASE) else 2)
+        closeness = max(closeness, 1 if re.search(_whole(written(term)), unified, re.IGNORECASE) else 2)
     return closeness
+
+
+def _whole(text: str) -> str:
+    return rf"(?<![\w]){re.escape(text)}(?![\w])"

@@ -29,7 +29,6 @@ from memory_server.escaping import shown_line
 from memory_server.fields import Filter
 from memory_server.index.expression import Term, is_identifier
 from memory_server.language.cues import says_nothing
-from memory_server.language.times import named_times
 from memory_server.layers.notes import NOTE, is_of_session
 from memory_server.layers.topics import LEFT_OUT, Unapproved, document_in
 from memory_server.search.certainty import FEW_PASSAGES, Telling, telling_words, with_certainty
@@ -403,7 +402,7 @@ class Pipeline:
     def _asks_for_words(self, question: Question) -> bool:
         """Whether recall is asked for something of all layers; a time that is named is written like a name."""
         of_all = question.search is Search.RECALL and not (question.types or question.filter.layers)
-        return of_all and not any(named_times(question.text)) and self.retriever.of_time(question) is None
+        return of_all and not self.retriever.times(question.text) and self.retriever.of_time(question) is None
 
     def _projects(self) -> set[str]:
         return set().union(*(searched.projects() for searched in self._searched()))

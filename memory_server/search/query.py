@@ -17,11 +17,13 @@ from collections.abc import Mapping, Sequence
 from memory_server.errors import UsageError
 from memory_server.fields import BY_NAME, NO_FILTER, Filter
 from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term, wanted_terms
+from memory_server.language.spelling import compose
 from memory_server.search.question import DEFAULT_LIMIT, Question, Search
 
 MAX_QUERY_CHARS = 10_000  # what is beyond is cut, and the answer says so
 MAX_DEPTH = 10  # of brackets; SQLite's own parser gives up somewhat beyond
 
+PREFIX = re.compile(r"\w[^*]*[\w./:-]\*+")  # `foo_b*`, `src/fo*`; `a*` and `*.py` are looked for as they stand
 TOKEN = re.compile(
     rf"""\s*(?:
         (?P<field>{"|".join(BY_NAME)}):
@@ -87,8 +89,11 @@ def filter_of(fields: Mapping[str, Sequence[str]]) -> Filter:
 
 
 def clean(text: str) -> str:
-    """The text without control characters and half surrogates, which no index takes."""
-    text = text.encode("utf-8", "ignore").decode("utf-8")
+    """The text as its letters are, without control characters and half surrogates, which no index takes.
+
+    Typographic quotation marks are those of the syntax.
+    """
+    text = re.sub("[\u201c-\u201f\uff02]", '"', compose(text.encode("utf-8", "ignore").decode("utf-8")))
     return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+", " ", text).strip()
 
 
@@ -113,7 +118,7 @@ def _tokens(text: str, allowed: Filter) -> tuple[Filter, list[tuple[str, str]]]:
         elif word := match["word"]:
             if word in ("AND", "OR", "NOT"):
                 tokens.append(("operator", word))
-            elif word.endswith("*") and len(word.rstrip("*")) > 1 and word.rstrip("*").isalnum():
+            elif PREFIX.fullmatch(word):
                 tokens.append(("prefix", word.rstrip("*")))
             else:
                 tokens.append(("word", word))

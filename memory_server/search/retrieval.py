@@ -21,8 +21,9 @@ from memory_server.index.keywords import MAX_CANDIDATES, Keywords
 from memory_server.index.ledger import StoredChunk, embedded_text
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.typed_lines import TypedLine, folded
-from memory_server.language.times import named_times, time_alone
+from memory_server.language.times import Time, named_times, time_alone, times_in
 from memory_server.language.words import Stemmer
+from memory_server.layers.mif import parse_date
 from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.search.known_values import unknown_values
 from memory_server.search.literal import LiteralMatch, Where, find_literal, holds
@@ -171,7 +172,7 @@ class Retriever:
         scope, weights = self._scope(question), weights or self._weights
         calibration, scale = self.calibration, self.calibration.sparse
         sparse = scale(self._sparse(self.snapshot, question.text)) if self._sparse and scale else None
-        times = tuple(named_times(question.text))
+        times = self.times(question.text)
         ranker = Ranker(likeness, calibration, scope, words, of_tokens, weights, sparse, times)
         return ranker, self._nearest(likeness, scope, ARM_HITS)
 
@@ -218,6 +219,10 @@ class Retriever:
             rows += [row for row, text in passages[source] if wanted in text][:1]
         return rows
 
+    def times(self, text: str) -> tuple[Time, ...]:
+        """The times that a text asks for; without a day of today those alone that are named."""
+        return tuple(times_in(text, self._today) if self._today else named_times(text))
+
     def of_time(self, question: Question) -> list[RankedPassage] | None:
         """The first passage of each session of a time, the newest first; None where a question asks for more."""
         is_of = time_alone(question.text, self._today) if self._today else None
@@ -225,9 +230,9 @@ class Retriever:
             return None
         allowed, passages = self._scope(question).sources, self.snapshot.passages
         dated = [
-            (source.date, source.path, number)
+            (source.date or dt.date.min, source.path, number)
             for number, source in self.snapshot.sources.items()
-            if source.layer is Layer.SESSION and source.date and is_of(source.date) and number in passages.source_bounds
+            if source.layer is Layer.SESSION and number in passages.source_bounds and any(map(is_of, days_of(source)))
         ]
         numbers = [number for *_, number in sorted(dated, reverse=True) if allowed is None or number in allowed]
         rows = [int(passages.rows[passages.source_bounds[number][0]]) for number in numbers]
@@ -392,6 +397,13 @@ def hit_of(candidate: RankedPassage, chunk: StoredChunk, source: SourceHead, tod
     )
 
 
+def days_of(session: SourceHead) -> Iterator[dt.date]:
+    """The days from a session's first, with which the name of its file begins, to its last; none without a date."""
+    if session.date:
+        first = min(parse_date(session.path.rpartition("/")[2][:10]) or session.date, session.date)
+        yield from (session.date - dt.timedelta(back) for back in range((session.date - first).days + 1))
+
+
 def displayed(score: float) -> float:
     """A fused score as 0 to 1."""
     return max(0.0, score) / (max(0.0, score) + TYPICAL_SCORE)
@@ -399,7 +411,7 @@ def displayed(score: float) -> float:
 
 def literal_candidate(match: LiteralMatch, spread: str = SPREAD) -> RankedPassage:
     """A match of the exact search. `spread`: what is said where no single passage holds all words."""
-    manner = (AS_WRITTEN, IN_ANOTHER_CASE, "inside longer words")[match.closeness]
+    manner = (AS_WRITTEN, IN_ANOTHER_CASE, "inside longer words", "as the beginning of a hash")[match.closeness]
     return RankedPassage(
         match.row, 1.0 - 0.2 * match.closeness, (Reason("literal", spread if match.is_spread else manner),)
     )

@@ -15,6 +15,7 @@ from memory_server.fields import Filter
 from memory_server.index.raw import raw_path, session_of_path
 from memory_server.index.typed_lines import TypedLine, folded
 from memory_server.layers.sessions import id8_in
+from memory_server.machine.clock import local_day
 from memory_server.search.question import MAX_LIMIT, Question
 from memory_server.search.raw_turns import RawSearcher
 from memory_server.search.retrieval import RankedPassage, Retriever
@@ -119,7 +120,7 @@ def _hit(line: TypedLine, turn: int) -> Hit:
         lines=LineRange(turn, turn),
         layer=Layer.RAW,
         title=f"{line.type}: {line.why}",
-        date=line.time.date() if line.time else None,
+        date=local_day(line.time) if line.time else None,
         score=LINE_SCORE,
         why=(Reason("keyword", line.why),),
         type=line.type,

@@ -21,6 +21,7 @@ from dream.run import DreamReport
 from memory_server.errors import OneirosError, UsageError
 from memory_server.escaping import plural, shown, shown_line
 from memory_server.index.build import Progress
+from memory_server.machine.clock import local
 from oneiros.cli.consent.asking import person_asked, signed
 from oneiros.cli.readings import offer_reader, read_waiting
 from oneiros.cli.review.sitting import TerminalReview
@@ -226,10 +227,10 @@ def blame_line(
 
 def _show_blame(found: Blame) -> None:
     unsigned = "" if found.is_signed else ", unsigned"
-    when = f", approved {found.approved:%Y-%m-%d}{unsigned}" if found.approved else ""
+    when = f", approved {local(found.approved):%Y-%m-%d}{unsigned}" if found.approved else ""
     data(f"[^{found.label}]  {f'hunk {found.hunk}' if found.hunk else 'not among the approvals'}{when}")
     for source in found.sources:
-        time = f"{source.time:%Y-%m-%d %H:%M}" if source.time else "undated"
+        time = f"{local(source.time):%Y-%m-%d %H:%M}" if source.time else "undated"
         data(f"  {source.role}, {time}, {shown_line(source.where)}:")
         for line in shown(source.text or "(gone from the archive)" if source.entry else source.text).split("\n"):
             data(f"    > {line}")

@@ -1,6 +1,7 @@
 """Setting a memory up: `init`, `trust`, `config`."""
 
 import dataclasses
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -90,7 +91,7 @@ def init(
         return
     if not is_new and is_example(root):
         talk("This is the example memory, about oneiros itself. One of your own: oneiros init --own")
-    if now_chosen.choice.root == root and (first := first_steps(now_chosen, root, now())):
+    if now_chosen.choice.root == root and (first := first_steps(now_chosen, root, now(), os.getloadavg()[0])):
         _tell_steps(first)
         if everything:
             _run_steps(first, context, now_chosen)

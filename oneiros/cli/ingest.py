@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from memory_server.escaping import plural, shown, shown_line
 from memory_server.index.build import Progress
 from memory_server.index.raw import raw_path
 from memory_server.lifecycle.use import DRILLED, UseLog
+from memory_server.machine.clock import local_day
 from memory_server.redaction import Redactor
 from memory_server.root.forgetting import note_forgotten
 from memory_server.root.places import require_memory
@@ -117,7 +119,7 @@ def drill(
     if environment.person.query_log:
         is_raw = depth is Depth.RAW and not entry
         lines = LineRange(first + 1, first + turns) if is_raw else LineRange(0, 0)
-        log = UseLog(require_memory(root).use_log, lambda: now().date())
+        log = UseLog(require_memory(root).use_log, lambda: local_day(now()))
         log.accessed(raw_path(reader.resolve(session)), lines, DRILLED)
         log.close()
 
@@ -210,7 +212,14 @@ def ingest_once(
     """
     root = environment.choice.root
     with progress_shown() as show:
-        outcome = run_ingest(environment, root, wanted, now(), lambda step: show(_megabytes(step)))
+        outcome = run_ingest(
+            environment,
+            root,
+            wanted,
+            now(),
+            lambda step: show(_megabytes(step)),
+            compressing=lambda done, sessions: show(Progress("compressing", done, sessions)),
+        )
     references = None if wanted.dry_run else scan_references(environment, root, sources_wanted(environment, wanted))
     outcome.is_barren = bool(references and references.barren)
     indexed = None if wanted.dry_run else _indexed(environment, waits=waits)
@@ -266,7 +275,7 @@ def _indexed(environment: Environment, *, waits: bool = True) -> dict[str, Any] 
 
 def _megabytes(step: IngestProgress) -> Progress:
     """The progress of an ingest as megabytes of transcripts on disk."""
-    return Progress("reading MB", int(step.bytes_done / MEGABYTE), max(1, int(step.bytes / MEGABYTE)))
+    return Progress("reading MB", int(step.bytes_done / MEGABYTE), max(1, ceil(step.bytes / MEGABYTE)))
 
 
 def outcome_lines(outcome: IngestOutcome) -> Iterator[str]:
@@ -276,7 +285,7 @@ def outcome_lines(outcome: IngestOutcome) -> Iterator[str]:
         yield from map(str, taken.bad_lines[:SHOWN_PROBLEMS])
         if len(taken.bad_lines) > SHOWN_PROBLEMS:
             yield f"({len(taken.bad_lines) - SHOWN_PROBLEMS} more bad lines)"
-        yield from refusal_lines(taken.refused)
+        yield from (*taken.remarks[:SHOWN_PROBLEMS], *refusal_lines(taken.refused))
         would = "would be " if taken.is_dry_run else ""
         refused = f"{len(taken.refused)} refused"
         yield f"{taken.read} of {plural(taken.files, 'file')} {would}read, {taken.unchanged} unchanged, {refused}."
@@ -326,6 +335,7 @@ def outcome_json(outcome: IngestOutcome) -> dict[str, object]:
         **{name: sum(getattr(one, name) for one in taken) for name in counted},
         "sessions": sorted({session for one in taken for session in one.sessions}),
         "bad_lines": [str(bad) for one in taken for bad in one.bad_lines],
+        "remarks": [remark for one in taken for remark in one.remarks],
         "refused": [msgspec.to_builtins(bad, enc_hook=str) for one in taken for bad in one.refused],
         "problems": [dataclasses.asdict(problem) for problem in outcome.problems],
         "compressed": [str(path) for one in made for path in one.written],

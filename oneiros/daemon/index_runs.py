@@ -1,7 +1,9 @@
 """The one worker of the daemon that writes indices: it owns the root and brings it level with the disk.
 
-Whoever sees a change pokes it; a hundred pokes are one run. It also carries out a rebuild and a change of model. What a
-run cannot do stands as one sentence in `status`, and is tried again later, further and further apart.
+Whoever sees a change pokes it; a hundred pokes are one run. It also carries out a rebuild and a change of model. What
+is written while a long run embeds is not kept waiting: that run is left, what it has made stays, and the next one reads
+what was written before it goes on. What a run cannot do stands as one sentence in `status`, and is tried again later,
+further and further apart.
 """
 
 import logging
@@ -12,7 +14,8 @@ from collections.abc import Callable
 from memory_server.embedding.workers import Interrupted
 from memory_server.errors import OneirosError
 from memory_server.faces.indexing import FRESH_SECONDS, IndexingState
-from memory_server.index.build import Progress, Report
+from memory_server.index.build import EMBEDDING, Progress, Report
+from memory_server.index.raw import READING_TURNS
 from memory_server.memory import Memory
 from oneiros.worker import Worker
 
@@ -27,6 +30,10 @@ FIRST_INDEX_SECONDS = 20.0  # from its beginning, for which questions wait; beyo
 START_SECONDS = 2.0  # likewise for the look at the disk with which every daemon begins
 BEHIND = "What was written last is not indexed yet."
 END_SECONDS = 30.0  # for the batch under way when it is closed
+
+
+class Overtaken(Exception):
+    """Something was written while a run embeds: a signal inside this module, not an error of anybody's."""
 
 
 class IndexRuns:
@@ -44,6 +51,8 @@ class IndexRuns:
         self._served = threading.Condition()
         self._wanted = 1  # pokes so far; the first run is due at the start
         self._covered = 0  # of these, how many a finished run has
+        self._read = 0  # and how many can be found by words, and topics by meaning
+        self._ordered = 0  # those that the run under way has
         self._written = 0  # the last poke after a write, for which questions wait
         self._written_at = 0.0  # the first such one that no finished run has
         self._poked_at = 0.0
@@ -95,7 +104,7 @@ class IndexRuns:
             if is_indexed and self._covered:
                 left = self._written_at + FRESH_SECONDS - time.monotonic()
                 is_ready = self._served.wait_for(
-                    lambda: self.worker.is_ended or self._covered >= self._written, timeout=max(0.0, left)
+                    lambda: self.worker.is_ended or self._read >= self._written, timeout=max(0.0, left)
                 )
                 return "" if is_ready and not self._error else f"{BEHIND} {self._error}".rstrip()
             if self._began_at is not None:
@@ -145,6 +154,9 @@ class IndexRuns:
             self._error, self._retry_seconds = "", FIRST_RETRY_SECONDS
         except Interrupted:
             return None
+        except Overtaken:
+            self._rebuild, self._anyway = self._rebuild or rebuild, True
+            return 0.0
         except Exception as error:  # told in the status, and tried again
             self._error = str(error) if isinstance(error, OneirosError) else f"indexing failed: {error!r}"
             logger.error("%s", self._error, exc_info=not isinstance(error, OneirosError))
@@ -175,7 +187,7 @@ class IndexRuns:
         with self._served:
             rebuild, anyway = self._rebuild, self._anyway
             self._rebuild = self._anyway = False
-            self._began_at = time.monotonic()
+            self._began_at, self._ordered = time.monotonic(), self._wanted
             return self._wanted, rebuild, anyway
 
     def _bring_level(self, rebuild: bool, anyway: bool) -> None:
@@ -191,11 +203,18 @@ class IndexRuns:
     def _show(self, step: Progress) -> None:
         self._stage = step
         self._on_change()
+        with self._served:
+            if step.stage in (READING_TURNS, EMBEDDING):
+                self._read = max(self._read, self._ordered)
+                self._served.notify_all()
+            if step.stage == EMBEDDING and step.done < step.total and self._written > self._ordered:
+                raise Overtaken
 
     def _finish(self, ticket: int) -> None:
         with self._served:
             self._stage = Progress("idle", 0, 0)
             self._covered = max(self._covered, ticket)
+            self._read = max(self._read, ticket)
             self._began_at = None
             self._served.notify_all()
         self._on_change()

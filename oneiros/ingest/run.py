@@ -15,6 +15,7 @@ from crawler.sources.agent import AgentSource
 from memory_server.errors import Problem, UsageError
 from memory_server.escaping import plural
 from memory_server.layers.blackboard import KEPT_DAYS
+from memory_server.machine.clock import local_day
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from oneiros.environment import Environment, now
@@ -117,6 +118,7 @@ def run_ingest(
     moment: datetime,
     progress: Callable[[IngestProgress], None] | None = None,
     check: Callable[[], None] = lambda: None,
+    compressing: Callable[[int, int], None] = lambda *_: None,
 ) -> IngestOutcome:
     """Ingests what is new below the wanted paths and compresses what is closed. The indices are the caller's.
 
@@ -149,6 +151,7 @@ def run_ingest(
             project=wanted.project,
             dry_run=wanted.dry_run,
             progress=progress,
+            compressing=compressing,
             check=check,
             forget_marked=forgetter_of(root, environment.person, settings),
             sources=sources if machine == here else (),
@@ -230,7 +233,7 @@ def news_of(outcome: IngestOutcome, moment: datetime) -> Iterator[tuple[str, boo
     it found to be over and that began lately enough for the next ones to care; with whether it has ended.
     """
     yield "", False
-    earliest = (moment - timedelta(days=KEPT_DAYS)).date().isoformat()
+    earliest = local_day(moment - timedelta(days=KEPT_DAYS)).isoformat()
     for report in outcome.reports:
         if report.compress is not None:
             for session_id, file in zip(report.compress.session_ids, report.compress.written, strict=True):

@@ -14,7 +14,7 @@ from crawler.archive.append import IngestSettings
 from crawler.archive.choice import Choice, git_common_directory
 from crawler.archive.store import Archive
 from crawler.archive.waiting import CLEANUP_DAYS, Waiting, cleanup_days, count_waiting
-from crawler.closed import read_ends, read_markers
+from crawler.closed import MOST_AHEAD, read_ends, read_markers
 from crawler.compress.run import ClosedWhen, last_written
 from crawler.model.budget import Budget, Price
 from crawler.model.client import Busy, Completion, ModelClient, Prompt
@@ -23,6 +23,7 @@ from crawler.references import ReferenceSettings, ReferenceSource, pairs_of
 from crawler.sources.agent import AgentSource
 from memory_server.completeness import SkipKind, Skipped
 from memory_server.errors import ContentError, OneirosError, UsageError
+from memory_server.machine.clock import local_day
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import ReferenceTable
 from oneiros.environment import Environment, now
@@ -96,6 +97,7 @@ def ingest_settings(environment: Environment, root: MemoryRoot, machine: str = "
         choice=Choice(allow=person.ingest_allow, deny=person.ingest_deny, only=own_project(root, dict(aliases))),
         aliases=aliases,
         deny_words=person.deny_words,
+        latest=now() + MOST_AHEAD,
     )
 
 
@@ -125,7 +127,7 @@ def spending(environment: Environment, root: MemoryRoot, moment: datetime) -> Bu
     person = environment.person
     return Budget(
         root.spent,
-        today=moment.date(),
+        today=local_day(moment),
         run_usd=person.budget_run_usd,
         day_usd=person.budget_day_usd,
         day_tokens=person.reader_tokens_day,

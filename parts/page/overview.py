@@ -15,6 +15,7 @@ from dream.proposals.store import Event
 from dream.records import State
 from memory_server.errors import OneirosError
 from memory_server.layers.sessions import id8_in
+from memory_server.machine.clock import local_day
 from oneiros.served import ServedMemory
 from parts.page.rendering import Renderer
 
@@ -89,8 +90,8 @@ def growth(served: ServedMemory) -> dict[str, Any]:
     store, asked = served.decisions().store, served.memory.logged_queries(limit=QUESTIONS)
     counted = {
         "sessions": Counter(_weeks(one.date for one in sources if id8_in(one.path) and one.date)),
-        "statements": Counter(_weeks(one.at.date() for one in store.approvals() if one.event is Event.ACCEPTED)),
-        "questions": Counter(_weeks(dt.date.fromisoformat(str(row["at"])[:10]) for row in asked)),
+        "statements": Counter(_weeks(local_day(one.at) for one in store.approvals() if one.event is Event.ACCEPTED)),
+        "questions": Counter(_weeks(local_day(dt.datetime.fromisoformat(str(row["at"]))) for row in asked)),
     }
     moments = [int(dt.datetime.combine(week, dt.time(), dt.UTC).timestamp()) for week in weeks]
     return {

@@ -19,7 +19,10 @@ from markupsafe import Markup, escape
 from memory_server.document import Hit, Layer
 from memory_server.escaping import plural, shown, shown_line
 from memory_server.index.raw import session_of_path
+from memory_server.language.spelling import compose
+from memory_server.language.words import FUNCTION_WORDS
 from memory_server.layers.sessions import id8_in
+from memory_server.machine.clock import local
 
 TEMPLATES = Path(__file__).with_name("templates")
 CLIP_CHARS = 2_000
@@ -81,7 +84,7 @@ def day(value: dt.date | None) -> str:
 
 def moment(value: dt.datetime | None) -> str:
     """A moment by the clock of this machine, or a dash."""
-    return f"{value.astimezone():%Y-%m-%d %H:%M}" if value else "–"
+    return f"{local(value):%Y-%m-%d %H:%M}" if value else "–"
 
 
 def iso(text: str) -> str:
@@ -103,11 +106,12 @@ def query(fields: Mapping[str, str | int]) -> str:
 
 
 def marked(text: str, words: Sequence[str]) -> Markup:
-    """A text with the words that were looked for marked."""
-    stems = sorted({re.escape(shown_line(word)) for word in words if len(word) > 1}, key=len, reverse=True)
+    """A text with the words that were looked for marked, but for those that stand in every text."""
+    telling = (shown_line(word) for word in words if len(word) > 1 and word.casefold() not in FUNCTION_WORDS)
+    stems = sorted(map(re.escape, set(telling)), key=len, reverse=True)
     if not stems:
         return escape(shown(text))
-    pieces = re.split(rf"(\b(?:{'|'.join(stems)})\w*)", shown(text), flags=re.IGNORECASE)
+    pieces = re.split(rf"(\b(?:{'|'.join(stems)})\w*)", shown(compose(text)), flags=re.IGNORECASE)
     return Markup("").join(Markup("<mark>%s</mark>") % piece if odd % 2 else piece for odd, piece in enumerate(pieces))
 
 

@@ -29,6 +29,7 @@ from dream.routes import ChosenBody, HunkId, PageBody
 from dream.topics import read_topics
 from memory_server.document import Hit, Layer
 from memory_server.errors import ContentError, UsageError
+from memory_server.machine.clock import local_day
 from memory_server.search.query import filter_of, parse_query
 from oneiros.served import ServedMemory
 from parts.page.diffs import DiffRow, changed_rows
@@ -182,7 +183,7 @@ class _Review:
 def shown_hunk(served: ServedMemory, hunk: Hunk) -> ShownHunk:
     """A hunk with what it changes in the file as it is now, and what was said around its quotes."""
     decisions, candidate = served.decisions(), hunk.update.candidate
-    steps = diff_steps(decisions.root, [hunk], Manner(decisions.now().date()))
+    steps = diff_steps(decisions.root, [hunk], Manner(local_day(decisions.now())))
     return ShownHunk(
         hunk,
         changed_rows(steps[0].before, steps[0].after) if steps else [],

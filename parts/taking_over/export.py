@@ -21,6 +21,7 @@ from dream.statements.provenance import read_note, read_notes
 from dream.topics import FOOTNOTE_REFERENCE, LIST_SIGN, TopicStatement, TopicText
 from memory_server.layers.footnotes import REFERENCE
 from memory_server.layers.topics import topic_name
+from memory_server.machine.clock import local_day
 from memory_server.machine.files import replace_file
 from memory_server.redaction import Redactor
 
@@ -126,6 +127,6 @@ def _plain(text: str) -> str:
 
 
 def _date_of(known: Sequence[Approval], topic: TopicText) -> str:
-    days: list[dt.date] = [one.at.date() for one in known]
+    days: list[dt.date] = [local_day(one.at) for one in known]
     day = max(days, default=topic.date)
     return day.isoformat() if day else ""

@@ -27,6 +27,7 @@ from dream.written.duplicates import Embed, same_as_earlier
 from memory_server.document import LineRange
 from memory_server.language.sentences import sentence_spans
 from memory_server.language.words import content_words
+from memory_server.machine.clock import local_day
 from memory_server.redaction import Redactor
 
 NAME = "written"  # the extractor, as a hunk names it
@@ -86,7 +87,7 @@ class Takeover:
         report.updates = list(self._passing(fresh, changed, topics, report))
         if not dry:
             with self._decisions.locked():
-                report.proposal = self._decisions.desk.propose(report.updates, self._now().date())
+                report.proposal = self._decisions.desk.propose(report.updates, local_day(self._now()))
         return report
 
     def _distinct(self, fresh: list[Candidate], before: list[Hunk], report: TakenOver) -> list[Candidate]:

@@ -13,6 +13,7 @@ from memory_server.errors import UsageError
 from memory_server.language.words import WORDS, Stemmer
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import SourceFile, TopicHead, as_document, by_name, topic_name
+from memory_server.machine.clock import local_day
 from memory_server.reading import SourceText, reading_of
 from memory_server.search.pipeline import Pipeline
 from memory_server.search.question import Question
@@ -88,7 +89,7 @@ class TeamMemory:
         heads = self._heads.of(connection, tenant)
         if heads.made_by not in ("", made_by(self._model.files.fingerprint)):
             raise Unfit(f"the index of this memory is {heads.made_by}", remedy="Run `oneiros-team index` again")
-        parts = (self._cutter, self._stemmer, self._model.embed_query, self._now().date(), self._unread)
+        parts = (self._cutter, self._stemmer, self._model.embed_query, local_day(self._now()), self._unread)
         return pipeline(connection, tenant, heads, *parts)
 
     def _unread(self, text: str) -> str:
@@ -107,7 +108,7 @@ class TeamMemory:
             raise NotFound(f"there is no {path!r}", remedy="List the topics, or search for it")
         found, layer, text, commit = row
         document = as_document(SourceFile(SourcePath(found), Layer(layer)), parse_frontmatter(text))
-        return TeamReading(reading_of(document, text, first, last, self._now().date()), commit)
+        return TeamReading(reading_of(document, text, first, last, local_day(self._now())), commit)
 
     def topics(self, tenant: int) -> list[TopicHead]:
         """The topics of a tenant, as `topic_heads` lists them but for the summaries, which stand in the texts."""

@@ -352,6 +352,53 @@ def test_a_session_of_our_own_compressor_is_not_taken_in(ingester: Ingester, tmp
     assert [refusal.verdict for refusal in report.refused] == [Verdict.OWN]
 
 
+@pytest.mark.parametrize(("prompt", "taken"), [("Warmup", 0), ("Warmup the oven", 1)])
+def test_a_sub_agent_that_is_only_warmed_up_is_not_taken_in(
+    ingester: Ingester, tmp_path: Path, prompt: str, taken: int
+) -> None:
+    records = [person(11, prompt, isSidechain=True, agentId="a1"), assistant(12, "Ready.", isSidechain=True)]
+    write_transcript(tmp_path / "live", person(1, "Plain words."), assistant(2, "Yes."))
+    (tmp_path / "live" / "agent-a1.jsonl").write_bytes(to_lines(*records))
+
+    ingester.ingest([tmp_path / "live"])
+
+    assert len(ingester.archive.sources(SESSION)) == 1 + taken
+
+
+@pytest.mark.parametrize(
+    "broken", ['"content": "[REDACTED, "x": 1', '"content": "the key is "[MASKED]" here"', "[REDACTED]", "cut her"]
+)
+def test_lines_that_a_redaction_broke_are_lost_alone_and_counted(
+    ingester: Ingester, tmp_path: Path, broken: str
+) -> None:
+    records = [
+        person(1, "First words."),
+        assistant(2, "One."),
+        person(3, "x"),
+        assistant(4, "Two."),
+        person(5, "Last."),
+    ]
+    file = write_transcript(tmp_path / "live", *records)
+    lines = file.read_text(encoding="utf-8").split("\n")
+    lines[2] = broken if broken.startswith("[") else lines[2][: lines[2].index('"content"')] + broken
+    file.write_text("\n".join(lines), encoding="utf-8")
+
+    report = ingester.ingest([tmp_path / "live"])
+
+    assert [bad.line for bad in report.bad_lines] == [3]
+    assert [turn.text for turn in ingester.archive.turns(SESSION)] == ["First words.", "One.", "Two.", "Last."]
+    assert all(turn.is_live for turn in ingester.archive.turns(SESSION))
+
+
+def test_a_byte_order_mark_costs_no_line(ingester: Ingester, tmp_path: Path) -> None:
+    file = write_transcript(tmp_path / "live", person(1, "First words."), assistant(2, "One."))
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+
+    report = ingester.ingest([tmp_path / "live"])
+
+    assert (report.entries, report.bad_lines) == (2, [])
+
+
 def test_another_tools_file_is_refused_with_a_reason_and_not_opened_again(ingester: Ingester, tmp_path: Path) -> None:
     path = tmp_path / "live" / "codex.jsonl"
     path.parent.mkdir()

@@ -131,6 +131,37 @@ def test_footnote_definitions_are_neither_embedded_nor_indexed() -> None:
     assert "second paragraph" not in found
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "It opens at six. <!-- not for readers --> Come early.",
+        "It opens at six. %%nor this%% Come early.",
+        "<!-- not\n\nfor readers -->\n\nIt opens at six.",
+        "%%\nnot for readers\n\n- nor this\n%%\n\nIt opens at six.",
+        "- It opens at six. %%not\n  for readers%%\n- Come early.",
+    ],
+)
+def test_comments_are_not_searchable(body: str) -> None:
+    found = searchable(body)
+
+    assert "It opens at six." in found
+    assert not {"not", "nor", "readers", "%%", "<!--", "-->"} & set(found.split())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "```html\n<!-- kept -->\n```",
+        "Write `<!-- kept -->` or `%%kept%%`.",
+        "```python\n%%time\nkept()\n%%bash\n```",
+        "Of 50%% of them 20%% are kept.",
+        "An open <!-- is kept.",
+    ],
+)
+def test_what_looks_like_a_comment_in_code_or_numbers_is_kept(body: str) -> None:
+    assert "kept" in searchable(body)
+
+
 def test_code_written_in_one_line_of_backticks_opens_no_block() -> None:
     body = "```inline``` code.\n\n[^p]: session 1a2b\n"
 

@@ -17,7 +17,7 @@ from memory_server.settings import PersonSettings
 from oneiros.client import Client
 from oneiros.daemon import index_runs as module
 from oneiros.daemon.index_runs import IndexRuns
-from tests.memories import root_at, search_exact, search_memory, write_topic
+from tests.memories import root_at, search_exact, search_memory, write_session, write_topic
 
 asked: list[IndexRuns] = []  # of the memory under test, as the daemon puts them together
 is_asked = threading.Event()
@@ -109,6 +109,32 @@ def test_a_question_waits_for_the_run_behind_a_write(memory: Memory, indexer: In
     indexer.poke()
 
     assert [hit.path for hit in search_exact(memory, "okapi").hits] == ["topics/okapi.md"]
+
+
+def test_what_is_written_while_a_long_run_embeds_is_found_before_that_run_is_done(
+    memory: Memory, indexer: IndexRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedded: list[str] = []
+
+    def embed(engine: HeldEngine, texts: Sequence[str], *, as_query: bool = False) -> list[Embedded]:
+        if not as_query and not embedded[1:]:  # behind the topics, the first batch of sessions
+            write_topic(memory, "okapi", "# Okapi\n\nThe okapi is striped.\n") if embedded else None
+            indexer.poke() if embedded else None
+        embedded.append("\n".join(texts))
+        return OnnxEngine.embed(engine, texts, as_query=as_query)
+
+    monkeypatch.setattr(HeldEngine, "embed", embed)
+    monkeypatch.setattr("memory_server.index.build.TEXTS_AN_APPEND", 1)
+    for day in range(10, 29):
+        write_session(memory, f"2026-01-{day}-day-{day:08}", f"Day {day} was a quiet day.")
+    indexer.worker.start()
+    assert indexer.wait(indexer.poke(anyway=True), 60)
+
+    places = [
+        next(at for at, text in enumerate(embedded) if said in text) for said in ("2525", "Day 28", "okapi", "Day 10")
+    ]
+    assert places == sorted(places)
+    assert len(embedded) < 3 * len(set(embedded))
 
 
 def test_a_question_says_that_the_run_behind_a_write_failed(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from memory_server.index.snapshot import Snapshot
-from memory_server.language.times import NamedTime
+from memory_server.language.times import Time
 from memory_server.search.ranking.arms import Nearest, Scope, WordScores, best_first, runs_of, with_neighbours
 from memory_server.search.ranking.calibration import USUAL_REACH, Calibration
 from memory_server.search.ranking.likeness import Likeness
@@ -78,7 +78,7 @@ class Ranker:
     weights: Scores  # of the question's tokens, summing to 1
     last_weights: Mapping[str, float] = field(default_factory=lambda: RERANK_WEIGHTS)  # of the features, when reranked
     sparse: Scores | None = None  # what a sparse model scores for every passage, scaled; None where none is on
-    times: Sequence[NamedTime] = ()  # that the question names
+    times: Sequence[Time] = ()  # that the question names
 
     @property
     def snapshot(self) -> Snapshot:

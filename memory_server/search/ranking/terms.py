@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from memory_server.index.keywords import Keywords
 from memory_server.index.snapshot import WordTables
+from memory_server.language.spelling import unify
 from memory_server.language.words import CJK_RUN, FUNCTION_WORDS, Stemmer, cjk_pairs
 
 MAX_TERMS = 12  # the rarest are looked up; the cost of a lookup is the length of its list
@@ -51,7 +52,8 @@ def question_terms(
     cut = [
         (part, first, last)
         for word, first, last in spans
-        for part in (cjk_pairs(word) if CJK_RUN.search(word) else (word,))
+        for piece in unify(word).split()
+        for part in (cjk_pairs(piece) if CJK_RUN.search(piece) else (piece,))
     ]
     # all stems in one go: each call of SQLite costs more than the work in it
     stems = stemmer.stems([part for part, _, _ in cut])

@@ -21,6 +21,7 @@ from memory_server.document import Layer, SourcePath
 from memory_server.errors import NeedsRepair, UsageError, nearest_or
 from memory_server.escaping import shown, shown_line
 from memory_server.layers.topics import SourceFile, read_document, read_text, topic_name
+from memory_server.machine.clock import local_day
 from memory_server.redaction import Redactor
 from oneiros.cli.consent.asking import agreed, signed
 from oneiros.cli.terminal.output import data, talk
@@ -60,7 +61,7 @@ def tidy_topics(environment: Environment, names: Sequence[str]) -> None:
 
 def merge_topics(environment: Environment, names: Sequence[str], into: str) -> None:
     """Makes one topic of several."""
-    decisions, today = decisions_of(environment), now().date()
+    decisions, today = decisions_of(environment), local_day(now())
 
     def wanted(texts: Texts) -> Arrangement:
         return merged(texts, [_path_in(decisions, texts, name) for name in names], _new_path(into), today)
@@ -72,13 +73,13 @@ def split_topic(environment: Environment, name: str, heading: str, into: str) ->
     """Makes sections of a topic topics of their own."""
     if into and not heading:
         raise UsageError("--into names one section's topic", remedy="Say which: --heading X")
-    decisions, path, today = decisions_of(environment), _new_path(into) if into else "", now().date()
+    decisions, path, today = decisions_of(environment), _new_path(into) if into else "", local_day(now())
     _arrange(environment, decisions, lambda texts: split(texts, _path_in(decisions, texts, name), today, heading, path))
 
 
 def split_by_reader(environment: Environment, name: str) -> None:
     """Cuts a topic as the model of the settings would, which is asked once; the lines are shown before."""
-    decisions, today = decisions_of(environment), now().date()
+    decisions, today = decisions_of(environment), local_day(now())
     reader = _reader_of(environment, decisions, "cut it by --heading")
     path = ""
 

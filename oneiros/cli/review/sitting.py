@@ -22,6 +22,7 @@ from dream.topics import read_topics
 from memory_server.chunking import split_lines
 from memory_server.errors import OneirosError
 from memory_server.escaping import plural, shown, shown_line
+from memory_server.machine.clock import local_day
 from oneiros.cli.review.asking import END, ask_key, ask_place, ask_words
 from oneiros.cli.review.batch import batch_text, read_batch, with_faults
 from oneiros.cli.review.editing import edited, reworded
@@ -163,7 +164,7 @@ class TerminalReview:
 
     def _show(self, hunk: Hunk, count: str) -> None:
         data("")
-        steps = diff_steps(self._decisions.root, [hunk], Manner(now().date()))
+        steps = diff_steps(self._decisions.root, [hunk], Manner(local_day(now())))
         before, after = (steps[0].before, steps[0].after) if steps else (None, None)
         head, *lines = hunk_lines(hunk, before, after)
         question = HEADS.get(hunk.update.relation)

@@ -16,6 +16,7 @@ from dream.topics import read_topics
 from memory_server.errors import ContentError, UsageError
 from memory_server.escaping import shown_line
 from memory_server.layers.sessions import project_name
+from memory_server.machine.clock import local_day
 from oneiros.cli.consent.asking import agreed, signed
 from oneiros.cli.review.asking import ask_place
 from oneiros.cli.review.editing import reworded
@@ -122,7 +123,7 @@ class _Telling:
         return self._decisions.refiled(hunk, *place) if place else hunk
 
     def _show(self, hunk: Hunk) -> None:
-        steps = diff_steps(self._decisions.root, [hunk], Manner(now().date()))
+        steps = diff_steps(self._decisions.root, [hunk], Manner(local_day(now())))
         before, after = (steps[0].before, steps[0].after) if steps else (None, None)
         data("\n".join(hunk_lines(hunk, before, after)))
 

@@ -4,6 +4,7 @@ import datetime as dt
 
 from memory_server.errors import UsageError
 from memory_server.layers.mif import parse_date
+from memory_server.machine.clock import begin_of
 
 
 def day_of(text: str) -> dt.datetime | None:
@@ -13,4 +14,4 @@ def day_of(text: str) -> dt.datetime | None:
     day = parse_date(text)
     if day is None:
         raise UsageError(f"{text!r} is no day", remedy="Write it as 2026-03-01")
-    return dt.datetime.combine(day, dt.time(), dt.UTC)
+    return begin_of(day)

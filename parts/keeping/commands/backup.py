@@ -10,6 +10,7 @@ from memory_server.errors import UsageError
 from memory_server.escaping import plural
 from memory_server.fields import parse_day
 from memory_server.lifecycle.bundle import Bundle, read_bundle
+from memory_server.machine.clock import begin_of, local
 from memory_server.root.paths import MemoryRoot
 from oneiros.cli.consent.asking import require_person
 from oneiros.cli.maintenance import brought_level
@@ -67,7 +68,7 @@ def _since(environment: Environment, text: str) -> Bundle | dt.datetime | None:
     file = environment.working_folder / text
     if file.is_file():
         return read_bundle(file, KIND)
-    return dt.datetime.combine(parse_day(text), dt.time(), dt.UTC)
+    return begin_of(parse_day(text))
 
 
 def _restore(environment: Environment, files: list[Path], fingerprint: str, *, as_json: bool) -> None:
@@ -94,5 +95,5 @@ def _restore(environment: Environment, files: list[Path], fingerprint: str, *, a
 def _what(wanted: Restoring, root: MemoryRoot) -> str:
     last = wanted.bundles[-1]
     made = dt.datetime.fromisoformat(last.manifest.made)
-    files = f"{len(last.manifest.files)} files of {made:%Y-%m-%d}, fingerprint {last.fingerprint}"
+    files = f"{len(last.manifest.files)} files of {local(made):%Y-%m-%d}, fingerprint {last.fingerprint}"
     return f"restore {last.file.name} ({files}) to {root.path}"

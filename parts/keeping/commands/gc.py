@@ -15,6 +15,7 @@ from memory_server.layers.topics import is_topic, read_text
 from memory_server.lifecycle import gc as lifecycle
 from memory_server.lifecycle.gc import BELOW, GcPlan, GcStep, GcWanted
 from memory_server.lifecycle.marks import Level, LifeMark, add_mark
+from memory_server.machine.clock import local
 from memory_server.reading import source_named
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
@@ -80,7 +81,7 @@ def undo(context: typer.Context) -> None:
         talk("There is no run to take back.")
         raise typer.Exit(1)
     brought_level(environment)
-    talk(f"The run of {run.at.astimezone():%Y-%m-%d %H:%M} is taken back: {len(run.changes)} sources.")
+    talk(f"The run of {local(run.at):%Y-%m-%d %H:%M} is taken back: {len(run.changes)} sources.")
 
 
 def keep(

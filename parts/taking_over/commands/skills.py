@@ -16,6 +16,7 @@ from dream.statements.habits import habits_in
 from memory_server.errors import ContentError, UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.layers.sessions import id8_of, project_name
+from memory_server.machine.clock import local
 from memory_server.redaction import Redactor
 from memory_server.root.places import require_memory
 from oneiros.cli.consent.asking import agreed, signed
@@ -48,7 +49,7 @@ def skills(context: typer.Context) -> None:
     environment: Environment = context.obj
     habits, ideas = habits_in(archive_of(require_memory(environment.choice.root)))
     for habit in habits[:MOST]:
-        last = f"{habit.last:%Y-%m-%d}" if habit.last else "undated"
+        last = f"{local(habit.last):%Y-%m-%d}" if habit.last else "undated"
         data(f"{habit.id[:8]}  {len(habit.times)} sessions, last {last}  {shown_line(habit.project)}".rstrip())
         data(f"    {'; '.join(steps_of(habit))}")
         for quote in habit.quotes[:2]:
@@ -134,5 +135,5 @@ def _skills_folder(environment: Environment, habit: Habit, *, mine: bool) -> Pat
 
 
 def _said(quote: Quote) -> str:
-    day = f", {quote.time:%Y-%m-%d}" if quote.time else ""
+    day = f", {local(quote.time):%Y-%m-%d}" if quote.time else ""
     return f'you, session {id8_of(quote.session_id)}{day}: "{shown_line(" ".join(quote.text.split()))}"'

@@ -16,6 +16,7 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
+from memory_server.language.spelling import unify
 from memory_server.language.words import STEMS, WORDS, extra_words
 from parts.team.engine.schema import BLOCK
 
@@ -47,13 +48,15 @@ class CutTexts:
 
     def __init__(self, sources: Iterable[Text], passages: Iterable[Text]):
         """Cuts them at once. The numbers of each kind rise."""
-        rows = [(row, context, passage, extra_words(passage)) for row, context, passage in passages]
+        unified = [(row, unify(context), unify(passage)) for row, context, passage in passages]
+        rows = [(*one, extra_words(one[-1])) for one in unified]
         self.terms: dict[str, Places] = {}  # with the letter of its kind before each
         with closing(sqlite3.connect(":memory:")) as index:
             index.executescript(CUTTER)
             for table in ("stems", "words"):
                 index.executemany(f"insert into {table}(rowid, context, passage, extra) values(?, ?, ?, ?)", rows)
-            index.executemany("insert into bodies(rowid, title, body) values(?, ?, ?)", sources)
+            bodies = [(number, unify(title), unify(body)) for number, title, body in sources]
+            index.executemany("insert into bodies(rowid, title, body) values(?, ?, ?)", bodies)
             for kind in PLACES:
                 self.terms |= _cut(index, kind)
 

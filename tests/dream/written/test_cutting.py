@@ -116,3 +116,12 @@ Key files:
         ((4, "**When on Windows:**"), "Mount it as a drive"),
         (None, "`root.go` sets flags"),
     ]
+
+
+def test_what_is_forbidden_stays_with_what_is_wanted_instead() -> None:
+    text = "- Never push to main; use a branch.\n\nDo not use npm; use pnpm instead.\n"
+
+    assert [one.text for one in cut(text).passages] == [
+        "Never push to main; use a branch.",
+        "Do not use npm; use pnpm instead.",
+    ]

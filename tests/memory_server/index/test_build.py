@@ -238,7 +238,7 @@ def test_a_problem_stays_until_its_file_is_mended(indexed: Memory) -> None:
 
 def test_an_interrupted_run_is_not_level_and_says_how_much_is_left(indexed: Memory) -> None:
     def interrupt(step: Progress) -> None:
-        if step.stage == "embedding":
+        if step.stage == "embedding topics":
             raise KeyboardInterrupt
 
     for number in range(3):

@@ -3,8 +3,10 @@
 import datetime as dt
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from memory_server.language.times import NamedTime, named_times
+from memory_server.language.times import NamedTime, named_times, times_in
 
 
 @pytest.mark.parametrize(
@@ -41,3 +43,15 @@ def test_what_is_not_named_may_be_any() -> None:
 
 def test_the_first_day_of_the_calendar_has_none_before_it() -> None:
     assert NamedTime(1).holds(dt.date.min) and not NamedTime(2026).holds(dt.date.min)
+
+
+PIECES = st.sampled_from(
+    "since after before until between from and to the last this past 999 two an years months weeks days ago week 53"
+    " kw 0 2026-13 2026-02-31 2026-00-00 2000-w53 february 29 29th 1999 march 31 monday weekend yesterday".split()
+)
+
+
+@given(st.lists(PIECES, max_size=8).map(" ".join), st.dates(dt.date(1990, 1, 1), dt.date(2100, 1, 1)))
+def test_any_words_name_times_or_none(text: str, today: dt.date) -> None:
+    for time in times_in(text, today):
+        assert time.is_of(today) in (True, False) and time.holds(dt.date.min) in (True, False)

@@ -299,3 +299,46 @@ def test_no_head_keeps_a_body_from_being_read(head: str) -> None:
 def test_a_broken_head_is_never_written() -> None:
     with pytest.raises(ContentError, match="YAML"):
         set_field("---\ntitle: a: b\n---\n", "title", "c")
+
+
+TOML_HEAD = """\
++++
+title = "Tides"
+tags = ["sea", "moon"]
+date = 2026-03-01
+draft = false
+[extra]
+valid_from = "x"
++++
+
+Text.
+"""
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_head_in_toml_is_read(newline: str, mark: str) -> None:
+    parsed = parse_frontmatter(mark + TOML_HEAD.replace("\n", newline))
+
+    assert (parsed.text("title"), parsed.texts("tags"), parsed.date("date")) == (
+        "Tides",
+        ("sea", "moon"),
+        dt.date(2026, 3, 1),
+    )
+    assert (parsed.text("draft"), parsed.fields["extra"]) == ("false", {"validFrom": "x"})
+    assert (parsed.body.strip(), parsed.fault, parsed.lines["title"]) == ("Text.", None, 2)
+
+
+def test_a_key_of_a_head_in_toml_is_set_and_nothing_else_changes() -> None:
+    changed = set_field(TOML_HEAD, "title", 'Low "tides"')
+
+    assert changed == TOML_HEAD.replace('"Tides"', '"Low \\"tides\\""')
+    with pytest.raises(ContentError, match="cannot be set in a head of TOML"):
+        set_field(TOML_HEAD, "modified", "2026-03-02")
+
+
+def test_a_head_in_toml_that_is_broken_says_so_and_hides_no_text() -> None:
+    parsed = parse_frontmatter("+++\ntitle = Tides\n+++\n\nText.\n")
+
+    assert parsed.body.strip() == "Text."
+    assert parsed.fault is not None and "not valid TOML" in parsed.fault.what

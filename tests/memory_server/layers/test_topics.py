@@ -152,6 +152,13 @@ def test_a_file_that_cannot_be_read_is_named_with_its_line(root: MemoryRoot, raw
         ("```inline``` code\n# Mail\n", "Mail"),
         ("~~~\n# never closed\n", ""),
         ("#hashtag\n# ##\n# Mail\n", "Mail"),
+        ("Harbour\n=======\n\nIt opens at six.\n", "Harbour"),
+        ("\nHarbour hours  \r\n---\r\ntext", "Harbour hours"),
+        ("text over\ntwo lines\n\n---\n# Mail\n", "Mail"),
+        ("- an item\n---\n# Mail\n", "Mail"),
+        ("| a |\n|---|\n# Mail\n", "Mail"),
+        ("<!--\n# hidden\n-->\n# Mail\n", "Mail"),
+        ("%%\n# hidden\n%%\n# Mail\n", "Mail"),
         ("# a" + " " * 100_000 + "b\n", "a" + " " * 100_000 + "b"),
     ],
 )
@@ -221,6 +228,13 @@ def test_topics_are_listed_by_name_with_the_lessons_last(root: MemoryRoot) -> No
 )
 def test_a_summary_holds_the_text_of_links_and_not_where_they_lead(text: str, summary: str) -> None:
     assert summary_of(parse_frontmatter(f"{text}\n")) == summary
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_the_summary_is_neither_a_heading_in_two_lines_nor_a_comment(newline: str) -> None:
+    body = "Harbour\n=======\n\n<!-- for us -->\nIt opens at six. %%nor this%%\n".replace("\n", newline)
+
+    assert summary_of(parse_frontmatter(body)) == "It opens at six."
 
 
 def test_a_long_summary_is_cut() -> None:

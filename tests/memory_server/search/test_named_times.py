@@ -101,6 +101,28 @@ def test_what_asks_for_more_than_a_time_is_searched(tmp_path: Path, question: st
         ("last year", "2025-01-01", "2025-12-31"),
         ("the past two weeks", "2026-02-15", "2026-03-01"),
         ("in February", "2026-02-01", "2026-02-28"),
+        ("this morning", "2026-03-01", "2026-03-01"),
+        ("tonight", "2026-03-01", "2026-03-01"),
+        ("last night", "2026-02-28", "2026-03-01"),
+        ("yesterday evening", "2026-02-28", "2026-02-28"),
+        ("the day before yesterday", "2026-02-27", "2026-02-27"),
+        ("on Monday", "2026-02-23", "2026-02-23"),
+        ("on sunday", "2026-03-01", "2026-03-01"),
+        ("last Sunday", "2026-02-22", "2026-02-22"),
+        ("on the weekend", "2026-02-28", "2026-03-01"),
+        ("last weekend", "2026-02-21", "2026-02-22"),
+        ("3 days ago", "2026-02-26", "2026-02-26"),
+        ("a week ago", "2026-02-16", "2026-02-22"),
+        ("two months ago", "2026-01-01", "2026-01-31"),
+        ("in the last 3 months", "2025-12-01", "2026-03-01"),
+        ("in week 8", "2026-02-16", "2026-02-22"),
+        ("in 2026-W08", "2026-02-16", "2026-02-22"),
+        ("since Thursday", "2026-02-26", "2026-03-01"),
+        ("since January", "2026-01-01", "2026-03-01"),
+        ("since 2026-02-20", "2026-02-20", "2026-03-01"),
+        ("after 2026-02-20", "2026-02-21", "2026-03-01"),
+        ("between Monday and Wednesday", "2026-02-23", "2026-02-25"),
+        ("from 2026-02-03 to 2026-02-05", "2026-02-03", "2026-02-05"),
     ],
 )
 def test_a_time_that_counts_from_today_has_its_days(words: str, first: str, last: str) -> None:
@@ -110,6 +132,13 @@ def test_a_time_that_counts_from_today_has_its_days(words: str, first: str, last
     days = [dt.date.fromisoformat(day) for day in (first, last)]
     around = [days[0] - dt.timedelta(days=1), *days, days[1] + dt.timedelta(days=1)]
     assert [is_of(day) for day in around] == [False, True, True, False]
+
+
+def test_a_time_before_another_ends_on_the_day_before_it() -> None:
+    is_of = time_alone("what did I do before Monday", dt.date(2026, 3, 1))
+
+    assert is_of is not None
+    assert [is_of(dt.date(2026, 2, day)) for day in (1, 22, 23)] == [True, True, False]
 
 
 def test_a_question_that_names_no_time_has_no_such_part(tmp_path: Path) -> None:

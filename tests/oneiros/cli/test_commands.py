@@ -176,7 +176,17 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
         *("trusted_roots", "both_memories", "signing_key", "embedding_share", "embedding_cores", "embedding_engine"),
         *("sparse_model", "late_model", "rerank_model", "raw_vectors", "query_log", "use_breaks_ties", "half_lives"),
         *("fade_days", "archive_max_mb", "backup_days", "structured_output"),
-        *("answer_tokens", "crawl_roots", "agents", "speakers", "machine", "machines", "ingest_allow", "ingest_deny"),
+        *(
+            "answer_tokens",
+            "crawl_roots",
+            "agents",
+            "speakers",
+            "time_zone",
+            "machine",
+            "machines",
+            "ingest_allow",
+            "ingest_deny",
+        ),
         *("deny_words", "project_aliases"),
         *("idle_hours", "reader", "reader_model", "reader_url", "reader_key_variable", "reader_usd_in"),
         *(

@@ -112,6 +112,14 @@ def test_what_nobody_uses_fades_is_found_by_raw_and_comes_back(oneiros: Oneiros,
     assert oneiros("gc", "undo")[0] == 1
 
 
+def test_a_session_counts_from_its_own_day_and_not_from_its_ingest(oneiros: Oneiros, clock: Clock) -> None:
+    clock.now += dt.timedelta(days=600)
+    oneiros("ingest")
+    oneiros("drill", SESSION)
+
+    assert levels(oneiros) == {OTHER_SESSION: 3}
+
+
 def test_an_index_made_anew_fades_the_same(oneiros: Oneiros, clock: Clock) -> None:
     oneiros("ingest")
     clock.now += dt.timedelta(days=600)

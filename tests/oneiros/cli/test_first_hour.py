@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from oneiros.cli.main import main
-from oneiros.environment import Environment
+from oneiros.environment import Environment, now
+from oneiros.first_steps import first_steps
 from tests.crawler.builders import OTHER_SESSION, person, working_session, write_transcript
 from tests.dream.builders import git
 from tests.memories import without_daemon
@@ -64,7 +65,20 @@ def test_init_says_what_it_found_and_what_to_do_next(oneiros: Oneiros, tmp_path:
         "oneiros import",
         "oneiros dream",
     ]
+    assert re.search(r"found by words after \d+ (s|min), by meaning after \d+ (s|min)$", steps[1])
     assert steps[4] == "All of them in this order: oneiros init --all. Then decide: oneiros review"
+
+
+def test_a_busy_machine_takes_longer_by_the_estimate(oneiros: Oneiros, tmp_path: Path) -> None:
+    oneiros("init")
+    transcript = next((tmp_path / ".claude").rglob("*.jsonl"))
+    os.truncate(transcript, 40_000_000)  # zeros behind its lines
+    environment = Environment({"HOME": str(tmp_path)}, tmp_path, tmp_path)
+
+    idle, busy = (first_steps(environment, environment.own_root, now(), load) for load in (0.0, 64.0))
+
+    assert idle is not None and busy is not None
+    assert busy.steps[0].seconds > 10 * idle.steps[0].seconds
 
 
 def test_the_example_is_left_by_one_command_and_stays_beside(oneiros: Oneiros, tmp_path: Path) -> None:

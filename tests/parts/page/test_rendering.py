@@ -53,6 +53,14 @@ def test_a_line_of_a_megabyte_is_not_rendered() -> None:
     assert not is_renderable("a" * 1_000_000)
 
 
+def test_words_that_stand_in_every_text_are_not_marked() -> None:
+    assert marked("the relay and the port", ["the", "relay", "and"]) == "the <mark>relay</mark> and the port"
+
+
+def test_a_decomposed_word_is_marked_as_it_is_asked() -> None:
+    assert marked("Mu\u0308ller", ["Müller"]) == "<mark>Müller</mark>"
+
+
 def test_words_are_marked_and_everything_else_is_escaped() -> None:
     assert marked("<b>Relays</b> & ports", ["relay"]) == "&lt;b&gt;<mark>Relays</mark>&lt;/b&gt; &amp; ports"
 
