@@ -30,7 +30,7 @@ def test_images_are_pinned_and_what_we_build_is_the_dockerfile_beside() -> None:
     copied = re.findall(r"^COPY (.+) \S+$", (DEPLOY / "Dockerfile").read_text("utf-8"), re.M)
     ignored = (DEPLOY / "Dockerfile.dockerignore").read_text("utf-8")
     paths = [path for line in copied for path in line.split()]
-    assert "team" in paths
+    assert "parts" in paths
     assert [path for path in paths if not (ROOT / path).exists() or f"!{path}\n" not in ignored] == []
 
 
