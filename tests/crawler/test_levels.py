@@ -61,7 +61,7 @@ def test_one_entry_leads_to_its_turn(reader: SessionReader) -> None:
 
 
 def test_an_unknown_session_is_an_error_that_says_what_to_do(reader: SessionReader) -> None:
-    with pytest.raises(ContentError, match="Run `oneiros ingest` first"):
+    with pytest.raises(ContentError, match="Recall shows the ids below its hits"):
         reader.read("9999", Depth.LINE)
 
 

@@ -194,7 +194,7 @@ def _path_in(decisions: Decisions, texts: Texts, name: str) -> str:
     if path not in texts and len(same) == 1:
         return same[0]
     if path not in texts:
-        known = [topic_name(SourcePath(one)) for one in texts if one.startswith("topics/")]
+        known = [shown_line(topic_name(SourcePath(one))) for one in texts if one.startswith("topics/")]
         remedy = nearest_or(f"Name one of these: {', '.join(known)}" if known else "There are none yet", name, known)
         raise UsageError(f"there is no topic named {name!r}", remedy=remedy)
     return path

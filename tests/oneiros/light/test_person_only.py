@@ -14,7 +14,7 @@ FREE = frozenset(
     "project_aliases idle_hours reference_tags reference_minutes daily_at dream_at dream_hunks_a_day dream_expiry_days "
     "dream_stale_days dream_history dream_commit hook_bytes muted_projects muted_pointers "
     "use_breaks_ties half_lives fade_days archive_max_mb backup_days idle_minutes http_port memory_ceiling_mb "
-    "chat_tokens".split()
+    "chat_tokens time_zone".split()
 )
 
 
