@@ -67,8 +67,8 @@ from memory_server.index.ledger import Ledger
 ledger = Ledger(Path(sys.argv[1]))
 ledger.connection.execute(
     "with recursive n(i) as (select 1 union all select i + 1 from n where i < 300)"
-    " insert into source select i, i || '.md', 'session', '', null, 'Übersee', 'here', 'n', 'it', '', '', '[]', '[]', '[]',"
-    " 0, 0, '', '', null, null, '' from n"
+    " insert into source select i, i || '.md', 'session', '', null, 'Übersee', 'here', 'n', 'it', '', '', '[]', '[]',"
+    " '[]', 0, 0, '', '', null, null, '' from n"
 )
 wanted = Filter(projects=("übersee",), machines=("HERE",), agents=("it",), namespaces=("N",))
 
