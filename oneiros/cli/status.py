@@ -3,28 +3,18 @@
 The daemon is asked first; where none answers, the memory is opened here.
 """
 
-import datetime as dt
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import typer
 
-from dream.proposals.order import waiting_for_person
-from dream.proposals.store import ProposalStore
-from dream.records import State
 from memory_server.completeness import OF_MEMORY
 from memory_server.errors import Problem
 from memory_server.escaping import plural, shown_line
-from memory_server.layers.lessons import read_lessons
-from memory_server.layers.topics import is_topic, topic_heads
-from memory_server.root.places import require_memory
 from oneiros.cli.serving import daemon_json
-from oneiros.cli.terminal.output import AsJson, OfProject, data, data_json
+from oneiros.cli.terminal.output import AsJson, OfProject, data, data_json, moment_text
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
-from oneiros.ingest.readings import project_of, readings_of, waiting_projects
-from oneiros.ingest.settings import archive_of
 
 MOST_NOTES, NOTE_CHARS = 5, 100  # of what sessions told each other
 ANSWER_SECONDS = 30.0  # of a daemon on a busy machine; beyond, its memory is opened here
@@ -37,49 +27,19 @@ def add_commands(app: typer.Typer) -> None:
 
 def status(context: typer.Context, project: OfProject = "", as_json: AsJson = False) -> None:
     """Tell what the memory holds and how its indices stand."""
-    found = project_standing(context.obj, project) if project else _found(context.obj)
+    if project:
+        from oneiros.cli.project_status import project_lines, project_standing  # crawler and dream, for this alone
+
+        found, lines_of = project_standing(context.obj, project), project_lines
+    else:
+        found, lines_of = _found(context.obj), _lines
     if as_json:
         data_json(found)
     else:
-        for line in _project_lines(found) if project else _lines(found):
+        for line in lines_of(found):
             data(line)
     if project and not any((found["topics"], found["sessions"], found["proposed"], found["queued"])):
         raise typer.Exit(1)
-
-
-def project_standing(environment: Environment, project: str) -> dict[str, Any]:
-    """What the memory holds of one project, and what waits of it, from its files alone."""
-    root = require_memory(environment.choice.root)
-    readings, store = readings_of(root), ProposalStore(root)
-
-    def is_ours(name: str) -> bool:
-        return name.casefold() == project.casefold()
-
-    records = [record for record in archive_of(root).records() if is_ours(project_of(record))]
-    kept = [readings.of(record.session_id) for record in records]
-    hunks = [hunk for hunk in store.hunks() if is_ours(hunk.update.candidate.project)]
-    waiting = waiting_projects(environment, root) if environment.person.reader != "rules" else Counter()
-    return {
-        "project": project,
-        "topics": sum(is_topic(head.path) and is_ours(head.project) for head in topic_heads(root)),
-        "lessons": sum(is_ours(lesson.project) for lesson in read_lessons(root)),
-        "sessions": len(records),
-        "last_session": max((record.ended for record in records), default=""),
-        "by_model": sum(reading is not None and reading.is_by_model for reading in kept),
-        "waiting": sum(count for name, count in waiting.items() if is_ours(name)),
-        "proposed": len(waiting_for_person(hunks)),
-        "queued": sum(hunk.state is State.QUEUED for hunk in hunks),
-    }
-
-
-def _project_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """How a project stands, for a person."""
-    yield f"project   {shown_line(found['project'])}"
-    yield f"topics    {found['topics']}, and {plural(found['lessons'], 'lesson')}"
-    last = f", the last {_moment_text(found['last_session'])}" if found["last_session"] else ""
-    yield f"sessions  {found['sessions']} archived{last}"
-    yield f"readings  {found['by_model']} by a model, {found['waiting']} wait for one"
-    yield f"proposals {found['proposed']} to review, {found['queued']} wait for another day"
 
 
 def _found(environment: Environment) -> dict[str, Any]:
@@ -171,8 +131,8 @@ def _readings_text(found: Mapping[str, Any]) -> str:
 def _machine_text(machine: Mapping[str, Any]) -> str:
     """When another machine was last seen, why it was not since, and what the client there deletes soon."""
     renamed = f" (machine:{machine['id']})" if machine["id"] not in ("", machine["name"]) else ""
-    seen = f"last seen {_moment_text(machine['seen'])}" if machine["seen"] else "not reached yet"
-    failed = f"; failed {_moment_text(machine['tried'])}: {machine['error']}" if machine["error"] else ""
+    seen = f"last seen {moment_text(machine['seen'])}" if machine["seen"] else "not reached yet"
+    failed = f"; failed {moment_text(machine['tried'])}: {machine['error']}" if machine["error"] else ""
     held = f"; {plural(machine['transcripts'], 'transcript')}, {machine['expiring']} of them expire there this week"
     noise = f"; it speaks before it answers: {machine['noise']}" if machine["noise"] else ""
     return f"{machine['name']}{renamed}: {seen}{failed}{held if machine['seen'] else ''}{noise}"
@@ -196,15 +156,7 @@ def stage_text(indexing: Mapping[str, Any]) -> str:
 
 def _job_text(job: Mapping[str, str]) -> str:
     """What a job of the daemon did last and when it is due, by the clock on the wall."""
-    done, tried, due = (_moment_text(job[key]) for key in ("done", "tried", "next"))
+    done, tried, due = (moment_text(job[key]) for key in ("done", "tried", "next"))
     last = f"{done}: {job['said']}" if done else "not yet"
     failed = f"; failed {tried}: {job['error']}" if job["error"] else ""
     return f"{job['name']}  {last}{failed}; {f'next {due}' if due else 'switched off'}"
-
-
-def _moment_text(text: str) -> str:
-    """A moment for a person; empty for none."""
-    try:
-        return f"{dt.datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M}"
-    except ValueError:
-        return ""

@@ -4,6 +4,7 @@ Colour is left out where the output is no terminal, with NO_COLOR or TERM=dumb, 
 meaning alone.
 """
 
+import datetime as dt
 import json
 import os
 import sys
@@ -50,6 +51,14 @@ def data_line(value: Any) -> None:
 def _writes_all() -> bool:
     """Whether stdout takes every character; what it does not take is written out, in JSON in JSON's way."""
     return sys.stdout.encoding.casefold().replace("_", "-") == "utf-8"
+
+
+def moment_text(text: str) -> str:
+    """A moment for a person; empty for none."""
+    try:
+        return f"{dt.datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M}"
+    except ValueError:
+        return ""
 
 
 def confirm(question: str, *, yes: bool) -> None:
