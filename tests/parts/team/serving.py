@@ -46,7 +46,7 @@ class Process:
 def served_process(**told: str) -> Iterator[Process]:
     """`oneiros-team serve` with some settings, from when it listens; killed behind the test, where it still runs."""
     variables = {f"ONEIROS_TEAM_{name.upper()}": value for name, value in told.items()}
-    command = [sys.executable, "-c", "from team.cli import run; run()", "serve"]
+    command = [sys.executable, "-c", "from parts.team.cli import run; run()", "serve"]
     process = subprocess.Popen(command, env={**os.environ, **variables}, stderr=subprocess.PIPE, text=True)
     with process:
         assert process.stderr is not None
