@@ -14,11 +14,11 @@ from types import MappingProxyType
 
 import msgspec
 
+from crawler.transcripts.grammar import MOST_AHEAD
 from memory_server.machine.files import append_line, replace_file
 
 IDLE_HOURS = 6.0
 START_SLACK = timedelta(seconds=90)  # between a process starting and its marker being written
-MOST_AHEAD = timedelta(days=1)  # of another machine's clock; what is written later was not written then
 END_SLACK = timedelta(seconds=30)  # between SessionEnd and what the client writes last
 NO_ENDS: Mapping[str, datetime] = MappingProxyType({})
 ProcessStart = Callable[[int], datetime | None]

@@ -8,7 +8,7 @@ a time that a wrong clock stamped goes.
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -21,6 +21,7 @@ FITS = ID.fullmatch
 MADE_END = "-odd"  # of an id that stands for one outside the grammar
 IDS = ("id", "parent", "message_id", "session_id", "agent")  # of an entry
 LINES = ("time", "cwd", "branch", "version")
+MOST_AHEAD = timedelta(days=1)  # of another clock; what is stamped later was not written then
 EARLIEST = datetime(2002, 1, 1, tzinfo=UTC)  # clocks that nobody set begin in 1970, 1980, 2000 or 2001
 MAX_LINE_CHARS = 4_096  # as long as a path may be
 
@@ -92,9 +93,12 @@ def around(entry: Entry) -> tuple[str, ...]:
 class Stamps:
     """The times of the records of one file. What a wrong clock stamped is kept without one: it dates no session."""
 
-    def __init__(self, latest: datetime | None):
-        """`latest`: what is stamped later is wrong; None where nobody knows the time."""
-        self._latest = latest
+    def __init__(self, latest: datetime | None, changed_ns: int = 0):
+        """`latest`: what is stamped later is wrong; None where nobody knows the time. `changed_ns`: when the file was
+        written, in ns: this machine's own clock may be the one that is behind.
+        """
+        written = datetime.fromtimestamp(changed_ns / 1e9, UTC)
+        self._latest = latest and max(latest, written + MOST_AHEAD)
         self._wrong: list[str] = []
 
     def checked(self, entries: Iterable[Entry]) -> Iterator[Entry]:
