@@ -6,6 +6,7 @@ import re
 import pytest
 
 from crawler.archive.store import Archive
+from memory_server.layers.sessions import project_name
 from tests.dream.builders import begin_history, git
 from tests.plugin.genuine_client import GenuineClient, results_in
 from tests.plugin.messages_api import Call, Told
@@ -39,7 +40,12 @@ def test_what_a_person_asks_to_remember_is_proposed_with_their_own_sentence(clie
 
     told = client.ask(f"/oneiros:remember {said}")
 
-    assert "Proposed for topics/work/printing.md" in told.results()[0]
+    assert f"Proposed for topics/{own_project(client)}/printing.md" in told.results()[0]
+
+
+def own_project(client: GenuineClient) -> str:
+    """What the folder is called that the client works in."""
+    return project_name(str(client.folder))
 
 
 def archive_of(client: GenuineClient) -> Archive:
@@ -78,7 +84,7 @@ def test_a_refused_proposal_passes_as_the_answer_says_and_several_go_in_one_call
     _, both, again = client.ask("/oneiros:dream").results()
 
     assert both.startswith("1. Proposed for topics/mail.md") and "2. Refused." in both
-    assert again.startswith("Proposed for topics/work/builds.md")
+    assert again.startswith(f"Proposed for topics/{own_project(client)}/builds.md")
 
 
 @pytest.mark.client
@@ -127,10 +133,10 @@ def test_what_is_captured_is_filed_as_said_marked_where_inferred_and_an_observat
 
     proposed, noted = client.ask(f"/oneiros:capture {said}").results()
 
-    assert "Proposed for topics/work/invoices.md (new)" in proposed
+    assert f"Proposed for topics/{own_project(client)}/invoices.md (new)" in proposed
     seen = at_terminal(client.house, [(ASKED, "a\n"), SETTLE, WORD], "review")
     assert "namespace: decisions/storage (agent_inferred)" in seen.screen and "tags: invoices\n" in seen.screen
-    topic = (client.house.root / "topics" / "work" / "invoices.md").read_text(encoding="utf-8")
+    topic = (client.house.root / "topics" / own_project(client) / "invoices.md").read_text(encoding="utf-8")
     assert 'agent_inferred: "semantic, decisions/storage"' in topic and "cites docs/retention.md" in topic
     written = (client.house.root / noted.strip()).read_text(encoding="utf-8")
     assert observed in written and "sourceType: agent_inferred" in written
