@@ -66,7 +66,7 @@ def main() -> None:
     if options.json:
         rows = {f"{floor:.2f}": shares(asked, floor) for floor in FLOORS}
         found = {"dataset": options.format, "floor": FLOOR, "silence": SILENCE, "curve": rows, "parts": parts(asked)}
-        found["said"] = said_of(asked)
+        found["said"] = share_called(asked)
         options.json.write_text(json.dumps(found, indent=1))
 
 
@@ -121,7 +121,7 @@ def shares(asked: Sequence[Asked], floor: float) -> dict[str, float]:
     return {**kept, **lost}
 
 
-def said_of(asked: Sequence[Asked]) -> dict[str, tuple[float, int]]:
+def share_called(asked: Sequence[Asked]) -> dict[str, tuple[float, int]]:
     """Of each kind how many there are, and the share of which the first hit is called sure or likely."""
     kinds = {kind: [one.is_said for one in asked if one.kind == kind] for kind in KINDS}
     return {kind: (sum(said) / len(said), len(said)) for kind, said in kinds.items() if said}
@@ -153,7 +153,7 @@ def print_curve(asked: Sequence[Asked]) -> None:
         name: shares([one for one in asked if one.memory == name], FLOOR)
         for name in dict.fromkeys(one.memory for one in asked)
     }
-    said = {name: f"{share:.3f} of {count}" for name, (share, count) in said_of(asked).items()}
+    said = {name: f"{share:.3f} of {count}" for name, (share, count) in share_called(asked).items()}
     print("\ncalled sure or likely: " + ", ".join(f"{name} {share}" for name, share in said.items()))
     print("\nat the floor of a perhaps, by memory and by part")
     for name, found in (*by_memory.items(), *parts(asked).items()):

@@ -45,7 +45,7 @@ def main() -> None:
             ask(memory, arguments.question)
             functions = functions_entered(lambda: ask(memory, arguments.question))
     files = Counter(file for file, _ in functions)
-    loaded = {name: lines_of(name) for name in sorted(sys.modules) if name.split(".")[0] in OURS}
+    loaded = {name: count_lines(name) for name in sorted(sys.modules) if name.split(".")[0] in OURS}
     for file, count in sorted(files.items()):
         print(f"{count:>4}  {file}")
     packages = Counter(name.split(".")[0] for name in loaded)
@@ -83,7 +83,7 @@ def functions_entered(work: Callable[[], object]) -> set[tuple[str, str]]:
     return entered
 
 
-def lines_of(module: str) -> int:
+def count_lines(module: str) -> int:
     """How long the file of a loaded module is."""
     file = sys.modules[module].__file__
     return len(Path(file).read_text(encoding="utf-8").splitlines()) if file else 0

@@ -88,13 +88,13 @@ class Field:
             return lambda held: not names.isdisjoint(held)
         return lambda name: name.casefold() in names
 
-    def values_of(self, sources: Iterable[SourceHead]) -> set[str]:
+    def collect_values(self, sources: Iterable[SourceHead]) -> set[str]:
         """What sources have of it: of topics their paths."""
         if self.kind is FilterKind.TOPIC:
             return {source.path for source in sources if source.layer is Layer.TOPIC}
-        return {value for source in sources for value in self.held_by(source)}
+        return {value for source in sources for value in self.read_values(source)}
 
-    def held_by(self, source: SourceHead) -> Sequence[str]:
+    def read_values(self, source: SourceHead) -> Sequence[str]:
         """What one source has of it; nothing where that is empty."""
         held = getattr(source, self.column)
         return held if isinstance(held, tuple) else (held,) if held else ()
@@ -150,7 +150,7 @@ class Filter:
         """Whether every source may answer."""
         return self == NO_FILTER
 
-    def named(self) -> list[tuple[Field, Any]]:
+    def list_wanted(self) -> list[tuple[Field, Any]]:
         """The fields that ask for something, each with what is wanted."""
         return [(field, wanted) for field in FIELDS if (wanted := getattr(self, field.plural))]
 
@@ -164,7 +164,7 @@ class Filter:
     def find_allowed(self, sources: Mapping[int, SourceHead]) -> set[int]:
         """The numbers of the sources that may answer."""
         allowed = set(sources)
-        for field, wanted in self.named():
+        for field, wanted in self.list_wanted():
             read, is_wanted = attrgetter(field.column), field.test(wanted)
             allowed = {number for number in allowed if is_wanted(read(sources[number]))}
         return allowed

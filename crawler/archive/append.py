@@ -366,7 +366,7 @@ class Ingester:
         masker = EntryRedactor(self._redactor)
         fresh = _FreshEntries(self._tail, read.session_id, self._forgotten_copies)
         stamps = Stamps(self._settings.latest, read.file.changed_ns)
-        entries = fresh.of(self._marked(stamps.checked(reader), read))
+        entries = fresh.of(self._marked(stamps.check(reader), read))
         project = self._masked(self._projects.of(read.cwd))
         key = SessionKey(read.session_id, read.source, self._settings.machine, project, read.agent)
         try:

@@ -101,7 +101,7 @@ class Stamps:
         self._latest = latest and max(latest, written + MOST_AHEAD)
         self._wrong: list[str] = []
 
-    def checked(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+    def check(self, entries: Iterable[Entry]) -> Iterator[Entry]:
         """The entries, those with a wrong time without it."""
         for entry in entries:
             if self._is_wrong(time_of(entry)):

@@ -209,7 +209,7 @@ class Approvals:
         if repository is None or not kept or text is None or without_title(kept) != without_title(text):
             return ""
         by_person = self._is_approved(path, kept) or not (self.chain.has_key or repository.is_assistants(path))
-        return with_lines_of(text, kept) if by_person else ""
+        return pad_to_lines(text, kept) if by_person else ""
 
     def _is_committed(self, repository: Repository, path: str, text: str) -> bool:
         """Whether the last commit holds this state of a file; of the index page, its lines that are not generated."""
@@ -295,7 +295,7 @@ def without_title(text: str) -> tuple[Mapping[str, Value], str]:
     return fields, "".join([*lines[:first], *lines[first + is_title :]])
 
 
-def with_lines_of(text: str, approved: str) -> str:
+def pad_to_lines(text: str, approved: str) -> str:
     """An approved text whose head has as many lines as that of a text which ends as it does, so that places in the one
     are places in the other.
     """

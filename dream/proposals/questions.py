@@ -102,7 +102,7 @@ def write_questions(root: MemoryRoot, reader: DreamReader | None, doubted: Colle
     Lessons are told before a task and not asked for.
     """
     was = read_written(root.questions)
-    topics = list(documents_in(root)) if reader or was else []
+    topics = list(read_documents(root)) if reader or was else []
     held = {tuple(words_of(text)) for document in topics for text in list_statements(document)}
     kept = [row for row in was if tuple(words_of(row.statement)) in held]
     if kept != was:
@@ -128,7 +128,7 @@ def _save(root: MemoryRoot, rows: Sequence[WrittenQuestions]) -> None:
     replace_file(root.questions, b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
 
 
-def documents_in(root: MemoryRoot) -> Iterator[Document]:
+def read_documents(root: MemoryRoot) -> Iterator[Document]:
     """The topics of a memory that can be read."""
     for source in find_sources(root):
         if source.layer is Layer.TOPIC and source.path.startswith("topics/"):
@@ -140,7 +140,7 @@ def documents_in(root: MemoryRoot) -> Iterator[Document]:
 
 def bare_topics(root: MemoryRoot) -> list[Document]:
     """The topics without a summary."""
-    return [document for document in documents_in(root) if not document.summary]
+    return [document for document in read_documents(root) if not document.summary]
 
 
 def list_statements(document: Document) -> list[str]:

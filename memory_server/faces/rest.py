@@ -262,7 +262,7 @@ def _add_searches(
     waited: Callable[[int, float], Any],
     project_of: Callable[[str], str],
 ) -> None:
-    async def answered(search: Search, asked: QuestionBody, folder: str = "") -> dict[str, Any]:
+    async def ask(search: Search, asked: QuestionBody, folder: str = "") -> dict[str, Any]:
         question = asked.question(search)
         behind = await made_fresh(memory, indexing, waited) if asked.fresh and not asked.quiet else None
         look_up = memory.look_up if asked.quiet else memory.search
@@ -273,10 +273,10 @@ def _add_searches(
 
     def add(search: Search, help_text: str) -> None:
         async def get(asked: Annotated[QuestionBody, Query()]) -> dict[str, Any]:
-            return await answered(search, asked)
+            return await ask(search, asked)
 
         async def post(asked: QuestionBody, folder: Folder = "") -> dict[str, Any]:
-            return await answered(search, asked, folder)
+            return await ask(search, asked, folder)
 
         api.get(search.route, operation_id=f"get_{search.command}", description=help_text)(get)
         api.post(search.route, operation_id=f"post_{search.command}", description=help_text)(post)

@@ -81,7 +81,7 @@ def named_times(text: str) -> Iterator[NamedTime]:
     return (time for _, time in _named(text))
 
 
-def times_in(text: str, today: dt.date) -> list[Time]:
+def find_times(text: str, today: dt.date) -> list[Time]:
     """The times that a text asks for, those that count from today too: `last week`, `on Monday`, `since March`."""
     counted = [(match, _counted_days(match, today)) for match in _COUNTED.finditer(text)]
     found: list[tuple[re.Match[str], Time]] = sorted([*_named(text), *counted], key=lambda one: one[0].start())
@@ -100,7 +100,7 @@ def times_in(text: str, today: dt.date) -> list[Time]:
 
 def time_alone(text: str, today: dt.date) -> Callable[[dt.date], bool] | None:
     """Tells the dates that a text asks for if it asks for nothing else ("what did I do last week"); else None."""
-    times, rest = times_in(text, today), WORD.findall(_NAMED.sub(" ", _COUNTED.sub(" ", text)).casefold())
+    times, rest = find_times(text, today), WORD.findall(_NAMED.sub(" ", _COUNTED.sub(" ", text)).casefold())
     if not times or not {part for word in rest for part in re.split("['’]", word)} <= ASKING:
         return None
     return lambda date: any(time.is_of(date) for time in times)

@@ -29,7 +29,9 @@ ARCHIVED = "sessions/archive/"  # before the id of a session, in the path of its
 DIGEST_SECTIONS = ("Goal", "Decisions", "Outcome", "Open items", "Key exchanges")
 DIGEST_STATEMENTS = 8  # of one section
 WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/]|\\\\")  # by its drive or its server
-ACCOUNT = re.compile(r"(?:[A-Za-z]:)?[\\/](?:home|users)[\\/][^\\/]+", re.IGNORECASE)  # a person's folder
+ACCOUNT = re.compile(
+    r"(?:[A-Za-z]:)?[\\/](?:(?:home|users)[\\/][^\\/]+|root(?![^\\/]))", re.IGNORECASE
+)  # a person's folder
 TELLS_NOTHING = frozenset(  # what a checkout, or what holds several of them, is called in every project
     "main master trunk src source code repo repos repositories git project projects work workspace checkout tmp"
     " .claude .bare".split()

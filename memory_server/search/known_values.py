@@ -21,9 +21,9 @@ TAKEN = "There is no project %s; taken as %s."
 
 def unknown_values(sources: Collection[SourceHead], wanted: Filter) -> Iterator[str]:
     """A sentence for every value of a filter that no source has: which ones there are, the most alike first."""
-    for field, values in wanted.named():
+    for field, values in wanted.list_wanted():
         if field.kind is not FilterKind.LAYER and not field.is_day:
-            known = set(map(_plain, field.values_of(sources))).union(TYPES if field.name == "type" else ())
+            known = set(map(_plain, field.collect_values(sources))).union(TYPES if field.name == "type" else ())
             folded = {name.casefold() for name in known}
             yield from (
                 _sentence(field.name, value, known) for value in values if _plain(value).casefold() not in folded

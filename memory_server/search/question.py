@@ -114,7 +114,7 @@ def _excluded_terms(expression: Expression) -> Iterator[Term]:
 
 def filter_words(allowed: Filter) -> Iterator[str]:
     """A filter in the query syntax; a quotation mark inside a value is written twice."""
-    for field, wanted in allowed.named():
+    for field, wanted in allowed.list_wanted():
         if field.is_day:
             yield f"{field.name}:{wanted.isoformat()}"
         else:
@@ -125,7 +125,9 @@ def filter_words(allowed: Filter) -> Iterator[str]:
 
 def question_json(question: Question) -> dict[str, object]:
     """The body of a request to the REST route of the question's search. What says nothing is left out."""
-    told = {field.key: wanted.isoformat() if field.is_day else [*wanted] for field, wanted in question.beside.named()}
+    told = {
+        field.key: wanted.isoformat() if field.is_day else [*wanted] for field, wanted in question.beside.list_wanted()
+    }
     types = {"type": list(question.types)} if question.types else {}
     limits = {"limit": question.limit, "per_source": question.per_source, "include_raw": question.include_raw}
     return {"query": question.typed, **told, **types, **limits}

@@ -21,7 +21,7 @@ from memory_server.index.keywords import MAX_CANDIDATES, Keywords
 from memory_server.index.ledger import StoredChunk, embedded_text
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.typed_lines import TypedLine, folded
-from memory_server.language.times import Time, named_times, time_alone, times_in
+from memory_server.language.times import Time, find_times, named_times, time_alone
 from memory_server.language.words import Stemmer
 from memory_server.layers.mif import parse_date
 from memory_server.layers.sessions import id8_in, id8_of
@@ -221,7 +221,7 @@ class Retriever:
 
     def times(self, text: str) -> tuple[Time, ...]:
         """The times that a text asks for; without a day of today those alone that are named."""
-        return tuple(times_in(text, self._today) if self._today else named_times(text))
+        return tuple(find_times(text, self._today) if self._today else named_times(text))
 
     def of_time(self, question: Question) -> list[RankedPassage] | None:
         """The first passage of each session of a time, the newest first; None where a question asks for more."""

@@ -50,7 +50,7 @@ def search_routes(served: ServedMemory, render: Renderer) -> APIRouter:
             "arms": arms,
             "hows": HOW,
             "chips": chips_in(query),
-            "offered": values_of(memory),
+            "offered": list_choices(memory),
             "limit": limit,
         }
         if not query:
@@ -105,12 +105,12 @@ def chips_in(query: str) -> list[Chip]:
     ]
 
 
-def values_of(memory: Memory) -> dict[str, Sequence[str]]:
+def list_choices(memory: Memory) -> dict[str, Sequence[str]]:
     """What each filter can be set to, the most frequent first."""
     sources = memory.indices.snapshot().sources.values()
     offered: dict[str, Sequence[str]] = {}
     for field in FIELDS:
         if field.is_choice:
-            counts = Counter(value for source in sources for value in field.held_by(source))
+            counts = Counter(value for source in sources for value in field.read_values(source))
             offered[field.name] = [value for value, _ in counts.most_common(OFFERED)]
     return {**offered, "layer": list(Layer)}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.decisions.approvals import RETITLED, Unexplained, doubts_of_git, suspicious, with_lines_of
+from dream.decisions.approvals import RETITLED, Unexplained, doubts_of_git, pad_to_lines, suspicious
 from memory_server.document import SourcePath
 from memory_server.layers.index_page import write_index_page
 from memory_server.root.paths import MemoryRoot
@@ -242,4 +242,4 @@ def test_a_title_of_what_is_no_topic_is_a_change(tmp_path: Path) -> None:
     ],
 )
 def test_an_approved_text_has_the_lines_of_the_one_that_stands_there(text: list[str], approved: list[str]) -> None:
-    assert with_lines_of("\n".join(text), "---\ntitle: Mail\n---\n- It hums.").split("\n") == (approved or [""])
+    assert pad_to_lines("\n".join(text), "---\ntitle: Mail\n---\n- It hums.").split("\n") == (approved or [""])

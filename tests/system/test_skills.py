@@ -141,3 +141,11 @@ def test_what_the_assistant_notes_is_marked_as_its_own(house: House) -> None:
     text = file.read_text(encoding="utf-8")
     assert done.code == 0 and "title: 'The assistant observed: The tests take four minutes.'" in text, done
     assert f"observed_in: {session}" in text and "- observation" in text
+
+
+@pytest.mark.usefixtures("app")
+def test_habits_are_listed_of_one_project_where_it_is_named(house: House) -> None:
+    [project] = {line.split()[-1] for line in house.command("skills").stdout.splitlines() if " sessions, last " in line}
+
+    assert "make fmt" in house.command("skills", "--project", project.upper()).stdout
+    assert house.command("skills", "--project", "another", check=False).returncode == 1

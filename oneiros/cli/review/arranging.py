@@ -12,7 +12,7 @@ from dream.judge.reader import DreamReader
 from dream.judge.splitting import ask_cut
 from dream.judge.summing_up import ask_summaries
 from dream.proposals.arrangement import Arrangement, Texts, merged, moved, regrouped, retired, split, title_in
-from dream.proposals.questions import bare_topics, documents_in, list_statements
+from dream.proposals.questions import bare_topics, list_statements, read_documents
 from dream.proposals.rendering import unified
 from dream.proposals.store import checked_path
 from dream.proposals.tidying import tidy_all, with_summaries
@@ -109,7 +109,7 @@ def sum_up_topics(environment: Environment, names: Sequence[str]) -> None:
     decisions = decisions_of(environment)
     reader = _reader_of(environment, decisions, "write `summary:` by hand")
     doubted = {one.path for one in decisions.unexplained()}
-    texts = {str(one.path): one.body for one in documents_in(decisions.root)}
+    texts = {str(one.path): one.body for one in read_documents(decisions.root)}
     wanted = [_path_in(decisions, texts, name) for name in names] or list(texts)
     bare = [one for one in bare_topics(decisions.root) if one.path in wanted and one.path not in doubted]
     summaries = dict[str, str]()

@@ -20,9 +20,10 @@ from memory_server.machine.clock import local
 from memory_server.redaction import Redactor
 from memory_server.root.places import require_memory
 from oneiros.cli.consent.asking import agreed, signed
-from oneiros.cli.terminal.output import data, talk
+from oneiros.cli.terminal.output import OfProject, data, talk
 from oneiros.dreaming import decisions_of
 from oneiros.environment import Environment, top_of
+from oneiros.ingest.readings import project_of
 from oneiros.ingest.settings import archive_of
 
 MOST = 12  # of each kind, in a list
@@ -39,7 +40,7 @@ def add_commands(app: typer.Typer) -> None:
     app.add_typer(group, name="skills", epilog="\b\nExample: oneiros skills")
 
 
-def skills(context: typer.Context) -> None:
+def skills(context: typer.Context, project: OfProject = "") -> None:
     """List what you do again and again; make a skill of it.
 
     Read are the calls of archived sessions that succeeded, and where you wished for a script, a command or a skill.
@@ -47,7 +48,12 @@ def skills(context: typer.Context) -> None:
     if context.invoked_subcommand:
         return
     environment: Environment = context.obj
-    habits, ideas = habits_in(archive_of(require_memory(environment.choice.root)))
+    archive = archive_of(require_memory(environment.choice.root))
+    habits, ideas = habits_in(archive)
+    if project:
+        habits = [habit for habit in habits if habit.project.casefold() == project.casefold()]
+        held = {one.session_id for one in archive.records() if project_of(one).casefold() == project.casefold()}
+        ideas = [group for group in ideas if any(one.session_id in held for one in group)]
     for habit in habits[:MOST]:
         last = f"{local(habit.last):%Y-%m-%d}" if habit.last else "undated"
         data(f"{habit.id[:8]}  {len(habit.times)} sessions, last {last}  {shown_line(habit.project)}".rstrip())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_server.language.times import NamedTime, named_times, times_in
+from memory_server.language.times import NamedTime, find_times, named_times
 
 
 @pytest.mark.parametrize(
@@ -53,5 +53,5 @@ PIECES = st.sampled_from(
 
 @given(st.lists(PIECES, max_size=8).map(" ".join), st.dates(dt.date(1990, 1, 1), dt.date(2100, 1, 1)))
 def test_any_words_name_times_or_none(text: str, today: dt.date) -> None:
-    for time in times_in(text, today):
+    for time in find_times(text, today):
         assert time.is_of(today) in (True, False) and time.holds(dt.date.min) in (True, False)

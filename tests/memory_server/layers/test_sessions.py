@@ -70,6 +70,8 @@ def test_the_file_is_named_by_date_title_and_id(tmp_path: Path) -> None:
         ("/home/x/cli/.claude/worktrees/agent-a4ca7529", "cli"),
         ("C:\\Users\\x\\shop\\Repo", "shop"),
         ("/home/x/work", "work"),
+        ("/root/work", "work"),
+        ("/rooted/work", "rooted"),
         ("C:\\Users\\x\\src", "src"),
         ("/home/x", "x"),
         ("/srv/users/api", "api"),
