@@ -131,7 +131,7 @@ class Upkeep:
     def skipped(self, changes: Changes) -> list[Skipped]:
         """What an answer from the indices as they are lacks."""
         with repairable(self.root.derived):
-            turns = sum(map(len, self.raw.changes())) if self.raw is not None else 0
+            turns = self._sessions_behind()
         behind = {SkipKind.CHANGE: changes.count, SkipKind.PASSAGE: changes.unfinished, SkipKind.SESSION: turns}
         return [*skipped_of(changes.skipped), *(Skipped(kind, "", count) for kind, count in behind.items() if count)]
 
@@ -139,7 +139,7 @@ class Upkeep:
         """Indexes a small change, no large one and in no root of another process; returns what is still to be done."""
         self.point()
         with repairable(self.root.derived):
-            is_raw_behind = self.raw is not None and 0 < sum(map(len, self.raw.changes())) <= SMALL_CHANGE
+            is_raw_behind = 0 < self._sessions_behind() <= SMALL_CHANGE
             if self.raw is not None and is_raw_behind:
                 self.raw.bring_level(report_progress)
         changes = self.changes()
@@ -281,10 +281,18 @@ class Upkeep:
             return self.indices.ledger.note(CALIBRATION_NOTE) != ""
 
     def is_unfinished(self) -> bool:
-        """Whether an interrupted run left passages that the semantic index has still to learn or forget."""
+        """Whether there is work although no file has changed: an interrupted run left passages that the semantic index
+        has still to learn or forget, or a session came into the archive behind the run that read its digest.
+        """
         ledger = self.indices.ledger
         counts = ledger.counts()
-        return counts["semantic"] < counts["searchable"] or bool(ledger.gone() or ledger.note("semantic_is_dirty"))
+        is_left = counts["semantic"] < counts["searchable"] or ledger.gone() or ledger.note("semantic_is_dirty")
+        of_stretches = self.stretches is not None and self.stretches.is_behind()
+        return bool(is_left or self._sessions_behind() or of_stretches)
+
+    def _sessions_behind(self) -> int:
+        """How many archived sessions differ from what is indexed turn by turn."""
+        return sum(map(len, self.raw.changes())) if self.raw is not None else 0
 
     # -- a change of model --------------------------------------------------------------------------------------
 

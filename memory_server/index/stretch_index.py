@@ -16,7 +16,7 @@ from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.vector_cache import TextHash, VectorCache, text_hash
 from memory_server.embedding.workers import EmbeddingControl
-from memory_server.index.build import Progress, fill_cache
+from memory_server.index.build import UNFINISHED, Progress, fill_cache
 from memory_server.index.indices import remove_other_folders
 from memory_server.index.ledger import Ledger, embedded_text
 from memory_server.index.passages import read_passages
@@ -94,9 +94,15 @@ class StretchIndex:
         if not any(self._turns.changes()) and self.is_empty:
             return
         self._folder.mkdir(exist_ok=True)
+        if self.is_behind():
+            self.ledger.set_note(UNFINISHED, "yes")
         if self._turns.bring_level(report_progress):
             with self._guard:
                 self._snapshot = None  # a connection is not told of its own writes
+
+    def is_behind(self) -> bool:
+        """Whether a session is not cut as it is now, or an interrupted run left stretches without vectors."""
+        return any(self._turns.changes()) or (not self.is_empty and self.ledger.note(UNFINISHED) != "")
 
     def count_missing(self) -> int:
         """How many texts `embed` will read."""
@@ -112,7 +118,9 @@ class StretchIndex:
         self.cache.drop_lost()
         self._fill(self.cache, self._model.engine, plan, report_progress)
         remove_other_folders(self._vectors, self.cache.folder.name, self.ledger.note(PREPARED_NOTE))
-        self.ledger.set_note(MODEL_NOTE, self._model.files.fingerprint)
+        with self.ledger.transaction():
+            self.ledger.set_note(MODEL_NOTE, self._model.files.fingerprint)
+            self.ledger.set_note(UNFINISHED, "")
 
     def forget_vectors(self) -> None:
         """Leaves no vector of what is not held any more. Call with no search under way."""

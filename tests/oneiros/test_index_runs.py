@@ -7,17 +7,26 @@ from pathlib import Path
 
 import pytest
 
+from crawler.compress.run import ClosedWhen
+from crawler.ingest import ingest
+from crawler.reading.store import Readings
+from memory_server.completeness import SkipKind
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
+from memory_server.index.raw import raw_path
 from memory_server.memory import Memory
 from memory_server.search.query import parse_query
 from memory_server.settings import PersonSettings
 from oneiros.client import Client
 from oneiros.daemon import index_runs as module
 from oneiros.daemon.index_runs import IndexRuns
+from tests.crawler.builders import person, settings_in, write_transcript
 from tests.memories import root_at, search_exact, search_memory, write_session, write_topic
+from tests.memory_server.test_raw_answers import NOW, archived
+
+LATER = "11112222-3333-4444-5555-666677778888"
 
 asked: list[IndexRuns] = []  # of the memory under test, as the daemon puts them together
 is_asked = threading.Event()
@@ -177,3 +186,24 @@ def test_what_is_being_read_is_told_in_a_sentence(tmp_path: Path, monkeypatch: p
     answer = Client({}, tmp_path).search(parse_query("relay"))
 
     assert answer.lacks == "Being read, and not in this answer: 3 changed files. 1 disk is away."
+
+
+def test_a_session_that_comes_into_the_archive_alone_is_indexed_by_the_next_look(tmp_path: Path) -> None:
+    """As where its digest was read by a run that began before its turns were archived."""
+    with archived(tmp_path) as memory:
+        indexer = IndexRuns(memory)
+        indexer.worker.start()
+        try:
+            assert indexer.wait(indexer.poke(), 60)
+            write_transcript(tmp_path / "later", person(21, "Is the okapi striped?", sessionId=LATER), session=LATER)
+            closed = ClosedWhen(NOW, process_start=lambda pid: None)
+            of_root, readings = settings_in(memory.root.path), Readings(tmp_path / "readings")
+            ingest([tmp_path / "later"], of_root, tmp_path / "digests of another", readings, closed)
+            assert [one.kind for one in memory.upkeep.skipped(memory.upkeep.changes())] == [SkipKind.SESSION]
+
+            assert indexer.wait(indexer.poke(), 60)
+
+            assert memory.upkeep.skipped(memory.upkeep.changes()) == []
+            assert [hit.path for hit in search_exact(memory, "okapi", include_raw=True).hits] == [raw_path(LATER)]
+        finally:
+            indexer.close()
