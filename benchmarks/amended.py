@@ -11,7 +11,7 @@ import csv
 import datetime as dt
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,11 +71,18 @@ def plain(text: str) -> str:
 @contextmanager
 def planted_memory(folder: Path, make_engine: Callable[[ModelFiles], Engine] = OnnxEngine) -> Iterator[Memory]:
     """A memory of all cases, indexed."""
+    for number, case in enumerate(PLANTED):
+        write_sessions(folder / "live", number, case)
+    with memory_of_transcripts(folder, make_engine) as memory:
+        yield memory
+
+
+@contextmanager
+def memory_of_transcripts(folder: Path, make_engine: Callable[[ModelFiles], Engine] = OnnxEngine) -> Iterator[Memory]:
+    """A memory of the transcripts in `folder/live`, indexed."""
     root = MemoryRoot(folder / "memory", folder / "state")
     root.derived.mkdir(parents=True)
     root.index_page.write_text("# Memory\n", encoding="utf-8")
-    for number, case in enumerate(PLANTED):
-        write_sessions(folder / "live", number, case)
     archive = root.path / "sessions" / "archive"
     with Ingester(IngestSettings(archive, root.derived / "ingest.sqlite", choice=Choice())) as ingester:
         ingester.ingest([folder / "live"])
@@ -103,7 +110,10 @@ def write_sessions(folder: Path, number: int, case: Case) -> None:
         write_one(folder, 2 * number, begun, [*first, *between, last, ("assistant", "Noted.")])
 
 
-def write_one(folder: Path, number: int, begun: dt.datetime, said: list[tuple[str, str]]) -> None:
+def write_one(
+    folder: Path, number: int, begun: dt.datetime, said: Sequence[tuple[str, str]], project: str = "shop"
+) -> None:
+    """Writes the transcript of one session, of turns of `user` and `assistant` a minute apart."""
     session, rows, parent = str(UUID(int=(number + 1) << 96 | 4 << 76 | 8 << 60)), [], None
     for place, (role, text) in enumerate(said):
         name = str(UUID(int=(number + 1) << 32 | place))
@@ -115,7 +125,7 @@ def write_one(folder: Path, number: int, begun: dt.datetime, said: list[tuple[st
                 "parentUuid": parent,
                 "sessionId": session,
                 "timestamp": (begun + dt.timedelta(minutes=place)).isoformat().replace("+00:00", "Z"),
-                "cwd": "/srv/shop",
+                "cwd": f"/srv/{project}",
                 "version": "2.1.40",
                 "isSidechain": False,
                 "message": {"role": role, "content": content, "id": f"msg_{name}"},
