@@ -11,9 +11,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from memory_server.errors import UsageError
+from memory_server.faces.body import Body
 from memory_server.layers import episodes
 from memory_server.layers.episodes import MAX_TEXT_CHARS, GivenEpisode
 from memory_server.settings import MemorySettings, PersonSettings, read_person_settings
@@ -36,11 +37,7 @@ class SettingRow:
     is_changed: bool
 
 
-class _Given(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class WrittenNote(_Given):
+class WrittenNote(Body):
     """A note as it is typed."""
 
     text: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
@@ -49,13 +46,13 @@ class WrittenNote(_Given):
     project: str = Field("", max_length=500)
 
 
-class TypedSetting(_Given):
+class TypedSetting(Body):
     """A setting's value as it is typed."""
 
     value: str = Field(max_length=10_000)
 
 
-class Rest(_Given):
+class Rest(Body):
     """Whether embedding is to rest."""
 
     paused: bool

@@ -17,7 +17,8 @@ from pydantic import AliasChoices, Field
 
 from crawler.reported import ReportedPair, take_reported
 from memory_server.errors import OneirosError, UsageError
-from memory_server.faces.rest import Body, error_json
+from memory_server.faces.body import Body
+from memory_server.faces.rest import error_json
 from oneiros.daemon.daemon import Daemon
 from oneiros.daemon.schedule import read_states, schedule_file
 from oneiros.environment import Environment, now
