@@ -39,6 +39,7 @@ from oneiros.opening import open_memory
 LEAST_SQLITE = (3, 40, 0)
 SAMPLE = 50  # passages that are searched for by themselves
 LANGUAGE_SAMPLE = 300  # passages by which its language is told
+OF_INDICES = ("ledger", "words", "meaning")  # checks that a run under way upsets
 REBUILD = "oneiros reindex --rebuild"
 
 
@@ -75,7 +76,8 @@ def examine(environment: Environment) -> Iterator[tuple[str, Check]]:
             ),
         }
         for name, check in checks.items():
-            yield from _guarded(name, check)
+            for _, finding in _guarded(name, check):
+                yield name, _judged(memory, finding) if name in OF_INDICES else finding
 
 
 def health_of(environment: Environment) -> Health:
@@ -99,6 +101,16 @@ def _guarded(name: str, check: Callable[[], Iterable[Check]]) -> Iterator[tuple[
     except (sqlite3.Error, OSError) as error:
         refusal = refusal_of(error, None)
         yield name, failed(str(error), refusal.remedy if refusal else f"Run `{REBUILD}`; it loses no knowledge")
+
+
+def _judged(memory: Memory, finding: Check) -> Check:
+    """The finding; what fails while another process writes the indices is no failure yet."""
+    is_written = memory.owner() and not memory.indices.is_owner and memory.upkeep.changes().unfinished
+    if finding.state != "failed" or not is_written:
+        return finding
+    return warning(
+        f"an index run is under way ({finding.detail})", "Ask again when `oneiros status` says that it is done"
+    )
 
 
 def _told(error: OneirosError) -> str:

@@ -19,6 +19,7 @@ from memory_server.layers import episodes
 from memory_server.layers.episodes import MAX_TEXT_CHARS, GivenEpisode
 from memory_server.settings import MemorySettings, PersonSettings, read_person_settings
 from memory_server.settings_file import change_setting, parse_setting, setting_text, settings_keys, toml_value
+from oneiros.ingest.trainer_client import NO_TRAINER
 from oneiros.light.person_only import PERSON_SETTINGS
 from oneiros.served import ServedMemory
 from parts.page.rendering import Renderer
@@ -141,7 +142,7 @@ def trainer_routes(served: ServedMemory, render: Renderer) -> APIRouter:
 
     @routes.get("/trainers")
     def trainers() -> HTMLResponse:
-        return render("trainers.html", names=served.running.trainers())
+        return render("trainers.html", names=served.running.trainers(), no_trainer=NO_TRAINER)
 
     @routes.get("/pulse/trainers/{name}")
     def trainer(name: str) -> HTMLResponse:

@@ -135,7 +135,7 @@ def test_a_forged_entry_is_named_and_explains_nothing(root: MemoryRoot) -> None:
     told = start(root)
 
     assert (
-        "1 decisions were added to the chain by nobody known" in told and f"Not approved as they stand: {CATS}" in told
+        "1 decision in the chain were added by nobody known" in told and f"Not approved as they stand: {CATS}" in told
     )
 
 
