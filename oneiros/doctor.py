@@ -23,6 +23,7 @@ from memory_server.language.languages import NAMES, language_of
 from memory_server.layers.topics import topic_heads
 from memory_server.layers.validate import ValidationRule
 from memory_server.lifecycle.gc import GcWanted
+from memory_server.machine.database import is_read_only
 from memory_server.machine.repair import refusal_of
 from memory_server.memory import Memory
 from memory_server.reading import read_lines
@@ -77,7 +78,7 @@ def examine(environment: Environment) -> Iterator[tuple[str, Check]]:
         }
         for name, check in checks.items():
             for _, finding in _guarded(name, check):
-                yield name, _judged(memory, finding) if name in OF_INDICES else finding
+                yield name, finding if finding.state != "failed" else _judged(memory, name, finding)
 
 
 def health_of(environment: Environment) -> Health:
@@ -103,14 +104,16 @@ def _guarded(name: str, check: Callable[[], Iterable[Check]]) -> Iterator[tuple[
         yield name, failed(str(error), refusal.remedy if refusal else f"Run `{REBUILD}`; it loses no knowledge")
 
 
-def _judged(memory: Memory, finding: Check) -> Check:
-    """The finding; what fails while another process writes the indices is no failure yet."""
+def _judged(memory: Memory, name: str, finding: Check) -> Check:
+    """What failed; where nobody may write, or another process writes the indices just now, that proves nothing."""
+    if is_read_only(memory.root.derived):
+        return warning(f"the memory can only be read, so this was not proved ({finding.detail})", "Look at its rights")
     is_written = memory.owner() and not memory.indices.is_owner and memory.upkeep.changes().unfinished
-    if finding.state != "failed" or not is_written:
-        return finding
-    return warning(
-        f"an index run is under way ({finding.detail})", "Ask again when `oneiros status` says that it is done"
-    )
+    if name in OF_INDICES and is_written:
+        return warning(
+            f"an index run is under way ({finding.detail})", "Ask again when `oneiros status` says it is done"
+        )
+    return finding
 
 
 def _told(error: OneirosError) -> str:
