@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any
+from typing import Any, Literal
+from unicodedata import normalize
 
 import anyio
 import pytest
@@ -190,3 +191,17 @@ def test_a_note_is_found_among_notes_by_the_next_request_and_a_deleted_one_is_no
 
 def test_a_share_of_the_cores_says_how_long_it_holds(api: TestClient) -> None:
     assert "the daemon ends" in api.put("/api/embedding", json={"share": 0.25}).json()["until"]
+
+
+@pytest.mark.parametrize("typed", ["NFC", "NFD"])
+@pytest.mark.parametrize("written", ["NFC", "NFD"])
+def test_topic_and_project_are_found_in_both_spellings_of_their_accents(
+    api: TestClient, memory: Memory, written: Literal["NFC", "NFD"], typed: Literal["NFC", "NFD"]
+) -> None:
+    write_topic(memory, normalize(written, "müller"), "The keeper is tall.", project=normalize(written, "größe"))
+    memory.reindex()
+
+    for key, name in (("topic", "müller"), ("project", "größe")):
+        told = api.post("/api/exact", json={"query": "keeper", key: normalize(typed, name)}).json()
+        assert len(told["hits"]) == 1 and "There is no" not in str(told), told
+    assert "tall" in api.get("/api/read", params={"name": normalize(typed, "müller")}).json()["text"]

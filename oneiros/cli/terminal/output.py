@@ -16,6 +16,7 @@ import typer
 
 from memory_server.errors import UsageError, nearest_or
 from memory_server.escaping import shown
+from memory_server.fields import fold
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,7 +31,7 @@ def require_known(context: typer.Context, project: str) -> str:
     root = context.obj.choice.root if project else None
     if root and root.index_page.exists():
         known = known_projects(root)
-        is_known = project.casefold() in {name.casefold() for name in known}
+        is_known = fold(project) in map(fold, known)
         if not is_known and (remedy := nearest_or("", project, known)):
             raise UsageError(f"there is no project {project!r}", remedy=remedy)
     return project
