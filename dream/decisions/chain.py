@@ -292,10 +292,10 @@ class Chain:
             return f"the chain of decisions is not as it was left: {self.fault}"
         if not (added := len(self.added_elsewhere())):
             return ""
-        entries = f"{plural(added, 'decision')} in the chain"
+        held = f"the chain of decisions holds {plural(added, 'decision')}"
         if self.is_known_here:
-            return f"{entries} were added by nobody known"
-        return f"{entries} are of a record that is not here: oneiros was uninstalled, or another machine wrote them"
+            return f"{held} that nobody known added"
+        return f"{held} of a record that is not here: oneiros was uninstalled, or another machine decided"
 
     def require_sound(self) -> None:
         """Raises NeedsRepair where the chain could not go on: a further entry would vouch for what is wrong in it."""
