@@ -14,7 +14,7 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from crawler.quotes import SessionTurns
 from crawler.reading.prompt import joined
@@ -24,6 +24,7 @@ from dream.mending import MENDABLE, Check, nearest
 from dream.records import Candidate, Kind, Metadata, State
 from dream.run import Suggested
 from memory_server.escaping import shown, shown_line
+from memory_server.faces.body import Body
 from memory_server.faces.mcp_server import READ_ONLY, strict_tool
 
 PAGE_CHARS = 20_000  # some 5,500 tokens; clients cut a tool's answer off at 25,000
@@ -37,20 +38,16 @@ CONFIDENCE = 0.7  # of what the assistant proposes: it has read the context, and
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 
-class QuoteArgument(BaseModel):
+class QuoteArgument(Body):
     """The words that a proposal rests on, as the model gives them."""
-
-    model_config = ConfigDict(extra="forbid")
 
     session: str
     entry: str
     text: str
 
 
-class StatementArgument(BaseModel):
+class StatementArgument(Body):
     """One statement with its quotes."""
-
-    model_config = ConfigDict(extra="forbid")
 
     target: str
     text: str

@@ -15,8 +15,9 @@ from dream.decisions.accept import MAX_TEXT_CHARS, Decisions
 from dream.decisions.page import Chosen, PageSessions
 from dream.decisions.passkey import origin_of
 from dream.decisions.signing import PasskeyDesk
-from dream.routes import NO_PAGE, PageBody, Secret, require_person_behind
+from dream.routes import NO_PAGE, Secret, require_person_behind
 from memory_server.errors import UsageError
+from memory_server.faces.body import Body
 
 NO_FIXED_PORT = "a passkey needs a page on a fixed port, and this one is on another"
 SET_PORT = "`oneiros key passkey` in a terminal of your own sets one"
@@ -25,26 +26,26 @@ MAX_CHOICES = 200
 Word = Annotated[str, Field(max_length=100)]
 
 
-class Begun(PageBody):
+class Begun(Body):
     """What a passkey is to be called."""
 
     name: str = Field(min_length=1, max_length=40, pattern=r"^[\w .-]+$")
 
 
-class ToldWord(PageBody):
+class ToldWord(Body):
     """The word that a terminal showed."""
 
     word: Word
 
 
-class Made(PageBody):
+class Made(Body):
     """What `navigator.credentials.create` gave."""
 
     word: Word
     answer: dict[str, Any]
 
 
-class SignedChoice(PageBody):
+class SignedChoice(Body):
     """One choice, and what the page showed of its hunk."""
 
     hunk: str = Field(pattern="^[0-9a-f]{12}$")
@@ -54,13 +55,13 @@ class SignedChoice(PageBody):
     shown: str = Field(pattern="^[0-9a-f]{64}$")
 
 
-class Choices(PageBody):
+class Choices(Body):
     """What is to be signed."""
 
     choices: list[SignedChoice] = Field(min_length=1, max_length=MAX_CHOICES)
 
 
-class Signed(PageBody):
+class Signed(Body):
     """What `navigator.credentials.get` gave."""
 
     answer: dict[str, Any]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import FastAPI, Header, HTTPException, Path, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from dream.decisions.accept import MAX_TEXT_CHARS, Decisions
 from dream.decisions.page import Chosen, PageSessions
@@ -16,6 +16,7 @@ from dream.decisions.presence import require_terminal
 from dream.proposals.rendering import hunk_json
 from dream.records import State
 from memory_server.errors import NeedsRepair
+from memory_server.faces.body import Body
 from memory_server.faces.guard import PAGE_HEADER
 
 NO_PAGE = "choosing needs a page that was opened from a terminal: `oneiros open review`"
@@ -26,11 +27,7 @@ HunkId = Annotated[str, Path(pattern="^[0-9a-f]{12}$", description="12 hexadecim
 ProposalName = Annotated[str, Path(pattern=r"^\d{4}-\d{2}-\d{2}-\d{1,6}$", description="date and number")]
 
 
-class PageBody(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class ChosenBody(PageBody):
+class ChosenBody(Body):
     """What was chosen for a hunk: a yes, with the person's own wording where there is one, or a no with its reason."""
 
     verdict: Literal["accept", "reject", "later"]
@@ -39,7 +36,7 @@ class ChosenBody(PageBody):
     shown: str = Field("", max_length=64)
 
 
-class Code(PageBody):
+class Code(Body):
     """The code that a terminal showed."""
 
     code: str = Field(max_length=100)

@@ -13,9 +13,15 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from operator import attrgetter
 from typing import Annotated, Any, get_type_hints
+from unicodedata import normalize
 
 from memory_server.document import Layer, SourceHead
 from memory_server.errors import UsageError
+
+
+def fold(name: str) -> str:
+    """A name as names are compared: in any case, its accents composed or not, as a Mac calls its files."""
+    return normalize("NFC", name).casefold()
 
 
 class FilterKind(Enum):
@@ -64,7 +70,7 @@ class Field:
                 return last_day(value)
             case FilterKind.AFTER | FilterKind.BEFORE:
                 return parse_day(value)
-        return value.casefold()
+        return fold(value)
 
     def test(self, wanted: Any) -> Callable[[Any], bool]:
         """What tells whether a source is wanted, by what it has in the column."""
@@ -73,20 +79,20 @@ class Field:
                 return frozenset(wanted).__contains__
             case FilterKind.TOPIC:
                 files = {f"{topic_file(name)}.md" for name in wanted}
-                return lambda path: path.casefold() in files
+                return lambda path: fold(path) in files
             case FilterKind.SPACE:
-                above = tuple(f"{name.casefold().strip('/')}/" for name in wanted)
-                return lambda space: f"{space.casefold()}/".startswith(above)
+                above = tuple(f"{fold(name).strip('/')}/" for name in wanted)
+                return lambda space: f"{fold(space)}/".startswith(above)
             case FilterKind.AFTER:
                 return lambda day: day is not None and day >= wanted
             case FilterKind.BEFORE:
                 return lambda day: day is not None and day < wanted
             case FilterKind.AS_OF:
                 return lambda _: True
-        names = {name.casefold() for name in wanted}
+        names = {fold(name) for name in wanted}
         if self.kind is FilterKind.NAMES:
             return lambda held: not names.isdisjoint(held)
-        return lambda name: name.casefold() in names
+        return lambda name: fold(name) in names
 
     def collect_values(self, sources: Iterable[SourceHead]) -> set[str]:
         """What sources have of it: of topics their paths."""
@@ -212,5 +218,5 @@ def last_day(text: str) -> dt.date:
 
 def topic_file(name: str) -> str:
     """The path of a topic by its name as people write it, folded, without its ending."""
-    name = name.casefold().removesuffix(".md")
+    name = fold(name).removesuffix(".md")
     return name if name in ("memory", "lessons") or name.startswith("topics/") else f"topics/{name}"

@@ -13,6 +13,7 @@ from memory_server.chunking import split_lines
 from memory_server.document import Document, Layer, LineRange, SourcePath
 from memory_server.errors import ContentError, UsageError, nearest_or
 from memory_server.escaping import shown_line
+from memory_server.fields import fold
 from memory_server.index.raw import ArchivedTurn, SessionStore, session_of_path
 from memory_server.layers.sessions import read_session as session_file
 from memory_server.layers.topics import SourceFile, document_and_text, find_sources, topic_name
@@ -161,13 +162,13 @@ def session_named(root: MemoryRoot, name: str) -> str:
 
 def source_named(root: MemoryRoot, name: str) -> SourceFile:
     """A source by its path, its path without `.md`, its topic name, or the unique end or start of a session's."""
-    wanted = name.strip().removesuffix(".md").casefold()
+    wanted = fold(name.strip().removesuffix(".md"))
     sources = list(find_sources(root))
     for naming in (lambda path: path.removesuffix(".md"), topic_name, lambda path: Path(path).stem):
         for source in sources:
-            if naming(source.path).casefold() == wanted:
+            if fold(naming(source.path)) == wanted:
                 return source
-    near = [source for source in sources if wanted and wanted in source.path.casefold()]
+    near = [source for source in sources if wanted and wanted in fold(source.path)]
     if len(near) == 1:
         return near[0]
     known = near or [source for source in sources if source.layer is Layer.TOPIC]

@@ -23,6 +23,7 @@ from memory_server.language.languages import NAMES, language_of
 from memory_server.layers.topics import topic_heads
 from memory_server.layers.validate import ValidationRule
 from memory_server.lifecycle.gc import GcWanted
+from memory_server.machine.database import is_read_only
 from memory_server.machine.repair import refusal_of
 from memory_server.memory import Memory
 from memory_server.reading import read_lines
@@ -39,6 +40,7 @@ from oneiros.opening import open_memory
 LEAST_SQLITE = (3, 40, 0)
 SAMPLE = 50  # passages that are searched for by themselves
 LANGUAGE_SAMPLE = 300  # passages by which its language is told
+OF_INDICES = ("ledger", "words", "meaning")  # checks that a run under way upsets
 REBUILD = "oneiros reindex --rebuild"
 
 
@@ -75,7 +77,8 @@ def examine(environment: Environment) -> Iterator[tuple[str, Check]]:
             ),
         }
         for name, check in checks.items():
-            yield from _guarded(name, check)
+            for _, finding in _guarded(name, check):
+                yield name, finding if finding.state != "failed" else _judged(memory, name, finding)
 
 
 def health_of(environment: Environment) -> Health:
@@ -99,6 +102,18 @@ def _guarded(name: str, check: Callable[[], Iterable[Check]]) -> Iterator[tuple[
     except (sqlite3.Error, OSError) as error:
         refusal = refusal_of(error, None)
         yield name, failed(str(error), refusal.remedy if refusal else f"Run `{REBUILD}`; it loses no knowledge")
+
+
+def _judged(memory: Memory, name: str, finding: Check) -> Check:
+    """What failed; where nobody may write, or another process writes the indices just now, that proves nothing."""
+    if is_read_only(memory.root.derived):
+        return warning(f"the memory can only be read, so this was not proved ({finding.detail})", "Look at its rights")
+    is_written = memory.owner() and not memory.indices.is_owner and memory.upkeep.changes().unfinished
+    if name in OF_INDICES and is_written:
+        return warning(
+            f"an index run is under way ({finding.detail})", "Ask again when `oneiros status` says it is done"
+        )
+    return finding
 
 
 def _told(error: OneirosError) -> str:

@@ -57,7 +57,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     """,
     "parts.team": """
         sharing errors settings opening engine tenants repositories outbox indexing migrating memory publishing
-        operations access server commands cli part
+        operations access server commands cli program part
     """,
     "oneiros": """
         parts light hook worker file_events environment served client clients claude founding replay judging ingest

@@ -26,6 +26,7 @@ from dream.decisions.key import verify
 from dream.decisions.passkey import Assertion, Passkey, vouches
 from dream.proposals.store import Approval, Event, FileChange
 from memory_server.errors import NeedsRepair
+from memory_server.escaping import plural
 from memory_server.machine.files import UNREADABLE_JSON, is_plain_file, replace_file
 from memory_server.root.paths import MemoryRoot
 
@@ -289,8 +290,12 @@ class Chain:
         """What is to be said of the chain; empty where it is as this machine left it."""
         if self.fault:
             return f"the chain of decisions is not as it was left: {self.fault}"
-        added = len(self.added_elsewhere())
-        return f"{added} decisions were added to the chain by nobody known" if added else ""
+        if not (added := len(self.added_elsewhere())):
+            return ""
+        held = f"the chain of decisions holds {plural(added, 'decision')}"
+        if self.is_known_here:
+            return f"{held} that nobody known added"
+        return f"{held} of a record that is not here: oneiros was uninstalled, or another machine decided"
 
     def require_sound(self) -> None:
         """Raises NeedsRepair where the chain could not go on: a further entry would vouch for what is wrong in it."""

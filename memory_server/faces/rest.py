@@ -15,7 +15,7 @@ from anyio.to_thread import run_sync
 from fastapi import FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, create_model
+from pydantic import AliasChoices, BeforeValidator, Field, create_model
 from starlette.exceptions import HTTPException
 
 from memory_server.completeness import tell_skipped
@@ -23,6 +23,7 @@ from memory_server.document import TYPES
 from memory_server.embedding.workers import usable_cores
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.faces.answer_text import answer_json, explained
+from memory_server.faces.body import Body
 from memory_server.faces.door import Door
 from memory_server.faces.indexing import FRESH_SECONDS, Indexing
 from memory_server.faces.memory_text import reading_json, status_json, topics_json
@@ -50,6 +51,7 @@ MAX_LOG_ROWS = 1_000
 MAX_NUMBER = 1 << 31
 MAX_ID_CHARS = 200
 
+UNTIL = "the daemon ends or your settings change; `oneiros config` keeps embedding_share and embedding_cores"
 TEXTS = ("text", "raw_exchange")  # of an episode: not in a list
 
 STATUS_OF = {EpisodeTaken: 409, UsageError: 400, ContentError: 404, NeedsRepair: 503}
@@ -58,17 +60,17 @@ RESPONSES: dict[int | str, dict[str, Any]] = dict.fromkeys((400, 401, 403, 404, 
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="most hits")]
 Name = Annotated[str, Field(max_length=500)]
-Several = Name | Annotated[Sequence[Name], Field(max_length=50)]
+Several = Annotated[
+    Sequence[Name],
+    Field(max_length=50),
+    BeforeValidator(
+        lambda given: [given] if isinstance(given, str) else given, json_schema_input_type=Name | Sequence[Name]
+    ),  # a union's errors name its schemas
+]
 Day = Annotated[str, Field(max_length=20, description="such as 2026-03-07 or 2026-03")]
 Text = Annotated[str, Query(max_length=20_000, description="words, a question, or the query syntax")]
 Folder = Annotated[str, Query(max_length=4_096, description="whose project it is told in, on this machine's disk")]
 Identity = Annotated[str, Path(max_length=MAX_ID_CHARS, description="8 hexadecimal digits, or its `episode_id`")]
-
-
-class Body(BaseModel):
-    """A body in which a key nobody knows is an error."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 class WordsBody(Body):
@@ -203,7 +205,7 @@ def create_api(
     add_errors(api)
     _add_searches(api, memory, door or memory, indexing, waited, project_of)
     _add_reading(api, memory, door or memory)
-    _add_episodes(api, memory, indexing)
+    _add_episodes(api, memory, indexing, waited)
     _add_indexing(api, memory, indexing, waited)
 
     @api.post("/api/stop", status_code=202)
@@ -235,7 +237,7 @@ def add_errors(api: FastAPI) -> None:
         assert isinstance(error, RequestValidationError)
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        what = f"{place}: {str(first['msg'])[:1].lower()}{str(first['msg'])[1:]}"
+        what = f"{place}: {first['msg']}"
         body = {"kind": "UsageError", "what": what, "where": None, "line": None, "remedy": "See /openapi.json"}
         return JSONResponse({"error": body}, 422)
 
@@ -360,13 +362,14 @@ def _add_reading(api: FastAPI, memory: Memory, door: Door) -> None:
         return {"queries": memory.logged_queries(without_hits=without_hits, limit=limit, compare=compare)}
 
 
-def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing) -> None:
-    def search(asked: EpisodeQuestion) -> dict[str, Any]:
+def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> None:
+    async def search(asked: EpisodeQuestion) -> dict[str, Any]:
         beside = {"project": several(asked.project), "machine": several(asked.instance)}
         tags = several(asked.tag)  # values of one filter are alternatives: with tags, notes are told by their place
         limit = MAX_LIMIT if tags else asked.limit
         question = parse_query(asked.query, beside=filter_of({**beside, "tag": tags or [TAG]}), limit=limit)
-        answer = memory.search(question)
+        await made_fresh(memory, indexing, waited)
+        answer = await run_sync(memory.search, question)
         hits = tuple(hit for hit in answer.hits if hit.path.startswith("episodes/"))[: asked.limit]
         return answer_json(dataclasses.replace(answer, hits=hits))
 
@@ -387,14 +390,14 @@ def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing) -> None:
         return {"episodes": found, "total": total, "page": page, "per_page": per_page}
 
     @api.get("/api/episodes/search")
-    def search_episodes(query: Text, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
+    async def search_episodes(query: Text, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
         """Finds among the episodes alone."""
-        return search(EpisodeQuestion(query=query, limit=limit))
+        return await search(EpisodeQuestion(query=query, limit=limit))
 
     @api.post("/api/episodes/search")
-    def post_search_episodes(asked: EpisodeQuestion) -> dict[str, Any]:
+    async def post_search_episodes(asked: EpisodeQuestion) -> dict[str, Any]:
         """Finds among the episodes alone, of some projects, instances or tags."""
-        return search(asked)
+        return await search(asked)
 
     @api.get("/api/episodes/{identity}")
     def read_episode(
@@ -457,7 +460,7 @@ def _add_indexing(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
         memory.person = dataclasses.replace(memory.person, **changed)  # type: ignore[arg-type]  # keys of our own
         if workers.paused is not None:
             (memory.embedding.pause if workers.paused else memory.embedding.resume)()
-        return state_json()
+        return {**state_json(), "until": UNTIL}
 
     @api.post("/api/model", status_code=202)
     def model(wanted: Model) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from memory_server.index.snapshot import Snapshot, superseded_by
 from memory_server.index.token_vectors import token_bytes
 from memory_server.layers.questions import NoQuestions, StatementQuestions
 from memory_server.lifecycle.fading import Fading
+from memory_server.machine.database import is_read_only
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
 
@@ -159,6 +160,8 @@ class Indices:
         """Which process owns the root, in words; empty where none does."""
         if self.is_owner:
             return f"process {os.getpid()}"
+        if is_read_only(self._root.derived):
+            return ""
         if self.own():
             self._lock.release()
             return ""

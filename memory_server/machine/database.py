@@ -1,6 +1,7 @@
 """The one door to SQLite files: how they are opened, how long a lock is waited for, how a change happens as a whole."""
 
 import json
+import os
 import sqlite3
 import threading
 import time
@@ -14,13 +15,24 @@ LOCK_SECONDS = 10.0  # that another writer is waited for
 
 
 def connect(file: Path) -> sqlite3.Connection:
-    """A connection that begins no transaction by itself; threads that share it take turns. Raises sqlite3.Error."""
-    make_folder(file.parent)
+    """A connection that begins no transaction by itself; threads that share it take turns. Raises sqlite3.Error.
+
+    In a folder that can only be read it shows what is there, a file that is not there as one that holds nothing.
+    """
+    if not (reads_only := is_read_only(file.parent)):
+        make_folder(file.parent)
     # Nothing is cached: from Python 3.12 on two threads are handed the same cached statement, and each gets rows of the
     # other's question. To bind a value in one also holds the interpreter while another thread waits for a writer.
     connection = sqlite3.connect(
-        file, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=0
+        address_of(file),
+        timeout=LOCK_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=0,
+        uri=True,
     )
+    if reads_only:
+        return connection
     try:
         _use_wal(connection)  # readers go on beside a writer
         connection.execute("pragma synchronous=normal")  # a loss of power may cost the last changes, never the file
@@ -28,6 +40,22 @@ def connect(file: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def is_read_only(folder: Path) -> bool:
+    """Whether a folder that is there may not be written to, by its rights or by its disk."""
+    return folder.is_dir() and not os.access(folder, os.W_OK)
+
+
+def address_of(file: Path) -> str:
+    """What SQLite opens, or attaches to a connection of this module, for a file."""
+    if not is_read_only(file.parent):
+        return str(file)
+    if not file.exists():
+        return ":memory:"
+    # without its log, which nobody can make here, SQLite reads a file only as one that never changes
+    how = "mode=ro" if Path(f"{file}-wal").exists() else "mode=ro&immutable=1"
+    return f"{file.resolve().as_uri()}?{how}"
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
@@ -99,7 +127,7 @@ def version_of(file: Path) -> int:
     if not file.exists():
         return 0
     try:
-        with closing(sqlite3.connect(file)) as connection:
+        with closing(sqlite3.connect(address_of(file), uri=True)) as connection:
             return int(connection.execute("pragma user_version").fetchone()[0])
     except sqlite3.DatabaseError:
         return 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from memory_server.document import TYPES, SourceHead
 from memory_server.escaping import shown_line
-from memory_server.fields import Filter, FilterKind
+from memory_server.fields import Filter, FilterKind, fold
 from memory_server.search.ranking.terms import IndexedTerm
 
 WORD = re.compile(r"[^\W_]+")
@@ -24,15 +24,13 @@ def unknown_values(sources: Collection[SourceHead], wanted: Filter) -> Iterator[
     for field, values in wanted.list_wanted():
         if field.kind is not FilterKind.LAYER and not field.is_day:
             known = set(map(_plain, field.collect_values(sources))).union(TYPES if field.name == "type" else ())
-            folded = {name.casefold() for name in known}
-            yield from (
-                _sentence(field.name, value, known) for value in values if _plain(value).casefold() not in folded
-            )
+            folded = {fold(name) for name in known}
+            yield from (_sentence(field.name, value, known) for value in values if fold(_plain(value)) not in folded)
 
 
 def with_nearest_projects(projects: Iterable[str], wanted: Filter) -> tuple[Filter, str]:
     """A filter in which a project that is none of these is the one that is near it, where only one is; and which."""
-    known = {name.casefold(): name for name in projects if name}
+    known = {fold(name): name for name in projects if name}
     nearest = {value: _only_near(value, list(known)) for value in wanted.projects if value not in known}
     taken = {value: near for value, near in nearest.items() if near}
     meant = tuple(taken.get(value, value) for value in wanted.projects)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from memory_server.document import ChunkId, Hit, Layer, Reason, SourceHead, SourcePath
 from memory_server.embedding.engine import Embedded, Vectors
+from memory_server.fields import fold
 from memory_server.index.expression import Term
 from memory_server.index.keywords import MAX_CANDIDATES, Keywords
 from memory_server.index.ledger import StoredChunk, embedded_text
@@ -338,7 +339,7 @@ class Retriever:
         topics = {
             number
             for number, source in self.snapshot.sources.items()
-            if not (wanted and source.project) or source.project.casefold() in wanted
+            if not (wanted and source.project) or fold(source.project) in wanted
         }
         mask = scope_of(self.snapshot, (Layer.TOPIC,), frozenset(topics)).mask
         places = np.flatnonzero(mask & (self.snapshot.passages.vectors >= 0))

@@ -14,8 +14,16 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from memory_server.errors import UsageError
-from oneiros.ingest.trainer_client import URLS, TrainerClient, TrainerMachine, TrainerUnreachable, machines_of
+from memory_server.errors import UsageError, as_sentence, nearest_or
+from oneiros.cli.terminal.output import talk
+from oneiros.ingest.trainer_client import (
+    NO_TRAINER,
+    URLS,
+    TrainerClient,
+    TrainerMachine,
+    TrainerUnreachable,
+    asked_machines,
+)
 
 BARS = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 40  # a loss curve fits beside its label on a terminal of 80 columns
@@ -51,7 +59,10 @@ def status(
     Ends with 0 when every machine answers, with 1 when one does not.
     """
     variables = {**os.environ, URLS: host} if host else os.environ
-    client = TrainerClient(chosen(machines_of(variables), names or []))
+    client = TrainerClient(chosen(asked_machines(variables), names or []))
+    if not client.machines and not as_json:
+        talk(as_sentence(NO_TRAINER))
+        raise typer.Exit(1)
     console = Console(no_color=no_color or None, highlight=False)
     if once or (not console.is_terminal and not as_json):
         seen = look(client)
@@ -59,7 +70,7 @@ def status(
             typer.echo(json.dumps(seen, ensure_ascii=False))
         else:
             console.print(drawn(seen))
-        raise typer.Exit(0 if all(machine["reachable"] for machine in seen["machines"]) else 1)
+        raise typer.Exit(0 if seen["machines"] and all(machine["reachable"] for machine in seen["machines"]) else 1)
     try:
         watch(client, console, every, as_json=as_json)
     except KeyboardInterrupt:
@@ -70,7 +81,10 @@ def chosen(machines: Sequence[TrainerMachine], names: Sequence[str]) -> list[Tra
     """The machines of these names, in the order of the setting. Raises UsageError for a name it does not hold."""
     known = {machine.name for machine in machines}
     if unknown := [name for name in names if name not in known]:
-        raise UsageError(f"there is no trainer {unknown[0]!r}", remedy=f"Known are {', '.join(sorted(known))}")
+        raise UsageError(
+            f"there is no trainer {unknown[0]!r}",
+            remedy=nearest_or(f"Known are {', '.join(sorted(known))}" if known else NO_TRAINER, unknown[0], known),
+        )
     return [machine for machine in machines if not names or machine.name in names]
 
 

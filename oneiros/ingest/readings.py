@@ -33,7 +33,9 @@ from crawler.reading.rules import read_by_rules
 from crawler.reading.store import FOLDER, Readings
 from dream.topics import read_topics
 from memory_server.errors import ContentError
+from memory_server.layers.lessons import read_lessons
 from memory_server.layers.sessions import folder_name, project_name
+from memory_server.layers.topics import topic_heads
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
@@ -120,6 +122,12 @@ def _may_read(names: Sequence[str], person: PersonSettings) -> bool:
 
 def project_of(record: SessionRecord) -> str:
     return project_name(record.project or record.cwd)
+
+
+def known_projects(root: MemoryRoot) -> set[str]:
+    """The projects of which a memory holds anything: a topic, a lesson or an archived session."""
+    topics = {head.project for head in topic_heads(root)}
+    return {*topics, *(one.project for one in read_lessons(root)), *map(project_of, archive_of(root).records())} - {""}
 
 
 def unread_of(archive: Archive, readings: Readings, record: SessionRecord) -> Unread:

@@ -26,6 +26,7 @@ HOME = "ONEIROS_TRAINER_HOME"
 DEFAULT_URL = "http://127.0.0.1:3011"
 CONNECT_SECONDS = 3.0  # a machine that is off must not keep a person waiting
 ANSWER_SECONDS = 300.0
+NO_TRAINER = f"{URLS} names no trainer, and none runs on this machine: `python -m trainer serve` starts one"
 REST_SECONDS = 30.0  # how long a machine that failed is left alone
 
 
@@ -60,6 +61,18 @@ def machines_of(variables: Mapping[str, str]) -> tuple[TrainerMachine, ...]:
             raise UsageError(f"{URLS} names {name!r} twice", remedy="Give each machine a name of its own")
         machines.append(TrainerMachine(name, f"{parts.scheme}://{host}:{port}", token_for(name, host, variables)))
     return tuple(machines)
+
+
+def asked_machines(variables: Mapping[str, str]) -> tuple[TrainerMachine, ...]:
+    """Those that a person looks at: the ones named, else the local one where it runs."""
+    machines = machines_of(variables)
+    if variables.get(URLS, "").strip(", "):
+        return machines
+    try:
+        fetched(machines[0], "/health")
+    except TrainerUnreachable:
+        return ()
+    return machines
 
 
 def token_for(name: str, host: str, variables: Mapping[str, str]) -> str:

@@ -11,13 +11,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from memory_server.errors import UsageError
+from memory_server.faces.body import Body
 from memory_server.layers import episodes
 from memory_server.layers.episodes import MAX_TEXT_CHARS, GivenEpisode
 from memory_server.settings import MemorySettings, PersonSettings, read_person_settings
 from memory_server.settings_file import change_setting, parse_setting, setting_text, settings_keys, toml_value
+from oneiros.ingest.trainer_client import NO_TRAINER
 from oneiros.light.person_only import PERSON_SETTINGS
 from oneiros.served import ServedMemory
 from parts.page.rendering import Renderer
@@ -36,11 +38,7 @@ class SettingRow:
     is_changed: bool
 
 
-class _Given(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class WrittenNote(_Given):
+class WrittenNote(Body):
     """A note as it is typed."""
 
     text: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
@@ -49,13 +47,13 @@ class WrittenNote(_Given):
     project: str = Field("", max_length=500)
 
 
-class TypedSetting(_Given):
+class TypedSetting(Body):
     """A setting's value as it is typed."""
 
     value: str = Field(max_length=10_000)
 
 
-class Rest(_Given):
+class Rest(Body):
     """Whether embedding is to rest."""
 
     paused: bool
@@ -144,7 +142,7 @@ def trainer_routes(served: ServedMemory, render: Renderer) -> APIRouter:
 
     @routes.get("/trainers")
     def trainers() -> HTMLResponse:
-        return render("trainers.html", names=served.running.trainers())
+        return render("trainers.html", names=served.running.trainers(), no_trainer=NO_TRAINER)
 
     @routes.get("/pulse/trainers/{name}")
     def trainer(name: str) -> HTMLResponse:

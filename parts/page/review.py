@@ -25,10 +25,11 @@ from dream.proposals.order import rest_of_topic, waiting_for_person
 from dream.proposals.placing import Manner
 from dream.proposals.rendering import HEADS, STANDS, diff_steps, metadata_lines, warnings_about
 from dream.records import Hunk
-from dream.routes import ChosenBody, HunkId, PageBody
+from dream.routes import ChosenBody, HunkId
 from dream.topics import read_topics
 from memory_server.document import Hit, Layer
 from memory_server.errors import ContentError, UsageError
+from memory_server.faces.body import Body
 from memory_server.machine.clock import local_day
 from memory_server.search.query import filter_of, parse_query
 from oneiros.served import ServedMemory
@@ -57,7 +58,7 @@ class FaultyWording:
     wrong: str
 
 
-class PlaceBody(PageBody):
+class PlaceBody(Body):
     """Where a hunk is to go; the names are checked as a wording is."""
 
     topic: str = Field(min_length=1, max_length=MAX_NAME_CHARS)

@@ -135,8 +135,15 @@ def test_a_forged_entry_is_named_and_explains_nothing(root: MemoryRoot) -> None:
     told = start(root)
 
     assert (
-        "1 decisions were added to the chain by nobody known" in told and f"Not approved as they stand: {CATS}" in told
+        "he chain of decisions holds 1 decision that nobody known added" in told
+        and f"Not approved as they stand: {CATS}" in told
     )
+
+
+def test_decisions_whose_record_went_with_an_uninstall_are_said_to_be_of_another_record(root: MemoryRoot) -> None:
+    root.decisions_head.unlink()
+
+    assert "of a record that is not here: oneiros was uninstalled" in Chain(root, "").trouble
 
 
 @pytest.mark.parametrize("removed", ["approvals", "decisions", "decisions_head", "told"])

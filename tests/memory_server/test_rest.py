@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any
+from typing import Any, Literal
+from unicodedata import normalize
 
 import anyio
 import pytest
@@ -25,10 +26,12 @@ NAMES = st.lists(st.text("ab\" :\\-\n'é", min_size=1, max_size=8).filter(str.st
 
 @pytest.fixture
 def api(memory: Memory) -> Iterator[TestClient]:
-    with closing(IndexRuns(memory)) as indexer:
-        app = create_api(memory, indexer, "1.0", on_stop=lambda: None, on_restart=lambda: None)
-        with TestClient(app) as client:
-            yield client
+    with closing(IndexRuns(memory)) as indexer, client_of(memory, indexer) as client:
+        yield client
+
+
+def client_of(memory: Memory, indexer: IndexRuns) -> TestClient:
+    return TestClient(create_api(memory, indexer, "1.0", on_stop=lambda: None, on_restart=lambda: None))
 
 
 def paths(answer: dict[str, Any]) -> list[str]:
@@ -129,3 +132,76 @@ def test_a_question_waits_for_a_run_that_is_under_way(memory: Memory) -> None:
 
     assert behind == 0  # of files; the run's passages are not
     assert tickets == [(2, FRESH_SECONDS)]
+
+
+def body_of(api: TestClient, model: str) -> dict[str, Any]:
+    """A body in which every key that need not be there is null."""
+    schema = api.get("/openapi.json").json()["components"]["schemas"][model]
+    wanted = {"query": "relay", "text": "The relay is blue.", "name": "all-MiniLM-L6-v2"}
+    return {key: wanted[key] if key in schema.get("required", ()) else None for key in schema["properties"]}
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "model"),
+    [
+        *(("POST", f"/api/{search}", "QuestionBody") for search in ("recall", "search", "exact")),
+        ("POST", "/api/episodes", "NewEpisode"),
+        ("POST", "/api/episodes/search", "EpisodeQuestion"),
+        ("POST", "/api/reindex", "Reindex"),
+        ("PUT", "/api/embedding", "Workers"),
+    ],
+)
+def test_null_is_the_default_of_its_key(api: TestClient, method: str, address: str, model: str) -> None:
+    told = api.request(method, address, json=body_of(api, model))
+
+    assert told.status_code in (200, 201), told.json()
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"query": "x", "project": 5}, "body.project: "),
+        ({"query": "x", "project": ["a", {}]}, "body.project.1: "),
+        ({"query": "x", "after": {}}, "body.after: "),
+        ({"query": "x", "limit": "many"}, "body.limit: "),
+        ({"query": None}, "body.query: "),
+        ({"limit": 3}, "body.query: "),
+        ([], "body: "),
+    ],
+)
+def test_an_error_names_the_field_as_it_was_given(api: TestClient, body: object, said: str) -> None:
+    told = api.post("/api/recall", json=body)
+
+    assert told.status_code == 422
+    assert told.json()["error"]["what"].startswith(said)
+
+
+def test_a_note_is_found_among_notes_by_the_next_request_and_a_deleted_one_is_not(memory: Memory) -> None:
+    memory.own()
+    with closing(IndexRuns(memory)) as indexer, client_of(memory, indexer) as api:
+        indexer.worker.start()
+        indexer.wait(indexer.poke(), FRESH_SECONDS)
+        posted = api.post("/api/episodes", json={"text": "The heron stands at the lock."}).json()
+        found = [api.post("/api/episodes/search", json={"query": "heron"}), api.get("/api/episodes/search?query=heron")]
+        assert [len(told.json()["hits"]) for told in found] == [1, 1]
+
+        api.delete(f"/api/episodes/{posted['id']}")
+        assert api.get("/api/episodes/search?query=heron").json()["hits"] == []
+
+
+def test_a_share_of_the_cores_says_how_long_it_holds(api: TestClient) -> None:
+    assert "the daemon ends" in api.put("/api/embedding", json={"share": 0.25}).json()["until"]
+
+
+@pytest.mark.parametrize("typed", ["NFC", "NFD"])
+@pytest.mark.parametrize("written", ["NFC", "NFD"])
+def test_topic_and_project_are_found_in_both_spellings_of_their_accents(
+    api: TestClient, memory: Memory, written: Literal["NFC", "NFD"], typed: Literal["NFC", "NFD"]
+) -> None:
+    write_topic(memory, normalize(written, "müller"), "The keeper is tall.", project=normalize(written, "größe"))
+    memory.reindex()
+
+    for key, name in (("topic", "müller"), ("project", "größe")):
+        told = api.post("/api/exact", json={"query": "keeper", key: normalize(typed, name)}).json()
+        assert len(told["hits"]) == 1 and "There is no" not in str(told), told
+    assert "tall" in api.get("/api/read", params={"name": normalize(typed, "müller")}).json()["text"]

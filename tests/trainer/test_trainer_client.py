@@ -6,14 +6,16 @@ import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from memory_server.errors import NeedsRepair, UsageError
+from oneiros.cli.main import main
 from oneiros.cli.trainer import add_commands, look, sparkline
-from oneiros.ingest.trainer_client import TrainerClient, TrainerMachine, TrainerUnreachable, machines_of
+from oneiros.ingest.trainer_client import URLS, TrainerClient, TrainerMachine, TrainerUnreachable, machines_of
 
 GPU = {
     "available": True,
@@ -268,7 +270,7 @@ def test_an_unknown_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(app(), ["trainer", "status", "desc", "--once"])
 
     assert isinstance(result.exception, UsageError)
-    assert "there is no trainer 'desc'. Known are desk." in str(result.exception)
+    assert "there is no trainer 'desc'. Did you mean desk?" in str(result.exception)
 
 
 def test_a_machine_that_the_setting_does_not_name_is_asked_by_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,3 +312,16 @@ def test_a_machine_that_is_off_is_a_line_and_no_crash() -> None:
 def test_a_falling_curve_is_drawn_as_falling_bars() -> None:
     assert sparkline([8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0]) == "█▇▆▅▄▃▂▁"
     assert len(sparkline([1.0] * 1_000)) == 40
+
+
+def test_where_no_trainer_is_named_or_runs_the_command_says_how_to_start_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("oneiros.ingest.trainer_client.DEFAULT_URL", "http://127.0.0.1:1")
+    monkeypatch.delenv(URLS, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    assert main(["trainer", "status", "--once"]) == 1
+    assert capsys.readouterr().err == (
+        "ONEIROS_TRAINER_URLS names no trainer, and none runs on this machine: `python -m trainer serve` starts one.\n"
+    )

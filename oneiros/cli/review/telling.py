@@ -20,7 +20,7 @@ from memory_server.machine.clock import local_day
 from oneiros.cli.consent.asking import agreed, signed
 from oneiros.cli.review.asking import ask_place
 from oneiros.cli.review.editing import reworded
-from oneiros.cli.terminal.output import OfProject, data, talk
+from oneiros.cli.terminal.output import OfAnyProject, OfProject, data, talk
 from oneiros.dreaming import decisions_of, dream_on
 from oneiros.environment import Environment, now
 
@@ -38,7 +38,7 @@ def remember(
     text: Annotated[str, typer.Argument(help="one statement; without it from stdin")] = "",
     topic: Annotated[str, typer.Option(help="the topic it goes to", show_default=False)] = "",
     editor: Annotated[bool, typer.Option("--editor", help="write it in your editor")] = False,
-    project: OfProject = "",
+    project: OfAnyProject = "",
 ) -> None:
     """Say what is true: it is shown, and taken up with your consent.
 

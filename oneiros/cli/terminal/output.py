@@ -14,15 +14,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memory_server.errors import UsageError
+from memory_server.errors import UsageError, nearest_or
 from memory_server.escaping import shown
+from memory_server.fields import fold
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from memory_server.index.build import Progress
 
-OfProject = Annotated[str, typer.Option("--project", help="of this project alone", show_default=False)]
+
+def require_known(context: typer.Context, project: str) -> str:
+    """The project. Raises UsageError where there is none of that name but one that is nearly called so."""
+    from oneiros.ingest.readings import known_projects  # more than most commands cost
+
+    root = context.obj.choice.root if project else None
+    if root and root.index_page.exists():
+        known = known_projects(root)
+        is_known = fold(project) in map(fold, known)
+        if not is_known and (remedy := nearest_or("", project, known)):
+            raise UsageError(f"there is no project {project!r}", remedy=remedy)
+    return project
+
+
+OfAnyProject = Annotated[str, typer.Option("--project", help="of this project alone", show_default=False)]
+OfProject = Annotated[
+    str, typer.Option("--project", help="of this project alone", show_default=False, callback=require_known)
+]
 AsJson = Annotated[bool, typer.Option("--json", help="one JSON object on stdout")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="do not ask")]
 NoColor = Annotated[bool, typer.Option("--no-color", help="plain text")]

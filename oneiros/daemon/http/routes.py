@@ -17,7 +17,8 @@ from pydantic import AliasChoices, Field
 
 from crawler.reported import ReportedPair, take_reported
 from memory_server.errors import OneirosError, UsageError
-from memory_server.faces.rest import Body, error_json
+from memory_server.faces.body import Body
+from memory_server.faces.rest import error_json
 from oneiros.daemon.daemon import Daemon
 from oneiros.daemon.schedule import read_states, schedule_file
 from oneiros.environment import Environment, now
@@ -130,7 +131,7 @@ def _add_trainers(api: FastAPI, daemon: Daemon) -> None:
     def trainers() -> dict[str, Any]:
         """Each trainer that ONEIROS_TRAINER_URLS names, as it is now, or why it does not answer."""
         names = daemon.running.trainers()
-        with ThreadPoolExecutor(len(names)) as pool:  # those that are off are waited for together
+        with ThreadPoolExecutor(len(names) or 1) as pool:  # those that are off are waited for together
             return {"trainers": list(pool.map(daemon.running.trainer, names))}
 
     @api.post("/api/generate", response_class=StreamingResponse, responses={200: {"content": {SSE_TYPE: {}}}})

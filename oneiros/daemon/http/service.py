@@ -25,9 +25,10 @@ from dream.decisions.signing import PasskeyDesk
 from dream.passkey_routes import add_passkey_routes
 from dream.routes import add_routes
 from memory_server.errors import NeedsRepair
+from memory_server.faces.body import Body
 from memory_server.faces.connections import KEEP_ALIVE_SECONDS, HttpConnection
 from memory_server.faces.guard import MAX_BODY_BYTES, Guard
-from memory_server.faces.rest import Body, create_api
+from memory_server.faces.rest import create_api
 from oneiros.daemon.daemon import Daemon
 from oneiros.daemon.http.routes import add_daemon_routes
 from oneiros.daemon.sockets import write_state

@@ -9,7 +9,7 @@ from fastapi import FastAPI, Request
 
 from dream.decisions.publication import Publication
 from memory_server.errors import UsageError
-from memory_server.faces.rest import Body
+from memory_server.faces.body import Body
 from parts.team.access.asker import Right
 from parts.team.publishing import Publishing
 from parts.team.server.desk import Desk

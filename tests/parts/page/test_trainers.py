@@ -9,11 +9,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from oneiros.daemon.running import look_at
 from oneiros.environment import Environment
+from oneiros.ingest.trainer_client import asked_machines
 from oneiros.served import ServedMemory
 from parts.page.person import trainer_routes
 from parts.page.rendering import Renderer
@@ -85,3 +87,15 @@ def test_a_trainer_that_refuses_the_token_says_so_and_nothing_else(tmp_path: Pat
         told = shown(tmp_path, url, "another")
 
     assert "does not answer" in told and "another" not in told
+
+
+def test_where_no_trainer_is_named_or_runs_the_page_says_so_and_shows_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("oneiros.ingest.trainer_client.DEFAULT_URL", "http://127.0.0.1:1")
+    running = SimpleNamespace(trainers=lambda: [one.name for one in asked_machines({"HOME": "/nowhere"})])
+    api = FastAPI()
+    api.include_router(trainer_routes(cast("ServedMemory", SimpleNamespace(running=running)), Renderer()))
+
+    told = TestClient(api).get("/trainers").text
+
+    assert "none runs on this machine" in told
+    assert "Asking" not in told and "rrno" not in told
