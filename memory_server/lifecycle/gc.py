@@ -9,6 +9,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from memory_server.document import LineRange, SourcePath
 from memory_server.layers.episodes import exchange_file
@@ -62,6 +63,20 @@ class GcStep:
         if self.change.level is not self.change.was or self.before is None:
             return self.change.level is not self.change.was
         return (self.change.lines, self.change.turns) != (self.before.lines, self.before.turns)
+
+
+def step_json(step: GcStep) -> dict[str, Any]:
+    """One change for programs."""
+    return {
+        "path": step.source.path,
+        "session": step.source.session,
+        "strength": round(step.strength.value, 4),
+        "reasons": list(step.reasons),
+        "is_long": step.is_long,
+        "was": int(step.change.was),
+        "level": int(step.change.level),
+        "to": Level(step.change.level).in_words,
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,7 +198,7 @@ def test_the_person_sees_them_in_the_status_newest_first() -> None:
         "owner": "",
         "schedule": [],
     }
-    known |= {"daemon": {"pid": None, "port": None, "no_page": ""}, "indexing": None, "queries_logged": 0, "hooks": []}
+    known |= {"daemon": {"pid": None, "port": None, "taken": None}, "indexing": None, "queries_logged": 0, "hooks": []}
 
     lines = list(_lines({**known, "problems": [], "notes": notes}))
 
