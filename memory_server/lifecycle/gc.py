@@ -17,7 +17,7 @@ from memory_server.layers.sessions import ARCHIVED, subject_of
 from memory_server.layers.topics import markdown_files
 from memory_server.lifecycle.aliveness import Aliveness
 from memory_server.lifecycle.marks import Level, LevelChange, LifeMark, MarksHeld, Range, add_mark, decided
-from memory_server.lifecycle.strength import Strength
+from memory_server.lifecycle.strength import NO_DECAY, Decay, Strength
 from memory_server.machine.files import is_plain_file, move
 from memory_server.root.paths import MemoryRoot
 
@@ -38,6 +38,7 @@ class FadingSource:
     ended: bool = False  # by its own dates
     replaced_by: str = ""
     lines: int = 0
+    decay: Decay = NO_DECAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ def plan_gc(
         if wanted.project and source.project.casefold() != wanted.project.casefold():
             continue
         cited = citations.get(subject_of(source.path), 0)
-        strength = aliveness.strength(source.path, source.day, source.kind, cited)
+        strength = aliveness.strength(source.path, source.day, source.kind, cited, source.decay)
         before = marks.levels.get(source.path)
         level = _level(
             source, strength, aliveness, wanted, is_held=bool(cited) or subject_of(source.path) in aliveness.kept

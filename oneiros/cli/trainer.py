@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -15,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memory_server.errors import UsageError
+from oneiros.cli.terminal.output import talk
 from oneiros.ingest.trainer_client import URLS, TrainerClient, TrainerMachine, TrainerUnreachable, machines_of
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -48,11 +50,16 @@ def status(
 ) -> None:
     """Progress, loss, rates, card and loaded model of each machine.
 
+    At a terminal it asks which one, where there are several and none is named.
     Ends with 0 when every machine answers, with 1 when one does not.
     """
     variables = {**os.environ, URLS: host} if host else os.environ
-    client = TrainerClient(chosen(machines_of(variables), names or []))
     console = Console(no_color=no_color or None, highlight=False)
+    is_drawn = console.is_terminal and not as_json and not once
+    machines = chosen(machines_of(variables), names or [])
+    if is_drawn and not names and len(machines) > 1 and sys.stdin.isatty():
+        machines = offered(machines)
+    client = TrainerClient(machines)
     if once or (not console.is_terminal and not as_json):
         seen = look(client)
         if as_json:
@@ -72,6 +79,16 @@ def chosen(machines: Sequence[TrainerMachine], names: Sequence[str]) -> list[Tra
     if unknown := [name for name in names if name not in known]:
         raise UsageError(f"there is no trainer {unknown[0]!r}", remedy=f"Known are {', '.join(sorted(known))}")
     return [machine for machine in machines if not names or machine.name in names]
+
+
+def offered(machines: list[TrainerMachine]) -> list[TrainerMachine]:
+    """Those that the person chooses by number or name; all where they only press Enter."""
+    for number, machine in enumerate(machines, start=1):
+        talk(f"{number}  {machine.name}  {machine.url}")
+    known = {str(number): machine for number, machine in enumerate(machines, start=1)}
+    known |= {machine.name: machine for machine in machines}
+    typed = typer.prompt("Which one (Enter: all)", default="", show_default=False, err=True).strip()
+    return [known[typed]] if typed in known else chosen(machines, [typed] if typed else [])
 
 
 def watch(client: TrainerClient, console: Console, seconds: float, *, as_json: bool) -> None:
