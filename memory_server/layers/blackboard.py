@@ -88,7 +88,7 @@ class NoteForSessions:
     text: str
 
 
-class Waiting(NamedTuple):
+class WaitingNote(NamedTuple):
     """What another session has left."""
 
     session_id: str
@@ -147,7 +147,7 @@ class Blackboard:
             found.append((stamp, NoteForSessions(path, file.parent.name, kind, _age(stamp, now), text.strip())))
         return [note for _, note in sorted(found, key=lambda one: one[0], reverse=True)]
 
-    def waiting_for(self, session_id: str, project: str, now: dt.datetime) -> Waiting | None:
+    def waiting_for(self, session_id: str, project: str, now: dt.datetime) -> WaitingNote | None:
         """The note, else the newest handoff of the last KEPT_DAYS, that waits for a session of a project, from another
         session of it or from one whose project nobody knows; None where none does.
         """
@@ -155,12 +155,12 @@ class Blackboard:
         for note in self.told(now):
             its = project_name_of(str(self._meta(note.session_id).get("project", "")))
             if note.session_id != session_id and its in ours:
-                return Waiting(note.session_id, note.kind, note.age)
+                return WaitingNote(note.session_id, note.kind, note.age)
         oldest = _stamp(now - dt.timedelta(days=KEPT_DAYS))
         for file in self.handoffs():
             ended = _ended_of(file)
             if file.name != own and ended >= oldest and project_name_of(_line_of(file, "Project")) in ours:
-                return Waiting(file.stem.removeprefix("handoff-"), "handoff", _age(ended, now))
+                return WaitingNote(file.stem.removeprefix("handoff-"), "handoff", _age(ended, now))
         return None
 
     def end(self, handoff: Handoff) -> None:

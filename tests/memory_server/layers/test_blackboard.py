@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_server.layers.blackboard import Blackboard, Handoff, SessionNotes, Waiting
+from memory_server.layers.blackboard import Blackboard, Handoff, SessionNotes, WaitingNote
 from tests.memories import root_at
 
 NOON = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
@@ -109,15 +109,15 @@ def test_an_id_that_is_a_path_is_refused(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("session", "project", "waits"),
     [
-        ("c", "Shop", Waiting("a", "status", "0 minutes ago")),
+        ("c", "Shop", WaitingNote("a", "status", "0 minutes ago")),
         ("a", "shop", None),
-        ("c", "garden", Waiting("b", "handoff", "0 minutes ago")),
+        ("c", "garden", WaitingNote("b", "handoff", "0 minutes ago")),
         ("b", "garden", None),
         ("c", "mail", None),
     ],
 )
 def test_a_note_waits_for_the_other_sessions_of_its_project(
-    tmp_path: Path, session: str, project: str, waits: Waiting | None
+    tmp_path: Path, session: str, project: str, waits: WaitingNote | None
 ) -> None:
     board = board_in(tmp_path)
     board.begin("a", "/src/shop/.git", NOON)
