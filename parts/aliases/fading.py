@@ -53,7 +53,7 @@ class FadingMemories:
         """One memory by any id that an answer names, with how often it was found."""
         memory = self._served.memory
         try:
-            found = reading_json(memory.read(episodes.read_episode(self._served.memory.root, mid).path))
+            found = reading_json(memory.read(episodes.read_episode(memory.root, mid).path))
         except ContentError:
             found = reading_json(memory.read(mid))
         return {"id": mid, **found, **use_json(memory.aging().aliveness([found["path"]]).use(found["path"]))}
@@ -76,7 +76,7 @@ class FadingMemories:
         """What would fade. Nothing does here: the person runs `oneiros gc`."""
         memory = self._served.memory
         wanted = GcWanted(below=threshold, fade_days=memory.person.fade_days)
-        plan = memory.aging().plan(citations_on(self._served.memory.root), wanted)
+        plan = memory.aging().plan(citations_on(memory.root), wanted)
         return {
             "steps": list(map(step_json, plan.changes)),
             "done": False,
