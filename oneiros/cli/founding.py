@@ -41,7 +41,7 @@ EXIT_FINDING = 1
 MODEL_KINDS = {setting: kind for kind, setting in SETTING_OF.items()}
 MEGABITS_A_SECOND = 20  # of a home's line, for how long a download takes
 NOBODYS = ("192.0.2.1", "2001:db8::1")  # addresses of documentation, RFC 5737 and 3849
-LATER = "The packaged model serves until `oneiros model %s --download` brings this one."
+LATER = "The packaged model serves; `oneiros model {0} --download` fetches this one, `oneiros model {0}` changes to it."
 OFFER = "Sign your decisions with a key of your own, so that nobody else's pass for them"
 Folder = Annotated[Path | None, typer.Argument(help="the folder of the memory", show_default=False)]
 
@@ -267,13 +267,13 @@ def chosen_model(name: str, catalogue: Catalogue, *, download: bool) -> ModelFil
         except NeedsRepair as error:
             if not is_offered or packaged_model() is None:
                 raise
-            talk(f"{error.what}. {LATER % card.name}")
+            talk(f"{error.what}. {LATER.format(card.name)}")
     return catalogue.find(name)
 
 
 def _agrees_to_download(card: ModelCard) -> bool:
     if not has_route():
-        talk(f"There is no network. {LATER % card.name}")
+        talk(f"There is no network. {LATER.format(card.name)}")
         return False
     talk(f"The model that is offered first is not on this machine: {_download_text(card)}.\n{card.note}")
     return typer.confirm("Download it? Without it a smaller packaged model is used", default=True, err=True)
