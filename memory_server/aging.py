@@ -12,14 +12,16 @@ from memory_server.document import SourcePath
 from memory_server.index.indices import Indices
 from memory_server.index.raw import RawIndex
 from memory_server.index.schema import SCHEMA_VERSION
-from memory_server.layers.mif import parse_frontmatter
+from memory_server.layers.mif import MAX_FRONTMATTER_CHARS, parse_frontmatter
 from memory_server.layers.sessions import id8_in, id8_of, superseded_files
 from memory_server.layers.topics import markdown_files, read_text
 from memory_server.lifecycle.aliveness import Aliveness
 from memory_server.lifecycle.findable import note_findable
 from memory_server.lifecycle.gc import FadingSource, GcPlan, GcWanted, plan_gc
 from memory_server.lifecycle.marks import decided
+from memory_server.lifecycle.strength import NO_DECAY, Decay
 from memory_server.lifecycle.use import UseLog
+from memory_server.machine.files import is_plain_file
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
 
@@ -47,7 +49,8 @@ class Aging:
         known = {source.path: (source.date, source.kind) for source in self.indices.snapshot().sources.values()}
         found = {}
         for path in dict.fromkeys(paths):
-            use, alive = aliveness.use(path), aliveness.strength(path, *known.get(path, (None, "")))
+            use = aliveness.use(path)
+            alive = aliveness.strength(path, *known.get(path, (None, "")), decay=_decay_in(self._content(path)))
             numbers = {"found": use.found, "opened": use.opened, "drilled": use.drilled}
             found[path] = {**{name: float(count) for name, count in numbers.items()}, "strength": alive.value}
         return found
@@ -63,8 +66,8 @@ class Aging:
         archived = {id8_of(name): name for name in self.raw.store.marks()} if self.raw is not None else {}
         ending, snapshot = self._ending(), self.indices.snapshot()
         for source in snapshot.sources.values():
-            file = self.root.file(source.path)
-            if source.path.startswith(("sessions/", "episodes/")) and file.exists():
+            if source.path.startswith(("sessions/", "episodes/")) and self.root.file(source.path).exists():
+                content = self._content(source.path)
                 yield FadingSource(
                     path=source.path,
                     day=source.date,
@@ -73,10 +76,15 @@ class Aging:
                     ended=source.path in ending and self._has_ended(source.path),
                     replaced_by=snapshot.superseded.get(source.path, ""),
                     project=source.project,
-                    lines=file.read_bytes().count(b"\n"),
+                    lines=content.count(b"\n"),
+                    decay=_decay_in(content),
                 )
         for file in sorted(superseded_files(markdown_files(self.root.sessions))):
             yield FadingSource(self.root.relative(file), None, "episodic", replaced_by="a newer file of it")
+
+    def _content(self, path: SourcePath) -> bytes:
+        file = self.root.file(path)
+        return file.read_bytes() if is_plain_file(file) else b""
 
     def _ending(self) -> Collection[str]:
         """The sources in whose frontmatter an end may stand."""
@@ -116,3 +124,10 @@ class Aging:
                 told = f"found {use.found} times and never opened" if use.found else "found by no question"
                 found.append((source.path, f"{told} since {aliveness.since.isoformat()}"))
         return sorted(found)
+
+
+def _decay_in(content: bytes) -> Decay:
+    """What a file says of its decay; most say nothing, and are not parsed."""
+    if b"decay" not in content[:MAX_FRONTMATTER_CHARS]:
+        return NO_DECAY
+    return Decay.of(parse_frontmatter(content.decode("utf-8", "replace")))

@@ -35,7 +35,7 @@ from memory_server.index.stretch_index import StretchIndex
 from memory_server.index.typed_lines import TypedLines
 from memory_server.inspection import Inspection
 from memory_server.language.words import Stemmer
-from memory_server.layers.blackboard import Blackboard
+from memory_server.layers.blackboard import Blackboard, WaitingNote
 from memory_server.layers.episodes import Episode, GivenEpisode, write_episode
 from memory_server.layers.ontology import ONTOLOGY, Ontology, read_ontology
 from memory_server.layers.questions import StatementQuestions
@@ -386,9 +386,9 @@ class Memory:
         """Where the last sessions stopped, and what those that run say."""
         return Blackboard(self.root).text(self._now())
 
-    def note_waits(self, session_id: str, project: str) -> bool:
-        """Whether another session left something for one of this project."""
-        return Blackboard(self.root).waits_for(session_id, project, self._now())
+    def waiting_note(self, session_id: str, project: str) -> WaitingNote | None:
+        """What another session left for one of this project."""
+        return Blackboard(self.root).waiting_for(session_id, project, self._now())
 
     def validate(self) -> list[Problem]:
         """What is wrong with the files of this memory."""

@@ -22,7 +22,10 @@ from memory_server.machine.clock import is_zone
 Settings = TypeVar("Settings")
 Value = TypeVar("Value")
 
-REFERENCE_ENDINGS = (".md", ".txt", ".rst", ".py", ".sh", ".js", ".ts", ".c", ".cpp", ".h", ".yml", ".yaml", ".toml")
+REFERENCE_ENDINGS = (
+    *(".md", ".txt", ".rst", ".py", ".sh", ".js", ".ts", ".c", ".cpp", ".h", ".ino", ".groovy", ".yml", ".yaml"),
+    ".toml",
+)
 
 Count = Annotated[int, Meta(ge=1)]
 Amount = Annotated[float, Meta(ge=0, le=1e9)]  # a bound keeps infinity out
@@ -192,7 +195,7 @@ class PersonSettings:
     )
     idle_minutes: Amount = setting(30.0, "minutes without a request after which the daemon ends; 0: never")
     http_port: Annotated[int, Meta(ge=0, le=65_535)] = setting(
-        0, "port of the daemon on 127.0.0.1; 0: any free one, which `oneiros status` names"
+        8_377, "port of the daemon on 127.0.0.1; the next free one where it is taken, and for 0 any: `oneiros status`"
     )
     memory_ceiling_mb: Annotated[int, Meta(ge=0)] = setting(
         2_000, "megabytes beyond which the daemon restarts itself; 0: no ceiling"

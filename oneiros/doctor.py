@@ -14,7 +14,7 @@ from dream.decisions.approvals import Doubt, approved_files, doubts_in_words, do
 from dream.decisions.repository import find_repository, require_git, require_rest
 from dream.decisions.unsigned import ASK_AGAIN
 from memory_server.completeness import UNINDEXED, SkipKind, count_skipped
-from memory_server.embedding.catalogue import command_for, reads
+from memory_server.embedding.catalogue import DEFAULT_MODEL, PACKAGED_MODEL, command_for, reads
 from memory_server.errors import ContentError, OneirosError
 from memory_server.escaping import plural, shown_line
 from memory_server.index.indices import NotOwner
@@ -162,7 +162,16 @@ def _model(memory: Memory) -> Check:
     name = f"{memory.model.card.name}, {memory.model.reason}"
     if abs(float(np.linalg.norm(near)) - 1) > 1e-3 or float(near @ other) <= float(near @ far):
         return failed(f"{name}: its vectors make no sense", "oneiros init --download, or reinstall")
-    return ok(f"{name}: embeds, {len(near)} dimensions")
+    return ok(f"{name}: embeds, {len(near)} dimensions{_other_model(memory)}")
+
+
+def _other_model(memory: Memory) -> str:
+    """What to try in the place of the packaged model, and how; empty where another one was chosen."""
+    if memory.model.card.name != PACKAGED_MODEL:
+        return ""
+    card = memory.catalogue.card(DEFAULT_MODEL)
+    fetch = "" if memory.catalogue.here(card) else f"{command_for(card)}, then "
+    return f"; {card.name} may answer better: {fetch}oneiros model --try {card.name}"
 
 
 def language_check(memory: Memory) -> Check:

@@ -60,6 +60,7 @@ class Part(NamedTuple):
     commands: tuple[PartCommand, ...] = ()
     views: tuple[View, ...] = ()
     site: Callable[[tuple[View, ...]], Site] | None = None  # what serves the views of all parts, and its own
+    routes: "Callable[[FastAPI, Any], None] | None" = None  # beside those of the API; the second is a ServedMemory
     sources: "Callable[[], tuple[AgentSource, ...]] | None" = None  # readers of other agents' conversations
     machines: "Callable[[], Any] | None" = None  # what reaches other machines, an OtherMachines of ingest/elsewhere.py
     checks: tuple[tuple[str, DoctorCheck], ...] = ()  # by their names

@@ -19,7 +19,7 @@ class Running:
     environment: Environment  # the person's settings as they were at first: a `replace` of it reads them anew
     standing: Callable[[], Mapping[str, Any]]  # as `oneiros status --json` tells it
     indexing: Callable[[], IndexingState]
-    poke: Callable[[], object]  # something may have changed on the disk
+    poke: Callable[..., object]  # something may have changed on the disk; of `Indexing`, with its options
     spent: Callable[[], float]  # dollars of today
     trainers: Callable[[], Sequence[str]]  # their names
     trainer: Callable[[str], Mapping[str, Any]]  # one look at one of them, within seconds, without its token

@@ -1,6 +1,7 @@
 """The parts that come with the program, in the order in which they are asked."""
 
 from parts.agents.part import part as agents
+from parts.aliases.part import part as aliases
 from parts.chat.part import part as chat
 from parts.keeping.part import part as keeping
 from parts.machines.part import part as machines
@@ -9,4 +10,4 @@ from parts.page.part import part as page
 from parts.taking_over.part import part as taking_over
 from parts.team.part import part as team
 
-PARTS = (agents, chat, keeping, machines, models, page, taking_over, team)
+PARTS = (agents, aliases, chat, keeping, machines, models, page, taking_over, team)

@@ -18,7 +18,10 @@ MAY_IMPORT = {
     "trainer": set[str](),
 }
 CORE = {"memory_server", "crawler", "dream", "oneiros"}
-OTHER_PARTS = {"parts.chat": {"parts.page"}}  # its view of the page is drawn by the page's renderer
+OTHER_PARTS = {
+    "parts.chat": {"parts.page"},  # its view of the page is drawn by the page's renderer
+    "parts.aliases": {"parts.chat"},  # an earlier system's address of its conversations
+}
 TABLE = "parts.table"  # imports every part; oneiros/parts.py alone asks for it, and does without where it is not there
 
 ROOMS = {  # of each folder, from the ground up: a room imports what stands before it, and never what stands behind it
@@ -36,6 +39,9 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     """,
     "parts.agents": """
         codex gemini copilot opencode cursor chat table checks part
+    """,
+    "parts.aliases": """
+        anamnesis conversations fading table part
     """,
     "parts.chat": """
         records context citations conversations turn backends chatting command view part

@@ -9,7 +9,8 @@ import re
 
 TAG = "oneiros-memory"  # what hooks inject stands between <oneiros-memory ...> and </oneiros-memory>
 OWN_SESSION_MARK = "<oneiros-task"  # how the prompt of every model call of ours begins
-CHAT_MARK = "oneiros-chat"  # at the beginning of every file of a chat with a memory, and of what is exported of it
+CHAT_MARK = "oneiros-chat"  # at the beginning of every chat with a memory, and of what is exported of it or a session
+EXPORT_MARK = f"<!-- {CHAT_MARK}: made from a memory, no source of one -->"
 CHAT_MARK_CHARS = 60  # within which it stands
 OWN_TOOL = re.compile(r"mcp__(plugin_)?oneiros(_|\b)")
 OWN_COMMAND = re.compile(r"(?:^|[;&|(]\s*|\$\(\s*)(?:\S*/)?oneiros\s+[a-z]", re.MULTILINE)

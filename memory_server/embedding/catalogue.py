@@ -190,7 +190,8 @@ class Catalogue:
                     card.repository, revision=card.revision, allow_patterns=list(card.files), cache_dir=self.hub_cache
                 )
             )
-        except (HfHubHTTPError, HTTPError, LocalEntryNotFoundError, OSError) as error:
+        except (HfHubHTTPError, HTTPError, LocalEntryNotFoundError, OSError, ValueError, ImportError) as error:
+            # the last two: a proxy of the environment that its library does not speak to
             raise NeedsRepair(
                 f"{card.name} could not be downloaded ({error.__class__.__name__})",
                 remedy="Check the network and try again, or `pip install 'oneiros[offline]'`",

@@ -7,7 +7,7 @@ for what is not there, 409 for an id that is taken, 503 for what needs repair. W
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, Literal
 
 from anyio import CapacityLimiter
@@ -19,7 +19,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, create_model
 from starlette.exceptions import HTTPException
 
 from memory_server.completeness import tell_skipped
-from memory_server.document import TYPES
+from memory_server.document import TYPES, SourcePath
 from memory_server.embedding.workers import usable_cores
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.faces.answer_text import answer_json, explained
@@ -39,6 +39,8 @@ from memory_server.layers.episodes import (
     GivenEpisode,
 )
 from memory_server.layers.topics import topic_heads
+from memory_server.lifecycle.aliveness import Aliveness
+from memory_server.lifecycle.use import Use
 from memory_server.memory import Memory
 from memory_server.search.precedence import limit_to_project
 from memory_server.search.query import filter_of, parse_query
@@ -371,14 +373,21 @@ def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
         await made_fresh(memory, indexing, waited)
         answer = await run_sync(memory.search, question)
         hits = tuple(hit for hit in answer.hits if hit.path.startswith("episodes/"))[: asked.limit]
-        return answer_json(dataclasses.replace(answer, hits=hits))
+        found, uses = answer_json(dataclasses.replace(answer, hits=hits)), uses_of(hit.path for hit in hits)
+        return {**found, "hits": [{**hit, **use_json(uses.use(hit["path"]))} for hit in found["hits"]]}
+
+    def uses_of(paths: Iterable[SourcePath]) -> Aliveness:
+        return memory.aging().aliveness(list(paths))
+
+    def told(episode: Episode) -> dict[str, Any]:
+        return episode_json(episode, uses_of([episode.path]).use(episode.path))
 
     @api.post("/api/episodes", status_code=201)
     def create_episode(note: NewEpisode) -> dict[str, Any]:
         """Takes a note in: layer 2, never authority."""
         episode = memory.add_episode(GivenEpisode(**note.model_dump()))
         indexing.poke()
-        return episode_json(episode)
+        return told(episode)
 
     @api.get("/api/episodes")
     def list_episodes(
@@ -386,7 +395,9 @@ def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
     ) -> dict[str, Any]:
         """A page of episodes, newest first."""
         episodes, total = notes.list_episodes(memory.root, page=page, per_page=per_page)
-        found = [{key: value for key, value in episode_json(one).items() if key not in TEXTS} for one in episodes]
+        uses = uses_of(one.path for one in episodes)
+        whole = [episode_json(one, uses.use(one.path)) for one in episodes]
+        found = [{key: value for key, value in one.items() if key not in TEXTS} for one in whole]
         return {"episodes": found, "total": total, "page": page, "per_page": per_page}
 
     @api.get("/api/episodes/search")
@@ -405,7 +416,7 @@ def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
         depth: Annotated[Literal["text", "raw"], Query(description="raw: with what it was made from")] = "text",
     ) -> dict[str, Any]:
         """One episode with its text."""
-        return episode_json(notes.read_episode(memory.root, identity, with_exchange=depth == "raw"))
+        return told(notes.read_episode(memory.root, identity, with_exchange=depth == "raw"))
 
     @api.delete("/api/episodes/{identity}")
     def delete_episode(identity: Identity) -> dict[str, Any]:
@@ -415,9 +426,15 @@ def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
         return {"deleted": path}
 
 
-def episode_json(episode: Episode) -> dict[str, Any]:
+def episode_json(episode: Episode, use: Use) -> dict[str, Any]:
     """An episode for programs."""
-    return {**dataclasses.asdict(episode), "tags": list(episode.tags)}
+    return {**dataclasses.asdict(episode), "tags": list(episode.tags), **use_json(use)}
+
+
+def use_json(use: Use) -> dict[str, Any]:
+    """How often a source was found, opened or drilled into, and the day on which that last was so."""
+    last = use.last_retrieved
+    return {"retrieval_count": use.retrieval_count, "last_retrieved": last.isoformat() if last else None}
 
 
 def _add_indexing(api: FastAPI, memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> None:

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memory_server.errors import UsageError
 from memory_server.layers.sessions import project_name
@@ -88,6 +88,14 @@ class NoteForSessions:
     text: str
 
 
+class WaitingNote(NamedTuple):
+    """What another session has left."""
+
+    session_id: str
+    kind: str
+    age: str  # in words
+
+
 class Blackboard:
     """The blackboard of one memory."""
 
@@ -139,17 +147,21 @@ class Blackboard:
             found.append((stamp, NoteForSessions(path, file.parent.name, kind, _age(stamp, now), text.strip())))
         return [note for _, note in sorted(found, key=lambda one: one[0], reverse=True)]
 
-    def waits_for(self, session_id: str, project: str, now: dt.datetime) -> bool:
-        """Whether a note or a handoff of the last KEPT_DAYS waits for a session of a project, from another session of
-        it or from one whose project nobody knows.
+    def waiting_for(self, session_id: str, project: str, now: dt.datetime) -> WaitingNote | None:
+        """The note, else the newest handoff of the last KEPT_DAYS, that waits for a session of a project, from another
+        session of it or from one whose project nobody knows; None where none does.
         """
         own, ours = f"handoff-{session_id}.md", ("", project.casefold())
-        notes = (note.session_id for note in self.told(now) if note.session_id != session_id)
-        if any(project_name_of(str(self._meta(name).get("project", ""))) in ours for name in notes):
-            return True
+        for note in self.told(now):
+            its = project_name_of(str(self._meta(note.session_id).get("project", "")))
+            if note.session_id != session_id and its in ours:
+                return WaitingNote(note.session_id, note.kind, note.age)
         oldest = _stamp(now - dt.timedelta(days=KEPT_DAYS))
-        left = (file for file in self.handoffs() if file.name != own and _ended_of(file) >= oldest)
-        return any(project_name_of(_line_of(file, "Project")) in ours for file in left)
+        for file in self.handoffs():
+            ended = _ended_of(file)
+            if file.name != own and ended >= oldest and project_name_of(_line_of(file, "Project")) in ours:
+                return WaitingNote(file.stem.removeprefix("handoff-"), "handoff", _age(ended, now))
+        return None
 
     def end(self, handoff: Handoff) -> None:
         """Notes that a session is over, and what it leaves."""

@@ -42,16 +42,32 @@ class Area:
 
 
 @dataclass(frozen=True, slots=True)
+class UsualArea(Area):
+    """An area that most projects have, and the topics that are called by it or lie in a folder of that name."""
+
+    def points_to(self, head: TopicHead) -> bool:
+        return not {*head.name.casefold().split("/"), *head.namespace.casefold().split("/")}.isdisjoint(self.topics)
+
+
+def _usual(name: str, paths: str, called: str) -> UsualArea:
+    return UsualArea(0, name, tuple(paths.split()), (), tuple(called.split()))
+
+
+USUAL_AREAS = (  # where the person names none
+    _usual("auth", "**/auth/** *auth* *login*", "auth authentication login"),
+    _usual("api", "**/api/** **/routes/** *openapi*", "api apis rest"),
+    _usual("db", "**/db/** **/database/** **/migrations/** *.sql", "db database databases"),
+    _usual("tests", "**/test/** **/tests/** test_* *_test.* *.test.* *.spec.*", "test tests testing"),
+)
+
+
+@dataclass(frozen=True, slots=True)
 class Ontology:
     """What the file says."""
 
     namespaces: frozenset[str]  # by their whole names
     types: Mapping[str, tuple[str, ...]]  # of entities, case-folded, with the fields that each must have
     areas: tuple[Area, ...]
-
-    def areas_of(self, path: str) -> Iterator[Area]:
-        """The areas of a path from the top of a work tree, in the order of the file."""
-        return (area for area in self.areas if any(fits(glob, path) for glob in area.paths))
 
 
 def read_ontology(root: MemoryRoot) -> Ontology | None:
@@ -60,6 +76,12 @@ def read_ontology(root: MemoryRoot) -> Ontology | None:
     Raises ContentError where it is not what it should be.
     """
     return parse_ontology(read_text(root.ontology)) if is_plain_file(root.ontology) else None
+
+
+def areas_of(path: str, ontology: Ontology | None) -> Iterator[Area]:
+    """The areas of a path from the top of a work tree, in the order of the file; the usual ones where it names none."""
+    areas = ontology.areas if ontology and ontology.areas else USUAL_AREAS
+    return (area for area in areas if any(fits(glob, path) for glob in area.paths))
 
 
 @lru_cache(maxsize=8)  # a hook asks with every file that is touched

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from memory_server.layers.sessions import subject_of
 from memory_server.lifecycle.marks import decided
-from memory_server.lifecycle.strength import HALF_LIVES, Strength, half_lives_of, strength
+from memory_server.lifecycle.strength import HALF_LIVES, NO_DECAY, Decay, Strength, half_lives_of, strength
 from memory_server.lifecycle.use import NEVER, Use, UseLog
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
@@ -35,8 +35,10 @@ class Aliveness:
         uses, half_lives = log.uses({*map(subject_of, paths)}), half_lives_of(person.half_lives)
         return Aliveness(today, since or today, since is not None, uses, kept, half_lives)
 
-    def strength(self, path: str, day: dt.date | None, kind: str, citations: int = 0) -> Strength:
-        """How alive a source is that is of this day and MIF type."""
+    def strength(
+        self, path: str, day: dt.date | None, kind: str, citations: int = 0, decay: Decay = NO_DECAY
+    ) -> Strength:
+        """How alive a source is that is of this day and MIF type, and says that of its decay."""
         subject = subject_of(path)
         return strength(
             self.began(path, day),
@@ -45,6 +47,7 @@ class Aliveness:
             self.half_lives.get(kind, HALF_LIVES["episodic"]),
             citations=citations,
             is_kept=subject in self.kept,
+            decay=decay,
         )
 
     def began(self, path: str, day: dt.date | None) -> dt.date:

@@ -9,6 +9,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from memory_server.document import LineRange, SourcePath
 from memory_server.layers.episodes import exchange_file
@@ -16,7 +17,7 @@ from memory_server.layers.sessions import ARCHIVED, subject_of
 from memory_server.layers.topics import markdown_files
 from memory_server.lifecycle.aliveness import Aliveness
 from memory_server.lifecycle.marks import Level, LevelChange, LifeMark, MarksHeld, Range, add_mark, decided
-from memory_server.lifecycle.strength import Strength
+from memory_server.lifecycle.strength import NO_DECAY, Decay, Strength
 from memory_server.machine.files import is_plain_file, move
 from memory_server.root.paths import MemoryRoot
 
@@ -37,6 +38,7 @@ class FadingSource:
     ended: bool = False  # by its own dates
     replaced_by: str = ""
     lines: int = 0
+    decay: Decay = NO_DECAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,20 @@ class GcStep:
         if self.change.level is not self.change.was or self.before is None:
             return self.change.level is not self.change.was
         return (self.change.lines, self.change.turns) != (self.before.lines, self.before.turns)
+
+
+def step_json(step: GcStep) -> dict[str, Any]:
+    """One change for programs."""
+    return {
+        "path": step.source.path,
+        "session": step.source.session,
+        "strength": round(step.strength.value, 4),
+        "reasons": list(step.reasons),
+        "is_long": step.is_long,
+        "was": int(step.change.was),
+        "level": int(step.change.level),
+        "to": Level(step.change.level).in_words,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +115,7 @@ def plan_gc(
         if wanted.project and source.project.casefold() != wanted.project.casefold():
             continue
         cited = citations.get(subject_of(source.path), 0)
-        strength = aliveness.strength(source.path, source.day, source.kind, cited)
+        strength = aliveness.strength(source.path, source.day, source.kind, cited, source.decay)
         before = marks.levels.get(source.path)
         level = _level(
             source, strength, aliveness, wanted, is_held=bool(cited) or subject_of(source.path) in aliveness.kept

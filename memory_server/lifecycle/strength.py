@@ -8,14 +8,18 @@ at a half-life of 7. It orders lists of review and breaks ties. As a factor of a
 """
 
 import datetime as dt
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memory_server.errors import UsageError
+from memory_server.layers.mif import Frontmatter, days_after
 
 HALF_LIVES = {"semantic": 30.0, "procedural": 14.0, "episodic": 7.0}  # days, by MIF type
 CITED = 0.5  # what a footnote rests on is never weaker than on its first day
 KEPT = 1.0
+SHARE = re.compile(r"0|1|0?\.\d+|[01]\.0*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,29 @@ class Strength:
     reasons: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Decay:
+    """What a source says of itself in `temporal.decay` of its frontmatter."""
+
+    half_life: float | None = None  # days, in the place of its type's
+    strength: float = 1.0  # share of what its use makes of it
+
+    @staticmethod
+    def of(front: Frontmatter) -> "Decay":
+        """What of it can be read; `validate` names the rest."""
+        told = {
+            key: front.text(f"temporal.decay.{key}") for key in ("model", "halfLife", "strength", "currentStrength")
+        }
+        day = dt.date(2001, 1, 1)  # a year of 365 days
+        end = days_after(day, told["halfLife"])
+        half_life = math.inf if told["model"] == "none" else float((end - day).days) if end and end > day else None
+        share = told["strength"] or told["currentStrength"]
+        return Decay(half_life, float(share) if SHARE.fullmatch(share) else 1.0)
+
+
+NO_DECAY = Decay()
+
+
 def strength(
     began: dt.date,
     accesses: Sequence[Access],
@@ -42,14 +69,20 @@ def strength(
     *,
     citations: int = 0,
     is_kept: bool = False,
+    decay: Decay = NO_DECAY,
 ) -> Strength:
-    """How alive a source is that came to be on a day. `half_life` in days; `citations`: statements that rest on it."""
+    """How alive a source is that came to be on a day. `half_life` in days; `citations`: statements that rest on it;
+    `decay` goes before the half-life.
+    """
+    half_life = half_life if decay.half_life is None else decay.half_life
     worth = sum(one.times * _worth(one.day, today, half_life) for one in (Access(began), *accesses))
-    value = worth**2 / (1 + worth**2)
+    value = decay.strength * worth**2 / (1 + worth**2)
     times = sum(one.times for one in accesses)
     last = max((one.day for one in accesses), default=None)
     reasons = [f"known for {max(0, (today - began).days)} days"]
     reasons.append(f"used {times} times, last {last.isoformat()}" if last else "never used")
+    if decay != NO_DECAY:
+        reasons.append(f"a half-life of {half_life:g} days and a strength of {decay.strength:g} by its frontmatter")
     if citations:
         value, reasons = max(value, CITED), [*reasons, f"cited {citations} times"]
     if is_kept:

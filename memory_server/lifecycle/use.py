@@ -44,6 +44,17 @@ class Use:
     drilled: int = 0  # confirmed ones are among the opened
     last: dt.date | None = None  # when it was last opened, drilled into or, else, found
     accesses: tuple[Access, ...] = ()
+    last_found: dt.date | None = None
+
+    @property
+    def retrieval_count(self) -> int:
+        """How often it was found, opened or drilled into."""
+        return self.found + self.opened + self.drilled
+
+    @property
+    def last_retrieved(self) -> dt.date | None:
+        """When it was last found, opened or drilled into."""
+        return max(filter(None, (self.last, self.last_found)), default=None)
 
     @property
     def in_words(self) -> str:
@@ -121,13 +132,15 @@ class UseLog:
         ):
             counts[subject][kind] += times
             days[subject].append(Access(dt.date.fromisoformat(day), times))
+        last_found = {subject: dt.date.fromisoformat(day) for subject, (_, day) in found.items()}
         return {
             subject: Use(
                 found.get(subject, (0, ""))[0],
                 counts[subject][OPENED] + counts[subject][CONFIRMED],
                 counts[subject][DRILLED],
-                days[subject][-1].day if subject in days else dt.date.fromisoformat(found[subject][1]),
+                days[subject][-1].day if subject in days else last_found[subject],
                 tuple(one for one in days.get(subject, ()) if one.times),
+                last_found.get(subject),
             )
             for subject in found.keys() | days.keys()
         }

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import socket
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,9 +12,9 @@ import typer
 
 from dream.decisions.key import SOFTWARE
 from memory_server.document import Layer, SourcePath
-from memory_server.embedding.catalogue import DEFAULT_MODEL, Catalogue
+from memory_server.embedding.catalogue import DEFAULT_MODEL, Catalogue, packaged_model
 from memory_server.embedding.model import SETTING_OF, ModelCard, ModelFiles, ModelKind
-from memory_server.errors import UsageError, nearest_or
+from memory_server.errors import NeedsRepair, UsageError, nearest_or
 from memory_server.escaping import plural, shown_line
 from memory_server.layers.sessions import project_name
 from memory_server.layers.topics import find_sources, topic_name
@@ -38,6 +39,9 @@ from oneiros.opening import open_memory
 
 EXIT_FINDING = 1
 MODEL_KINDS = {setting: kind for kind, setting in SETTING_OF.items()}
+MEGABITS_A_SECOND = 20  # of a home's line, for how long a download takes
+NOBODYS = ("192.0.2.1", "2001:db8::1")  # addresses of documentation, RFC 5737 and 3849
+LATER = "The packaged model serves; `oneiros model {0} --download` fetches this one, `oneiros model {0}` changes to it."
 OFFER = "Sign your decisions with a key of your own, so that nobody else's pass for them"
 Folder = Annotated[Path | None, typer.Argument(help="the folder of the memory", show_default=False)]
 
@@ -83,7 +87,7 @@ def init(
     _tell_language(there)
     if environment.person.signing_key and sys.stdin.isatty():
         sign_present(environment, environment)
-    elif is_new and sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(OFFER, default=False, err=True):
+    elif is_new and is_conversation() and typer.confirm(OFFER, default=False, err=True):
         make_key(environment, SOFTWARE)
     now_chosen = dataclasses.replace(environment)  # which looks again which memory is meant
     offer_reader(now_chosen, root)
@@ -252,21 +256,50 @@ def chosen_model(name: str, catalogue: Catalogue, *, download: bool) -> ModelFil
     """The model to use: the one asked for, else bge where it is or may be fetched, else the packaged one.
 
     Nothing is downloaded unless `download` says so or the person agrees on a terminal, with size and revision shown.
+    What was only offered and does not come is one sentence.
     """
     card = catalogue.card(name or DEFAULT_MODEL, ModelKind.DENSE)
-    if catalogue.in_hub_cache(card) is None and (download or (not name and _agrees_to_download(card))):
+    is_offered = not name and not download and is_conversation()
+    if catalogue.here(card) is None and (download or (is_offered and _agrees_to_download(card))):
         talk(f"Fetching {_download_text(card)}")
-        return catalogue.download(card)
+        try:
+            return catalogue.download(card)
+        except NeedsRepair as error:
+            if not is_offered or packaged_model() is None:
+                raise
+            talk(f"{error.what}. {LATER.format(card.name)}")
     return catalogue.find(name)
 
 
 def _agrees_to_download(card: ModelCard) -> bool:
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not has_route():
+        talk(f"There is no network. {LATER.format(card.name)}")
         return False
-    talk(f"The best model is not on this machine: {_download_text(card)}")
-    return typer.confirm("Download it? Without it a smaller packaged model is used", default=False, err=True)
+    talk(f"The model that is offered first is not on this machine: {_download_text(card)}.\n{card.note}")
+    return typer.confirm("Download it? Without it a smaller packaged model is used", default=True, err=True)
 
 
 def _download_text(card: ModelCard) -> str:
     weights = card.sha256.get(card.weights, "not known; it is recorded when it comes")
-    return f"{card.repository}, revision {card.revision}, {card.megabytes:,} MB, sha256 {weights}"
+    took = duration_text(card.megabytes * 8 / MEGABITS_A_SECOND)
+    size = f"{card.megabytes:,} MB (about {took} at {MEGABITS_A_SECOND} Mbit/s)"
+    return f"{card.repository}, revision {card.revision}, {size}, sha256 {weights}"
+
+
+def is_conversation() -> bool:
+    """Whether a person reads what is said here and can answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def has_route() -> bool:
+    """Whether this machine could reach another network. Nothing is sent: a datagram's socket only looks for its way."""
+    return any(map(_leads, (socket.AF_INET, socket.AF_INET6), NOBODYS))
+
+
+def _leads(family: socket.AddressFamily, address: str) -> bool:
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as way:
+            way.connect((address, 443))
+    except OSError:
+        return False
+    return True

@@ -4,13 +4,14 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import ceil
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import typer
 
 from crawler.archive.append import IngestProgress, RefusedFile
-from crawler.archive.store import mark_of
+from crawler.archive.store import mark_of, resolve_session
+from crawler.compress.export import session_data, session_markdown
 from crawler.compress.levels import Depth, SessionReader
 from crawler.ingest import readmit
 from crawler.references import ScanReport
@@ -110,11 +111,18 @@ def drill(
     entry: Annotated[str, typer.Option(help="raw: begin at the turn of this entry")] = "",
     first: Annotated[int, typer.Option(help="raw: begin at this turn, counted from 0")] = 0,
     turns: Annotated[int, typer.Option(help="raw: so many turns")] = 20,
+    export: Annotated[
+        Literal["markdown", "json"] | None,
+        typer.Option(help="all its turns instead, to take along", show_default=False),
+    ] = None,
 ) -> None:
     """Read a session at one of four depths; each names the next."""
     environment: Environment = context.obj
     root = environment.choice.root
     reader = SessionReader(archive_of(root), root.sessions)
+    if export:
+        _export(reader, session, export)
+        return
     data(shown(reader.read(session, depth, entry=entry, first=first, turns=turns)).rstrip("\n"))
     if environment.person.query_log:
         is_raw = depth is Depth.RAW and not entry
@@ -122,6 +130,16 @@ def drill(
         log = UseLog(require_memory(root).use_log, lambda: local_day(now()))
         log.accessed(raw_path(reader.resolve(session)), lines, DRILLED)
         log.close()
+
+
+def _export(reader: SessionReader, session: str, form: Literal["markdown", "json"]) -> None:
+    session_id = resolve_session(reader.archive, session)
+    record, turns = reader.archive.record(session_id), list(reader.archive.turns(session_id))
+    if form == "json":
+        data_json(session_data(record, turns))
+    else:
+        for part in session_markdown(record, turns):
+            data(part)
 
 
 def forget(

@@ -3,7 +3,7 @@
 import dataclasses
 import time
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -27,12 +27,16 @@ def add_commands(app: typer.Typer) -> None:
     app.command(epilog="\b\nExample: oneiros doctor --health")(doctor)
 
 
-def validate(context: typer.Context, as_json: AsJson = False) -> None:
+def validate(
+    context: typer.Context,
+    as_json: AsJson = False,
+    form: Annotated[Literal["text", "json"], typer.Option("--format", help="json: the same as --json")] = "text",
+) -> None:
     """Check the memory's files against the schema and the limits."""
     environment: Environment = context.obj
     with open_memory(environment) as memory:
         problems = memory.validate()
-    if as_json:
+    if as_json or form == "json":
         data_json({"problems": [dataclasses.asdict(problem) for problem in problems]})
     else:
         for problem in problems:

@@ -43,6 +43,7 @@ def episode(
             data_json({"id": made.id, "path": made.path, "title": made.title})
         else:
             data(made.path)  # before anything of the indices may fail: it stands
+            talk("It is in no commit: git holds what you approve.")
         memory.upkeep.refresh(show)  # where a daemon owns the root it sees the new file by itself
 
 

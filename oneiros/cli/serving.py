@@ -1,5 +1,6 @@
 """The daemon: `serve`, `stop`, `mcp`."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -54,7 +55,7 @@ def serve(
         data_json(state)
         return
     data(f"process   {state['pid']}")
-    data(f"http      http://127.0.0.1:{state['port']}  (token: {environment.choice.root.token})")
+    data(f"http      {daemon_address(state)}  (token: {environment.choice.root.token})")
 
 
 def stop(context: typer.Context) -> None:
@@ -76,7 +77,13 @@ def page_link(environment: Environment, view: str) -> str:
     return f"http://localhost:{daemon_json(environment.choice.root)['port']}/{view}#code={code}"
 
 
+def daemon_address(state: Mapping[str, object]) -> str:
+    """Where the daemon answers, and which port it was to have where that is another program's."""
+    taken = f" ({state['taken']} is taken)" if state["taken"] else ""
+    return f"http://127.0.0.1:{state['port']}{taken}"
+
+
 def daemon_json(root: MemoryRoot) -> dict[str, object]:
     """The running daemon for programs; all empty where none runs."""
     state = daemon_state(str(root.state)) if is_running(str(root.path)) else {}
-    return {key: state.get(key) for key in ("pid", "started", "port", "version", "mcp", "http", "no_page")}
+    return {key: state.get(key) for key in ("pid", "started", "port", "version", "mcp", "http", "taken")}

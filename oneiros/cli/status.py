@@ -11,7 +11,7 @@ import typer
 from memory_server.completeness import OF_MEMORY
 from memory_server.errors import Problem
 from memory_server.escaping import plural, shown_line
-from oneiros.cli.serving import daemon_json
+from oneiros.cli.serving import daemon_address, daemon_json
 from oneiros.cli.terminal.output import AsJson, OfProject, data, data_json, moment_text
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
@@ -78,8 +78,6 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     is_daemon = found["owner"] == f"process {found['daemon']['pid']}"
     yield f"owner     {found['owner'] or 'no process'}{', the daemon' if is_daemon else ''}"
     yield f"daemon    {_daemon_text(found['daemon'], found['indexing'])}"
-    if no_page := found["daemon"]["no_page"]:
-        yield f"page      none: {no_page}; oneiros config http_port PORT"
     yield from (f"schedule  {_job_text(job)}" for job in found["schedule"])
     yield f"queries   {found['queries_logged']} in the local log"
     if used := found.get("used"):  # which an older daemon does not tell
@@ -141,7 +139,7 @@ def _machine_text(machine: Mapping[str, Any]) -> str:
 def _daemon_text(process: Mapping[str, Any], indexing: Mapping[str, Any] | None) -> str:
     if process["pid"] is None:
         return "none; `oneiros serve` or a client starts it"
-    text = f"process {process['pid']}, http://127.0.0.1:{process['port']}" if process["port"] else "starting"
+    text = f"process {process['pid']}, {daemon_address(process)}" if process["port"] else "starting"
     if indexing is None:
         return text
     change = f", changing to {indexing['next_model']}" if indexing["next_model"] else ""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -51,19 +52,24 @@ def status(
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object, or one a look; implies no drawing.")
     ] = False,
-    every: Annotated[float, typer.Option(min=0.2, help="Seconds between looks.")] = 1.0,
+    every: Annotated[float, typer.Option("--every", "--interval", min=0.2, help="Seconds between looks.")] = 1.0,
     no_color: Annotated[bool, typer.Option("--no-color", help="No colour.")] = False,
 ) -> None:
     """Progress, loss, rates, card and loaded model of each machine.
 
+    At a terminal it asks which one, where there are several and none is named.
     Ends with 0 when every machine answers, with 1 when one does not.
     """
     variables = {**os.environ, URLS: host} if host else os.environ
-    client = TrainerClient(chosen(asked_machines(variables), names or []))
-    if not client.machines and not as_json:
+    console = Console(no_color=no_color or None, highlight=False)
+    is_drawn = console.is_terminal and not as_json and not once
+    machines = chosen(asked_machines(variables), names or [])
+    if not machines and not as_json:
         talk(as_sentence(NO_TRAINER))
         raise typer.Exit(1)
-    console = Console(no_color=no_color or None, highlight=False)
+    if is_drawn and not names and len(machines) > 1 and sys.stdin.isatty():
+        machines = offered(machines)
+    client = TrainerClient(machines)
     if once or (not console.is_terminal and not as_json):
         seen = look(client)
         if as_json:
@@ -86,6 +92,16 @@ def chosen(machines: Sequence[TrainerMachine], names: Sequence[str]) -> list[Tra
             remedy=nearest_or(f"Known are {', '.join(sorted(known))}" if known else NO_TRAINER, unknown[0], known),
         )
     return [machine for machine in machines if not names or machine.name in names]
+
+
+def offered(machines: list[TrainerMachine]) -> list[TrainerMachine]:
+    """Those that the person chooses by number or name; all where they only press Enter."""
+    for number, machine in enumerate(machines, start=1):
+        talk(f"{number}  {machine.name}  {machine.url}")
+    known = {str(number): machine for number, machine in enumerate(machines, start=1)}
+    known |= {machine.name: machine for machine in machines}
+    typed = typer.prompt("Which one (Enter: all)", default="", show_default=False, err=True).strip()
+    return [known[typed]] if typed in known else chosen(machines, [typed] if typed else [])
 
 
 def watch(client: TrainerClient, console: Console, seconds: float, *, as_json: bool) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from memory_server.escaping import shown_line
 from memory_server.layers.index_page import pointer
+from memory_server.layers.ontology import areas_of
 from memory_server.layers.topics import approved_heads, is_topic, topic_heads
 from memory_server.memory import Memory
 from oneiros.environment import top_of
@@ -56,12 +57,12 @@ def answer_before_tool(memory: Memory, call: HookCall, shown_before: set[str], m
 def area_pointers(
     memory: Memory, call: HookCall, seen: set[str], project: str, most: int
 ) -> Mapping[str, Sequence[Pointer]]:
-    """Approved topics that the ontology says bear on the areas of the call's files, by the area; none of `seen`."""
-    ontology = memory.ontology() if most else None
-    if ontology is None:
+    """Approved topics that bear on the areas of the call's files, by the area; none of `seen`."""
+    if not most:
         return {}
+    ontology = memory.ontology()
     paths = [_below_top(call.folder, path) for path in list(paths_of(call))[:MAX_PATHS]]
-    areas = dict.fromkeys(area for path in paths if path for area in ontology.areas_of(path))
+    areas = dict.fromkeys(area for path in paths if path for area in areas_of(path, ontology))
     found: dict[str, list[Pointer]] = {}
     for head in topic_heads(memory.root) if areas else ():
         area = next((area for area in areas if area.points_to(head)), None)

@@ -17,6 +17,7 @@ from memory_server.errors import OneirosError
 from memory_server.escaping import plural, shown_line
 from memory_server.layers.index_page import own_lines, pointer, target_of
 from memory_server.layers.lessons import LESSONS_PAGE, read_lessons
+from memory_server.layers.sessions import id8_of
 from memory_server.layers.topics import TopicHead, approved_heads, is_topic, read_text, topic_heads
 from memory_server.lifecycle.findable import losses_of
 from memory_server.memory import Memory
@@ -62,12 +63,14 @@ def answer_session_start(
     """Both answers. `client`: the folder of Claude Code, where that is not `~/.claude`."""
     files = ClaudeFiles(home, Path(call.folder or home), client)
     where = whereabouts(call.folder, memory.person)
-    lines = [READING, *review.for_model()]
+    lines, waiting = [READING, *review.for_model()], list(review.waiting())
     if not where.is_quiet(memory.person):
-        lines += [NOTE_WAITS] if memory.note_waits(call.session_id, where.project) else []
+        if note := memory.waiting_note(call.session_id, where.project):
+            lines.append(NOTE_WAITS)
+            waiting.append(f"a {note.kind} of session {shown_line(id8_of(note.session_id))} waits, of {note.age}")
         lines += context_lines(memory, files, where, room_of(max_bytes) - size_of(map(safe, lines)))
     context = tagged(lines, max_bytes)
-    told = [person_line(memory, where, review.waiting()), *review.doubts(), *untrusted_lines(memory, call, home)]
+    told = [person_line(memory, where, waiting), *review.doubts(), *untrusted_lines(memory, call, home)]
     return HookAnswer(
         context=context,
         to_person="\n".join(told),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crawler.transcripts.injected import CHAT_MARK
+from crawler.transcripts.injected import CHAT_MARK, EXPORT_MARK
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.machine.files import append_line, is_plain_file, make_folder, remove_file, replace_file
@@ -23,7 +23,6 @@ from parts.chat.records import Said
 TITLE_CHARS = 80
 ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")
 IGNORED = "# Conversations with this memory are nobody else's.\n*\n"
-EXPORT_MARK = f"<!-- {CHAT_MARK}: made from a memory, no source of one -->"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ import secrets
 from collections.abc import Sequence
 from pathlib import Path
 
-from fastapi import APIRouter, HTTPException
-from fastapi.responses import HTMLResponse, Response
+from fastapi import APIRouter, HTTPException, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from parts.page.rendering import GUARDED, Renderer
 
@@ -24,6 +24,7 @@ FILES = {
     "uPlot.iife.min.js": "text/javascript",
     "uPlot.min.css": "text/css",
 }
+MOVED = {"/dashboard": "/overview"}  # a bookmark of an earlier system, and where it leads
 POLICY = (
     "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; img-src 'self'; "
     "form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
@@ -42,7 +43,8 @@ class Shell:
         """Whether a request tells nothing of a memory: for the shell, its files, and the exchange of a code."""
         if method == "POST":
             return path == "/page/open"
-        return method == "GET" and (self._open.fullmatch(path) is not None or path.removeprefix("/static/") in FILES)
+        is_file = path in MOVED or path.removeprefix("/static/") in FILES
+        return method == "GET" and (is_file or self._open.fullmatch(path) is not None)
 
     def routes(self, render: Renderer) -> APIRouter:
         """The shell under every address that a person may open or bookmark."""
@@ -61,6 +63,12 @@ class Shell:
         below = (f"/{view}/{{rest:path}}" for view in self._addresses)
         for path in ("/", *whole, *below):
             routes.get(path)(shell)
+
+        async def moved(request: Request) -> Response:
+            return RedirectResponse(MOVED[request.url.path], 308, headers=GUARDED)
+
+        for path in MOVED:
+            routes.get(path)(moved)
 
         @routes.get("/static/{name}")
         async def static(name: str) -> Response:

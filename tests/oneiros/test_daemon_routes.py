@@ -47,6 +47,12 @@ def test_an_answer_comes_as_server_sent_events(serve: Serve) -> None:
     assert answer.text == 'data: {"text": "Port "}\n\ndata: {"text": "25."}\n\ndata: [DONE]\n\n'
 
 
+def test_a_whole_answer_comes_as_one_object(serve: Serve) -> None:
+    answer = serve(Trainer("desk")).post("/api/generate", json={**ASKED, "stream": False})
+
+    assert answer.json() == {"text": "Port 25."}
+
+
 def test_a_trainer_that_goes_away_in_the_middle_is_the_last_event(serve: Serve) -> None:
     events = serve(Trainer("desk", breaks=True)).post("/api/generate", json=ASKED).text.split("\n\n")
 

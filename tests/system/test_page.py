@@ -15,6 +15,7 @@ from dream.decisions.chain import Chain
 from dream.decisions.page import PageSessions
 from dream.records import State
 from memory_server.errors import UsageError
+from memory_server.settings import PersonSettings
 from oneiros.light.endpoint import daemon_state, read_token
 from tests.dream.builders import archive_said, decisions_on, proposed, replacing
 from tests.system.at_terminal import WORD, at_terminal
@@ -163,16 +164,36 @@ def test_a_link_opens_the_page_at_a_view(house: House, hunk: str) -> None:
     assert status == 200 and "The relay listens on port 2526." in text
 
 
-def test_no_page_is_served_where_another_program_has_the_same_port_of_ipv6(house: House) -> None:
-    with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as taken:
-        taken.bind(("::1", 0))
+@pytest.mark.parametrize(("family", "address"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
+def test_a_page_goes_to_the_next_port_that_is_free_in_both_families_and_says_so(
+    house: House, family: socket.AddressFamily, address: str
+) -> None:
+    with socket.socket(family, socket.SOCK_STREAM) as taken:
+        taken.bind((address, 0))
         taken.listen()
-        house.settle(http_port=taken.getsockname()[1])
+        port = taken.getsockname()[1]
+        house.settle(http_port=port)
         house.serve()
+        told = house.command("serve").stdout
         seen = at_terminal(house, [], "open")
 
-        assert "of [::1] cannot be had" in seen.screen and seen.code == 3
-        assert curl(house, "/review")[0] == 401
+        own = daemon_state(house.state)["port"]
+        assert isinstance(own, int) and port < own and f"http://127.0.0.1:{own} ({port} is taken)" in told
+        assert f"({port} is taken)" in house.command("status").stdout
+        assert f"http://localhost:{own}/" in seen.screen and seen.code == 0
+        assert curl(house, "/review")[0] == 200
+
+
+def test_the_port_of_a_daemon_is_the_same_after_it_was_started_anew(house: House) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        house.settle(http_port=free.getsockname()[1])
+    house.serve()
+    before = daemon_state(house.state)["port"]
+    house.command("stop")
+    house.serve()
+
+    assert daemon_state(house.state)["port"] == before
+    assert PersonSettings().http_port == 8377
 
 
 def test_the_start_of_a_session_names_a_change_that_nobody_answered_for(house: House, hunk: str) -> None:

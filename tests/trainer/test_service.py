@@ -8,6 +8,8 @@ import platform
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -30,7 +32,7 @@ from trainer.serving.training_jobs import Start, TrainingJobs, thinned
 from trainer.training.base_model import find_base
 from trainer.training.events import read_heartbeat
 from trainer.training.machine import this_machine
-from trainer.training.run_folder import RunFolder
+from trainer.training.run_folder import RunFolder, newest_adapter
 
 pytestmark = [
     pytest.mark.trainer,
@@ -509,6 +511,39 @@ def test_what_was_loaded_last_is_loaded_again_unless_it_was_given_back(
     assert asked(fourth, "POST", "/inference/unload")[0] == 200
     fourth.close()
     assert asked(start_service(home_with_pairs), "GET", "/inference/status")[1]["loaded"] is False
+
+
+def test_of_the_runs_with_an_adapter_the_newest_is_loaded_when_told_so(tmp_path: Path) -> None:
+    for number, run in enumerate(("run-1", "run-3", "run-2"), start=1):
+        (tmp_path / run / "adapter").mkdir(parents=True)
+        os.utime(tmp_path / run / "adapter", (number, number))
+    (tmp_path / "run-4").mkdir()  # which is not done
+
+    assert newest_adapter(tmp_path) == "run-2"
+    with pytest.raises(UsageError, match="no run below"):
+        newest_adapter(tmp_path / "run-4")
+
+
+def test_a_service_without_a_run_says_so_where_the_newest_is_wanted(home_with_pairs: Path) -> None:
+    command = [sys.executable, "-m", "trainer", "serve", "--newest", "--port", "0"]
+    done = subprocess.run(
+        command,
+        env=os.environ | {"ONEIROS_TRAINER_HOME": str(home_with_pairs)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 2 and "has an adapter" in done.stderr
+
+
+def test_the_log_of_a_run_that_the_command_line_began_is_its_events(tmp_path: Path) -> None:
+    (tmp_path / "runs" / "run-1").mkdir(parents=True)
+    (tmp_path / "runs" / "run-1" / "events.jsonl").write_text('{"event": "log", "step": 4}\n', encoding="utf-8")
+
+    told = TrainingJobs(Settings(tmp_path, "")).log_tail("run-1", None, 1_000)
+
+    assert told == {"text": '{"event": "log", "step": 4}\n', "next": 28}
 
 
 def test_a_model_that_is_gone_is_named_and_the_service_begins_without_it(

@@ -1,5 +1,6 @@
 """The client over several trainers and `oneiros trainer status`, against real servers on loopback."""
 
+import io
 import json
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 
 from memory_server.errors import NeedsRepair, UsageError
 from oneiros.cli.main import main
-from oneiros.cli.trainer import add_commands, look, sparkline
+from oneiros.cli.trainer import add_commands, look, offered, sparkline
 from oneiros.ingest.trainer_client import URLS, TrainerClient, TrainerMachine, TrainerUnreachable, machines_of
 
 GPU = {
@@ -262,6 +263,22 @@ def test_status_shows_a_person_progress_loss_rate_card_and_model(
     ):
         assert shown in result.stdout
     assert "other" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "named"), [("2\n", ["other"]), ("desk\n", ["desk"]), ("\n", ["desk", "other"]), ("x\n", [])]
+)
+def test_the_machines_are_offered_where_none_is_named(
+    typed: str, named: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machines = list(machines_of({"ONEIROS_TRAINER_URLS": "desk=http://127.0.0.1:1,other=http://127.0.0.1:2"}))
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+
+    if named:
+        assert [machine.name for machine in offered(machines)] == named
+    else:
+        with pytest.raises(UsageError, match="there is no trainer 'x'"):
+            offered(machines)
 
 
 def test_an_unknown_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

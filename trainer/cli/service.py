@@ -23,6 +23,7 @@ def serve(
     port: Annotated[int, typer.Option(help="0 = a free one.")] = PORT,
     run: Annotated[str, typer.Option(help="Load this run's model at once.")] = "",
     base: Annotated[str, typer.Option(help="Load this base without an adapter at once.")] = "",
+    newest: Annotated[bool, typer.Option("--newest", help="Load the run whose adapter is the newest.")] = False,
     no_load: Annotated[bool, typer.Option("--no-load", help="Do not load again what was loaded last.")] = False,
     allow_download: Annotated[
         bool, typer.Option("--allow-download", help="Allow fetching a base that is not here from the hub.")
@@ -50,6 +51,7 @@ def serve(
     from trainer.serving.connections import Connection  # noqa: PLC0415
     from trainer.serving.gauges import best_source  # noqa: PLC0415
     from trainer.training.machine import default_threads  # noqa: PLC0415
+    from trainer.training.run_folder import newest_adapter  # noqa: PLC0415
 
     quiet_libraries()
     file = token_file or home() / "token"
@@ -69,6 +71,7 @@ def serve(
     )
     settings.runs.mkdir(parents=True, exist_ok=True)
     app = build_app(settings, best_source())
+    run = newest_adapter(settings.runs) if newest and not run and not base else run
     if run or base:
         app.state.service.served.load(run=run, base=base, force=force)
     elif not no_load:

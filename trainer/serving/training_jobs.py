@@ -117,7 +117,7 @@ class TrainingJobs:
         beat = read_heartbeat(folder)
         if beat is None or (self._is_ours(folder) and not self._has_reported(beat)):
             return self._status_of_silent(run)
-        events = list(read_events(folder / "events.jsonl"))
+        events = list(read_events(run.events))
         curve = [(row["step"], row["loss"]) for row in events if row["event"] == "log"]
         checks = [(row["step"], row["loss"]) for row in events if row["event"] == "evaluation"]
         last: dict[str, Any] = next((row for row in reversed(events) if row["event"] == "log"), {})
@@ -138,10 +138,14 @@ class TrainingJobs:
         }
 
     def log_tail(self, name: str | None, offset: int | None, max_bytes: int) -> dict[str, Any]:
-        """A piece of a run's log from a byte offset, or its end; `next` is where to go on."""
+        """A piece of a run's log from a byte offset, or its end; `next` is where to go on.
+
+        Of a run that the command line began, whose libraries print there, it is a piece of its events.
+        """
         folder = self._folder(name) if name else self._newest()
-        log = RunFolder(folder).log if folder else None
-        if log is None or not log.exists():
+        run = RunFolder(folder) if folder else None
+        log = next((file for file in (run.log, run.events) if file.exists()), None) if run else None
+        if log is None:
             return {"text": "", "next": 0}
         size = log.stat().st_size
         start = max(size - max_bytes, 0) if offset is None else min(offset, size)

@@ -28,6 +28,14 @@ def next_run(runs: Path) -> Path:
     return runs / f"run-{number}"
 
 
+def newest_adapter(runs: Path) -> str:
+    """The run whose adapter was written last. Raises UsageError where no run has one."""
+    found = [folder for folder in runs.glob("*") if (folder / "adapter").is_dir()]
+    if not found:
+        raise UsageError(f"no run below {runs} has an adapter", remedy="Train one: `python -m trainer train`")
+    return max(found, key=lambda folder: (folder / "adapter").stat().st_mtime).name
+
+
 @dataclass(frozen=True, slots=True)
 class RunFolder:
     """Where a run keeps its things."""
@@ -61,6 +69,10 @@ class RunFolder:
     @property
     def evaluation(self) -> Path:
         return self.path / "evaluation.json"
+
+    @property
+    def events(self) -> Path:
+        return self.path / "events.jsonl"
 
     @property
     def log(self) -> Path:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import AliasChoices, Field
 
 from crawler.reported import ReportedPair, take_reported
@@ -61,6 +61,7 @@ class Generate(Body):
     messages: Annotated[list[Message], Field(min_length=1, max_length=200)]
     max_tokens: int = Field(256, ge=1, le=8_192)
     temperature: float = Field(0.0, ge=0.0, le=2.0)
+    stream: bool = Field(True, description="false: the whole answer as one object with `text`")
 
 
 def add_daemon_routes(api: FastAPI, daemon: Daemon) -> None:
@@ -135,13 +136,15 @@ def _add_trainers(api: FastAPI, daemon: Daemon) -> None:
             return {"trainers": list(pool.map(daemon.running.trainer, names))}
 
     @api.post("/api/generate", response_class=StreamingResponse, responses={200: {"content": {SSE_TYPE: {}}}})
-    def generate(wanted: Generate) -> StreamingResponse:
+    def generate(wanted: Generate) -> Response:
         """Has the first trainer that can answer go on, piece by piece: `data: {"text": ...}`, then `data: [DONE]`.
 
         Where the one that answers goes away, the last event is an `error`.
         """
         asked = [message.model_dump() for message in wanted.messages]
         pieces = client().stream(asked, max_tokens=wanted.max_tokens, temperature=wanted.temperature)
+        if not wanted.stream:
+            return JSONResponse({"text": "".join(pieces)})
         first = next(pieces, "")  # raises before anything is sent
         return StreamingResponse(_events(first, pieces), media_type=SSE_TYPE, headers={"Cache-Control": "no-store"})
 

@@ -43,10 +43,11 @@ from oneiros.served import ServedMemory
 logger = logging.getLogger(__name__)
 
 BACKLOG = 64  # connections taken at a time, before the first of them is counted
+NEXT_PORTS = 20  # behind the one that is set, a daemon each: an address of the page lasts
 FREE_PORTS = 8  # of the system's choice that are tried for one that is free in IPv4 and IPv6
+MOST_PORT = 65_535
 NO_IPV6 = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 NO_SITE = "no part of this program serves a page"
-ANOTHER_PORT = "Set another port: `oneiros config http_port 8377`, then `oneiros stop`"
 LEVEL_SECONDS = 20.0  # how long a decision waits until it can be searched for
 
 
@@ -69,9 +70,9 @@ class QuietServer(uvicorn.Server):
 async def serve_http(daemon: Daemon) -> None:
     """Serves until the daemon is told to end."""
     pages = PageSessions(now)
-    loopback, trouble = loopback_sockets(daemon.memory.person.http_port)
-    site = None if trouble else site_of(daemon.environment.parts)
-    app = create_app(daemon, pages, site, trouble)
+    wished, site = daemon.memory.person.http_port, site_of(daemon.environment.parts)
+    loopback = loopback_sockets(wished)
+    app = create_app(daemon, pages, site)
 
     def let_through(scope: Mapping[str, Any]) -> None:
         scope["state"]["let_through"]()
@@ -83,7 +84,8 @@ async def serve_http(daemon: Daemon) -> None:
 
     guarded = Guard(app, daemon.sockets.token, let_through, pages.holds, is_open)
     port = loopback[0].getsockname()[1]
-    write_state(daemon.sockets.state, port=port, version=program_version(), no_page=trouble)
+    taken = wished if wished not in (0, port) else None
+    write_state(daemon.sockets.state, port=port, version=program_version(), taken=taken)
     try:
         async with app.router.lifespan_context(app), anyio.create_task_group() as tasks:
             for listening in ([daemon.sockets.http], loopback):
@@ -118,9 +120,8 @@ def site_of(parts: Iterable[Part]) -> Site | None:
     return next((part.site(views) for part in parts if part.site), None)
 
 
-def create_app(daemon: Daemon, pages: PageSessions, site: Site | None, trouble: str = "") -> FastAPI:
-    """REST with MCP at `/mcp` beside it, and the site; without the guard. `trouble`: why none can be served, if so."""
-    no_page = NeedsRepair(trouble, remedy=ANOTHER_PORT) if trouble else None if site else NeedsRepair(NO_SITE)
+def create_app(daemon: Daemon, pages: PageSessions, site: Site | None) -> FastAPI:
+    """REST with MCP at `/mcp` beside it, and the site; without the guard."""
     memory, indexer, ending = daemon.memory, daemon.indexer, daemon.ending
     stop, restart = ending.told.set, ending.restart
 
@@ -155,10 +156,14 @@ def create_app(daemon: Daemon, pages: PageSessions, site: Site | None, trouble: 
     def decisions() -> Decisions:
         return decisions_on(memory.root, memory.person, bring_level)
 
-    add_routes(api, decisions, pages, no_page)
+    add_routes(api, decisions, pages, None if site else NeedsRepair(NO_SITE))
+    seen = ServedMemory(memory, archive_of(memory.root), decisions, pages, daemon.running)
     if site:
         add_passkey_routes(api, decisions, pages, PasskeyDesk(now), lambda: memory.person.http_port)
-        site.add_routes(api, ServedMemory(memory, archive_of(memory.root), decisions, pages, daemon.running))
+        site.add_routes(api, seen)
+    for part in daemon.environment.parts:
+        if part.routes:
+            part.routes(api, seen)
     # the guard has checked Host and Origin of every route, also of this one
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     served = daemon.mcp.streamable_http_app(
@@ -188,31 +193,26 @@ class Hook(Body):
         return {**self.input, "client_pid": self.client_pid} if isinstance(self.input, dict) else self.input
 
 
-def loopback_sockets(port: int) -> tuple[list[socket.socket], str]:
-    """Sockets of this machine alone, of IPv4 and IPv6 on one port: any free one where the wished one is taken.
+def loopback_sockets(port: int) -> list[socket.socket]:
+    """Sockets of this machine alone, of IPv4 and IPv6 on one port: the wished one or the next that is free in both.
 
-    And why no page can be served, where the second is another program's: a browser takes either for `localhost`, so
-    whoever has one of them shares the page's origin. Where the machine has no IPv6 nobody has it.
+    In both, since a browser takes either for `localhost`: whoever had one of them would share the page's origin. Where
+    the machine has no IPv6 nobody has it. Any free port where none is wished or near.
     """
-    trouble = ""
-    for wished in [*([port] if port else []), *[0] * FREE_PORTS]:
+    near = range(port, min(port + NEXT_PORTS, MOST_PORT + 1)) if port else ()
+    for wished in [*near, *[0] * FREE_PORTS]:
+        opened = list[socket.socket]()
         try:
-            opened = _bound(socket.AF_INET, "127.0.0.1", wished)
+            opened.append(_bound(socket.AF_INET, "127.0.0.1", wished))
+            opened.append(_bound(socket.AF_INET6, "::1", opened[0].getsockname()[1]))
         except OSError as error:
-            logger.warning("port %d cannot be had (%s); taking a free one", wished, error.strerror)
-            continue
-        number = opened.getsockname()[1]
-        try:
-            return [opened, _bound(socket.AF_INET6, "::1", number)], ""
-        except OSError as error:
-            if error.errno in NO_IPV6:
-                return [opened], ""
-            trouble = f"port {number} of [::1] cannot be had ({error.strerror}), so no page is served"
-            if wished:
-                logger.warning("%s", trouble)
-                return [opened], trouble
-        opened.close()
-    raise OSError(trouble or "no port of the loopback address can be had")
+            if not (opened and error.errno in NO_IPV6):
+                logger.warning("port %d cannot be had (%s)", wished, error.strerror)
+                for one in opened:
+                    one.close()
+                continue
+        return opened
+    raise OSError("no port of the loopback address can be had")
 
 
 def _bound(family: socket.AddressFamily, address: str, port: int) -> socket.socket:

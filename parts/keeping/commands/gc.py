@@ -1,7 +1,7 @@
 """`oneiros gc` and `keep`: sessions and episodes fade in what search holds of them; no file is lost."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,8 +13,8 @@ from memory_server.escaping import shown_line
 from memory_server.layers.sessions import id8_of, subject_of
 from memory_server.layers.topics import is_topic, read_text
 from memory_server.lifecycle import gc as lifecycle
-from memory_server.lifecycle.gc import BELOW, GcPlan, GcStep, GcWanted
-from memory_server.lifecycle.marks import Level, LifeMark, add_mark
+from memory_server.lifecycle.gc import BELOW, GcPlan, GcWanted, step_json
+from memory_server.lifecycle.marks import LifeMark, add_mark
 from memory_server.machine.clock import local
 from memory_server.reading import source_named
 from memory_server.root.paths import MemoryRoot
@@ -116,17 +116,3 @@ def plan_lines(root: MemoryRoot, plan: GcPlan) -> Iterator[str]:
             yield f"      {shown_line(summary_of_file(read_text(file)))}"
     if len(plan.changes) > SHOWN:
         yield f"({len(plan.changes) - SHOWN} more; --json names them)"
-
-
-def step_json(step: GcStep) -> dict[str, Any]:
-    """One change for programs."""
-    return {
-        "path": step.source.path,
-        "session": step.source.session,
-        "strength": round(step.strength.value, 4),
-        "reasons": list(step.reasons),
-        "is_long": step.is_long,
-        "was": int(step.change.was),
-        "level": int(step.change.level),
-        "to": Level(step.change.level).in_words,
-    }

@@ -11,7 +11,7 @@ from memory_server.errors import UsageError
 from memory_server.escaping import plural, shown_line
 from memory_server.layers.topics import shortened
 from oneiros.cli.review.arranging import take_bundle
-from oneiros.cli.terminal.output import AsJson, OfProject, data, data_json, talk
+from oneiros.cli.terminal.output import AsJson, OfAnyProject, data, data_json, talk
 from oneiros.dreaming import tell_left
 from oneiros.environment import Environment
 from parts.taking_over.importing import Imported, import_files
@@ -34,7 +34,7 @@ def take_over(
     others: Annotated[bool, typer.Option("--others", help="files that somebody else wrote, too")] = False,
     mif: Annotated[Path | None, typer.Option("--mif", help="a folder of MIF: each file as a topic, whole")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only show what would be offered")] = False,
-    project: OfProject = "",
+    project: OfAnyProject = "",
     as_json: AsJson = False,
 ) -> None:
     """Offer what your CLAUDE.md, rules and notes say as topics.

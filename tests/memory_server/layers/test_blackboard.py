@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_server.layers.blackboard import Blackboard, Handoff, SessionNotes
+from memory_server.layers.blackboard import Blackboard, Handoff, SessionNotes, WaitingNote
 from tests.memories import root_at
 
 NOON = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
@@ -108,15 +108,21 @@ def test_an_id_that_is_a_path_is_refused(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("session", "project", "waits"),
-    [("c", "Shop", True), ("a", "shop", False), ("c", "garden", True), ("b", "garden", False), ("c", "mail", False)],
+    [
+        ("c", "Shop", WaitingNote("a", "status", "0 minutes ago")),
+        ("a", "shop", None),
+        ("c", "garden", WaitingNote("b", "handoff", "0 minutes ago")),
+        ("b", "garden", None),
+        ("c", "mail", None),
+    ],
 )
 def test_a_note_waits_for_the_other_sessions_of_its_project(
-    tmp_path: Path, session: str, project: str, waits: bool
+    tmp_path: Path, session: str, project: str, waits: WaitingNote | None
 ) -> None:
     board = board_in(tmp_path)
     board.begin("a", "/src/shop/.git", NOON)
     board.tell("a", "status", "I rename the relay.", NOON)
     board.end(Handoff("b", NOON, "garden", next_steps=["Water the beds."]))
 
-    assert board.waits_for(session, project, NOON) is waits
-    assert not board.waits_for(session, "garden", NOON + dt.timedelta(days=20))
+    assert board.waiting_for(session, project, NOON) == waits
+    assert board.waiting_for(session, "garden", NOON + dt.timedelta(days=20)) is None

@@ -90,7 +90,7 @@ OLDER = """title: Mail relay
 temporal: {valid_from: 2026-03-01, decay: {model: none, half_life: P7D, strength: 1.0}, access_count: 0}
 provenance: {source_type: conversation, confidence: 1, session_id: x}
 code_refs: [{file: a.py, line: 3, symbol: f, type: function}]
-citations: [{type: documentation, title: a, url: b, accessed: 2026-03-01, relevance: high}]
+citations: [{type: documentation, title: a, url: b, accessed: 2026-03-01, relevance: 0.9}]
 conflicts: [{memory_id: x, resolution: merged}]
 relationships: [{type: relates_to, target: some-slug, label: beside}]
 compressed_at: 2026-03-01
@@ -128,8 +128,10 @@ def test_all_fields_of_both_versions_are_sound(root: MemoryRoot, fields: str) ->
         ),
         (f"{HEAD}provenance:\n  sourceType: guess", 6, "field-value", "not user_explicit"),
         (f"{HEAD}embedding: {{size: 3}}", 5, "field-unknown", "embedding has a field 'size'"),
+        (f"{HEAD}citations: [{{type: weird, title: a, url: b}}]", 5, "field-value", "'weird', not article, book"),
+        (f"{HEAD}citations: [{{type: tool, title: a, url: b, relevance: 7}}]", 5, "field-value", "'7', not a number"),
         (f"{HEAD}citations:\n  - title: a", 6, "field-missing", "citations[0] has no @type"),
-        (f"{HEAD}citations:\n  - type: a\n    title: b\n    url: c\n    x: d", 9, "field-unknown", "field 'x'"),
+        (f"{HEAD}citations:\n  - type: tool\n    title: b\n    url: c\n    x: d", 9, "field-unknown", "field 'x'"),
         (f"{HEAD}relationships:\n  - type: a\n    target: b\n  - type: A b\n    target: c", 8, "field-value", "'A b'"),
         (f"{HEAD}relationships: [{{type: uses}}]", 5, "field-missing", "relationships[0] has no target"),
         (f"{HEAD}documents: [{{title: a}}]", 5, "field-missing", "documents[0] has no url or id"),

@@ -1,11 +1,15 @@
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_server.document import SourcePath
 from memory_server.errors import UsageError
 from memory_server.lifecycle.strength import Access, half_lives_of, strength
+from memory_server.memory import Memory
+from tests.memories import write_topic
 
 DAY = dt.date(2026, 3, 1)
 DAYS = st.dates(dt.date(2024, 1, 1), DAY)
@@ -53,3 +57,29 @@ def test_half_lives_are_set_by_type() -> None:
 def test_a_half_life_that_is_none_is_named(setting: str) -> None:
     with pytest.raises(UsageError, match="half_lives"):
         half_lives_of([setting])
+
+
+@pytest.mark.parametrize(
+    ("decay", "value"),
+    [
+        ({}, 0.2),  # semantic: one half-life of 30 days
+        ({"half_life": "P90D"}, 1 / 3),
+        ({"halfLife": "P1D"}, 1 / 92),
+        ({"model": "none", "half_life": "P1D"}, 0.5),
+        ({"strength": 0.5}, 0.1),
+        ({"half_life": "P0D", "strength": 7}, 0.2),  # neither can be read
+    ],
+)
+def test_a_topic_fades_by_the_half_life_and_strength_of_its_frontmatter(
+    memory: Memory, decay: dict[str, object], value: float
+) -> None:
+    told = {"type": "semantic", "created": memory.today, "temporal": {"decay": decay}}
+    write_topic(memory, "relay", "# Relay\n\nIt listens on port 2525.\n", **told)
+    memory.reindex()
+    memory.use.found("which port", ["topics/relay.md"])  # use is known from now on
+
+    person, day = replace(memory.person, query_log=True), memory.today + dt.timedelta(days=30)
+    later = replace(memory.aging(), today=day, person=person)
+
+    path = SourcePath("topics/relay.md")
+    assert later.told([path])[path]["strength"] == pytest.approx(value)

@@ -160,6 +160,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     assert list(shell.json("topics")["topics"][0]) == keys
     (own / "topics" / "torn.md").write_text("---\nid: 1\n---\n# Torn\n", encoding="utf-8")
     assert list(shell.json("validate")["problems"][0]) == ["path", "line", "what", "remedy", "rule"]
+    assert json.loads(shell("validate", "--format", "json")[1]) == shell.json("validate")
     assert list(reindexed) == [
         *("changed", "removed", "unchanged", "chunks", "embedded", "from_cache", "seconds", "embedding_seconds"),
         "problems",

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from crawler.transcripts.injected import is_own_chat
 from dream.decisions.presence import person_at_terminal
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings_file import change_setting
@@ -166,6 +167,20 @@ def test_a_session_is_read_at_four_depths_that_name_each_next(oneiros: Oneiros) 
     assert digest.strip().endswith("oneiros drill 11111111 --depth file")
     assert file.strip().endswith("oneiros drill 11111111 --depth raw")
     assert "ConnectionResetError" in raw
+
+
+def test_a_conversation_is_exported_whole_by_one_command_and_is_no_source(oneiros: Oneiros) -> None:
+    oneiros("ingest")
+
+    page, told = (oneiros("drill", "11111111", "--export", form)[1] for form in ("markdown", "json"))
+
+    exported = json.loads(told)
+    turns = exported["turns"]
+    assert [turn["number"] for turn in turns] == list(range(1, len(turns) + 1))
+    assert {"person", "assistant", "tool"} <= {turn["role"] for turn in turns}
+    assert all(f"## {turn['number']}. {turn['role']}" in page for turn in turns)
+    assert "ConnectionResetError" in page and any("ConnectionResetError" in turn["text"] for turn in turns)
+    assert is_own_chat(page) and is_own_chat(told)
 
 
 def test_turns_are_found_and_read_by_the_place_of_the_hit(oneiros: Oneiros) -> None:

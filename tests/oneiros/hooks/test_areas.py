@@ -151,13 +151,42 @@ def test_a_broken_one_stands_in_nobodys_way(memory: Memory, shop: Path) -> None:
     assert touched(memory, shop, "db/new.sql") == NOTHING
 
 
-def test_a_memory_without_one_reads_no_topic_for_a_path(
-    memory: Memory, shop: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_of_no_area_reads_no_topic(memory: Memory, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.root.ontology.unlink()
     monkeypatch.delattr("oneiros.hooks.before_tool.topic_heads")
 
-    assert touched(memory, shop, "db/new.sql") == NOTHING
+    assert touched(memory, shop, "billing/invoice.py") == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("path", "keys"),
+    [
+        ("src/auth/refresh.py", ("topics/auth.md",)),
+        ("web/LoginForm.tsx", ()),
+        ("web/login.tsx", ("topics/auth.md",)),
+        ("migrations/004.sql", ("topics/db/naming.md",)),
+        ("tests/test_login.py", ("topics/auth.md", "topics/shop/testing.md")),
+        ("README.md", ()),
+    ],
+)
+def test_usual_areas_have_the_topics_that_are_called_by_them(
+    memory: Memory, shop: Path, path: str, keys: tuple[str, ...]
+) -> None:
+    memory.root.ontology.unlink()
+    write_topic(memory.root, "auth", "# Auth\n\nA token is renewed after an hour.\n")
+    write_topic(memory.root, "db/naming", "# Naming\n\nA table is called by a plural.\n")
+    write_topic(memory.root, "shop/testing", "# Testing\n\nA test has one assertion.\n", project="shop")
+    names = ["topics/auth.md", "topics/db/naming.md", "topics/shop/testing.md", "ontology.yaml"]
+    decisions_on(memory.root, dream_commit=False).adopt(names, PERSON)
+
+    assert touched(memory, shop, path).keys == keys
+
+
+def test_an_area_of_the_persons_own_takes_the_place_of_the_usual_ones(memory: Memory, shop: Path) -> None:
+    write_topic(memory.root, "testing", "# Testing\n\nA test has one assertion.\n")
+    decisions_on(memory.root, dream_commit=False).adopt(["topics/testing.md"], PERSON)
+
+    assert touched(memory, shop, "tests/test_login.py").keys == ("topics/security/keys.md", "topics/tokens.md")
 
 
 def test_an_assistant_may_not_write_it(memory: Memory) -> None:

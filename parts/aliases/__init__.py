@@ -1,0 +1,1 @@
+"""The addresses by which scripts for earlier systems ask, over the operations of this one."""
