@@ -77,7 +77,7 @@ def planted_memory(folder: Path, make_engine: Callable[[ModelFiles], Engine] = O
     for number, case in enumerate(PLANTED):
         write_sessions(folder / "live", number, case)
     archive = root.path / "sessions" / "archive"
-    with Ingester(IngestSettings(archive, root.derived / "ingest.sqlite", choice=Choice())) as ingester:
+    with Ingester(IngestSettings(archive, root.derived / "sessions.db", choice=Choice())) as ingester:
         ingester.ingest([folder / "live"])
     store = ArchivedSessions(archive, root.sessions)
     person = PersonSettings(query_log=False)
