@@ -128,7 +128,7 @@ class Memory:
         self.indices = Indices(root, self.model, self.fading, questions)
         self.raw = RawIndex(root.raw_index, sessions, fading=self.fading) if sessions else None
         self.stretches = (
-            StretchIndex(root.stretches, sessions, self._model, self.fading)
+            StretchIndex(root.stretches, sessions, self.indices, self._model, self.fading)
             if sessions and person.raw_vectors
             else None
         )
@@ -427,7 +427,7 @@ class Memory:
         self._forget_notes(gone)
         self.upkeep.reindex(report_progress)
         with self.indices.search_lock.exchanging():
-            self.indices.forget_vectors()
+            self.upkeep.forget_vectors()
             self.upkeep.forget_of_models()
             shutil.rmtree(self.root.derived / "trial", ignore_errors=True)  # of one that a kill ended
         report = self.upkeep.reindex(report_progress, rebuild=True)
