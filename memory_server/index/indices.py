@@ -31,6 +31,7 @@ from memory_server.index.snapshot import Snapshot, superseded_by
 from memory_server.index.token_vectors import token_bytes
 from memory_server.layers.questions import NoQuestions, StatementQuestions
 from memory_server.lifecycle.fading import Fading
+from memory_server.machine.database import remove_database
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
 
@@ -339,8 +340,7 @@ class Indices:
                 shutil.rmtree(self._earlier_vectors)  # made again
             self._close_semantic()
             self._retire_ledger()
-            for suffix in ("-wal", "-shm", ""):  # the ledger last: a reader that makes a new one must keep its log
-                self._root.ledger.with_name(self._root.ledger.name + suffix).unlink(missing_ok=True)
+            remove_database(self._root.ledger)
 
     def _cache_is_whole(self) -> bool:
         try:

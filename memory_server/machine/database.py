@@ -11,7 +11,6 @@ from pathlib import Path
 from memory_server.machine.files import make_folder, remove_file
 
 LOCK_SECONDS = 10.0  # that another writer is waited for
-LOGS = ("-wal", "-shm")  # what SQLite keeps beside a file
 
 
 def connect(file: Path) -> sqlite3.Connection:
@@ -78,8 +77,7 @@ def _take_over(connection: sqlite3.Connection, earlier: Path) -> None:
                     connection.execute(f"insert into main.{table}({columns}) select {columns} from earlier.{table}")  # noqa: S608  of ours
     finally:
         connection.execute("detach database earlier")
-    for suffix in ("", *LOGS):
-        remove_file(earlier.with_name(earlier.name + suffix))
+    remove_database(earlier)
 
 
 def _tables(connection: sqlite3.Connection, database: str) -> set[str]:
@@ -141,6 +139,12 @@ def erase_deleted(connection: sqlite3.Connection) -> None:
     """Rewrites the file without the bytes that deleted rows left."""
     connection.execute("vacuum")
     connection.execute("pragma wal_checkpoint(truncate)")
+
+
+def remove_database(file: Path) -> None:
+    """Removes a file and what SQLite keeps beside it; the file last: whoever makes a new one must keep its log."""
+    for suffix in ("-wal", "-shm", ""):
+        remove_file(file.with_name(file.name + suffix))
 
 
 def version_of(file: Path) -> int:
