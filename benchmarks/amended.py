@@ -84,7 +84,7 @@ def memory_of_transcripts(folder: Path, make_engine: Callable[[ModelFiles], Engi
     root.derived.mkdir(parents=True)
     root.index_page.write_text("# Memory\n", encoding="utf-8")
     archive = root.path / "sessions" / "archive"
-    with Ingester(IngestSettings(archive, root.derived / "ingest.sqlite", choice=Choice())) as ingester:
+    with Ingester(IngestSettings(archive, root.derived / "sessions.db", choice=Choice())) as ingester:
         ingester.ingest([folder / "live"])
     store = ArchivedSessions(archive, root.sessions)
     person = PersonSettings(query_log=False)

@@ -185,7 +185,7 @@ def kept_memory(
         files, _ = copy_transcripts(folders, home / "live", {})
         root.derived.mkdir(parents=True, exist_ok=True)
         root.index_page.write_text("# Memory\n", encoding="utf-8")
-        settings = IngestSettings(archive, root.derived / "ingest.sqlite")
+        settings = IngestSettings(archive, root.derived / "sessions.db")
         ingest(
             [home / "live"],
             settings,

@@ -32,7 +32,7 @@ from benchmarks.conformance import run_conformance, run_inspector
 from crawler.archive.store import Archive
 from crawler.transcripts.turns import Role, turns_in
 from oneiros.founding import found_memory
-from oneiros.hooks.receipts import read_receipts, receipts_file
+from oneiros.hooks.receipts import read_receipts
 from oneiros.light.endpoint import connected, daemon_state, read_token, request
 from tests.plugin.genuine_client import CLIENT, MISSING, PROGRAMS, VERSION, GenuineClient, new_session_id
 from tests.plugin.messages_api import Call, MessagesApi
@@ -145,7 +145,7 @@ def measure_tokens(house: House) -> dict[str, int]:
         session_id = client.ask(PROMPTS[0]).session_id
         for prompt in PROMPTS[1:]:
             client.ask(prompt, "--resume", session_id)
-        (receipt,) = [one for one in read_receipts(receipts_file(house.memory_root)) if one.session_id == session_id]
+        (receipt,) = [one for one in read_receipts(house.memory_root.sessions_database) if one.session_id == session_id]
     finally:
         api.close()
     return {"tokens_ten_prompts": receipt.tokens}

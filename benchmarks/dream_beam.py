@@ -146,7 +146,7 @@ class Chat:
         transcript.parent.mkdir(exist_ok=True)
         lines = [json.dumps(record) for record in records_of(messages, source.name, session_id)]
         transcript.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        settings = IngestSettings(archive=folder / "archive", state=folder / "ingest.sqlite")
+        settings = IngestSettings(archive=folder / "archive", state=folder / "sessions.db")
         with Ingester(settings) as ingester:
             ingester.ingest([transcript])
         evidence = Evidence(Archive(settings.archive))

@@ -85,7 +85,7 @@ class Made:
         self.root.index_page.write_text("# Memory\n", encoding="utf-8")
         self.archive = Archive(self.root.path / "sessions" / "archive")
         copy_transcripts(options.data, home / "live", {})
-        settings = IngestSettings(self.root.path / "sessions" / "archive", home / "ingest.sqlite")
+        settings = IngestSettings(self.root.path / "sessions" / "archive", home / "sessions.db")
         with Ingester(settings) as ingester:
             ingester.ingest(sorted((home / "live").rglob("*.jsonl")))
         client = build_reader(None, options.recorded, home, is_partial=True)

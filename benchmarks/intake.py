@@ -378,7 +378,7 @@ def measure_share(data: Path, folder: Path, figures: Figures) -> None:
 
 
 def settings_in(root: Path) -> IngestSettings:
-    return IngestSettings(archive=root / "sessions" / "archive", state=root / ".oneiros" / "ingest.sqlite")
+    return IngestSettings(archive=root / "sessions" / "archive", state=root / ".oneiros" / "sessions.db")
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:

@@ -246,7 +246,7 @@ def measure(scratch: Path, sessions: int, topics: int, questions: int) -> dict[s
     """All figures but the kills."""
     root, clock = MemoryRoot(scratch / "one" / "memory", scratch / "one" / "state"), Clock()
     facts = write_year(root, sessions, topics)
-    log = UseLog(require_memory(root).use_log, lambda: clock.now.date())
+    log = UseLog(require_memory(root).state_database, lambda: clock.now.date())
     opened = ask_for_a_year(log, clock, facts, questions)
     log.close()
     step(f"{len(opened)} of {len(facts)} sources were opened")
@@ -362,7 +362,7 @@ def killed(scratch: Path, kills: int) -> dict[str, int]:
     base, clock = scratch / "base", Clock()
     root = MemoryRoot(base / "memory", base / "state")
     facts = write_year(root, 40, 10)
-    log = UseLog(require_memory(root).use_log, lambda: clock.now.date())
+    log = UseLog(require_memory(root).state_database, lambda: clock.now.date())
     ask_for_a_year(log, clock, facts, 200)
     log.close()
     held, chance = contents(root), random.Random(3)  # noqa: S311  no secrets

@@ -112,7 +112,7 @@ def read_project(source: Path, client: ModelClient | None, folder: Path) -> Proj
     """Takes the sessions of a project in, has them read, and gathers what would be offered of them."""
     name = source.name
     place = folder / f"{len(list(folder.iterdir()))}-{name}"
-    settings = IngestSettings(archive=place / "archive", state=place / "ingest.sqlite")
+    settings = IngestSettings(archive=place / "archive", state=place / "sessions.db")
     with Ingester(settings) as ingester:
         ingester.ingest([source])
     archive = Archive(settings.archive)

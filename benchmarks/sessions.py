@@ -138,7 +138,7 @@ def built_from(live: Path, root: MemoryRoot, vectors: Path, *, raw_vectors: bool
     root.index_page.write_text("# Memory\n", encoding="utf-8")
     archive = root.path / "sessions" / "archive"
     now = dt.datetime.now(dt.UTC)
-    settings = IngestSettings(archive, root.derived / "ingest.sqlite")
+    settings = IngestSettings(archive, root.derived / "sessions.db")
     started = time.perf_counter()
     report = ingest(
         [live], settings, root.sessions, Readings(root.sessions.parent / FOLDER), ClosedWhen(now, idle_hours=0)

@@ -92,14 +92,12 @@ def kept_vectors(root: MemoryRoot, folder: Path) -> Iterator[None]:
 
     Copies, since a memory opens no link.
     """
-    kept = {folder / "vectors": root.vector_cache, folder / "stretches": root.stretches / "vectors"}
-    for source, place in kept.items():
-        if source.is_dir():
-            shutil.copytree(source, place, dirs_exist_ok=True)
+    kept = folder / "vectors"
+    if kept.is_dir():
+        shutil.copytree(kept, root.vector_cache, dirs_exist_ok=True)
     yield
-    for target, place in kept.items():
-        if place.is_dir():
-            shutil.copytree(place, target, dirs_exist_ok=True)
+    if root.vector_cache.is_dir():
+        shutil.copytree(root.vector_cache, kept, dirs_exist_ok=True)
 
 
 def catalogue() -> Catalogue:

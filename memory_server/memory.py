@@ -122,17 +122,17 @@ class Memory:
         self._model = ModelInUse(self._chosen.dense, with_late(make_engine))
         self.further = FurtherModels(self._chosen, root.derived)
         self._stemmer = Stemmer()
-        self._query_log = QueryLog(root.query_log, lambda text: self._redactor().redact(text).text, now)
-        self.use = UseLog(root.use_log, lambda: self.today)
+        self._query_log = QueryLog(root.state_database, lambda text: self._redactor().redact(text).text, now)
+        self.use = UseLog(root.state_database, lambda: self.today)
         self.fading = FadingOf(root)
         self.indices = Indices(root, self.model, self.fading, questions)
         self.raw = RawIndex(root.raw_index, sessions, fading=self.fading) if sessions else None
         self.stretches = (
-            StretchIndex(root.stretches, sessions, self._model, self.fading)
+            StretchIndex(root.stretches, sessions, self.indices, self._model, self.fading)
             if sessions and person.raw_vectors
             else None
         )
-        self.typed_lines = TypedLines(root.typed_lines)
+        self.typed_lines = TypedLines(root.sessions_database)
         self.embedding = EmbeddingControl(self._worker_plan)
         self.upkeep = Upkeep(
             root=self.root,
@@ -427,7 +427,7 @@ class Memory:
         self._forget_notes(gone)
         self.upkeep.reindex(report_progress)
         with self.indices.search_lock.exchanging():
-            self.indices.forget_vectors()
+            self.upkeep.forget_vectors()
             self.upkeep.forget_of_models()
             shutil.rmtree(self.root.derived / "trial", ignore_errors=True)  # of one that a kill ended
         report = self.upkeep.reindex(report_progress, rebuild=True)

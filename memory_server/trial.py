@@ -83,7 +83,7 @@ def opened_trial(
             ledger = opened.enter_context(closing(Ledger(file)))
             cache = opened.enter_context(closing(index.cache_of(files)))
             with closing(Ledger(file)) as reading:  # the cache's keys stay attached to it
-                table = read_passages(reading, cache.folder / "keys.db")
+                table = read_passages(reading, cache.key_file)
             passages, sources = table.passages, table.sources
             if isinstance(index, StretchIndex):
                 passages = replace(passages, lines=passages.ordinals)  # as that index does

@@ -15,6 +15,7 @@ from memory_server.completeness import SkipKind, Skipped, skipped_of
 from memory_server.document import Layer, SourcePath
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles
+from memory_server.embedding.vector_cache import TextHash
 from memory_server.embedding.workers import EmbeddingControl
 from memory_server.errors import ContentError, Problem
 from memory_server.further import FurtherModels
@@ -155,7 +156,8 @@ class Upkeep:
         """Whether another version of the program made one of the indices: the next run makes it anew."""
         of_turns = [self.root.raw_index] if self.raw else []
         of_stretches = [self.stretches.file] if self.stretches else []
-        return any(map(is_of_another_format, [self.root.ledger, *of_turns, *of_stretches]))
+        files = [self.root.ledger, *of_turns, *of_stretches]
+        return any(map(is_of_another_format, files)) or self.indices.has_earlier_vectors
 
     def reindex(self, report_progress: Callable[[Progress], None], *, rebuild: bool = False) -> Report:
         """Brings everything level with the disk. Raises NeedsRepair where another process owns the root."""
@@ -175,7 +177,8 @@ class Upkeep:
                 self.stretches.embed(self.control(), embedding.of_turns)
                 if not self.stretches.is_empty:
                     if is_old:
-                        self._forget_vectors_of(self.stretches)
+                        with self.indices.search_lock.exchanging():
+                            self.forget_vectors()
                     self._weigh(self.stretches, report_progress)
                 self._calibrate_stretches()
             shutil.rmtree(self.root.derived / "raw-vectors", ignore_errors=True)  # of an earlier format
@@ -219,17 +222,12 @@ class Upkeep:
             files.append(self.root.raw_index)
         if self.stretches is not None and not self.stretches.is_empty:
             files.append(self.stretches.file)
-            self._forget_vectors_of(self.stretches)
         with self.indices.search_lock.exchanging():
-            self.indices.forget_vectors()
+            self.forget_vectors()
         for file in files:
             with closing(Ledger(file)) as ledger:  # SQLite compacts by no connection that a question reads with
                 ledger.compact()
         self.indices.ledger.set_note(COMPACTED, run)
-
-    def _forget_vectors_of(self, stretches: StretchIndex) -> None:
-        with self.indices.search_lock.exchanging():
-            stretches.forget_vectors()
 
     def point(self) -> None:
         """Writes the pointers of `MEMORY.md`; a page that cannot be written keeps no file from being indexed."""
@@ -245,15 +243,24 @@ class Upkeep:
         if self.further.sparse is not None:
             self.further.sparse.bring_level(index.ledger.texts(), self.control(), report_progress)
 
+    def forget_vectors(self) -> None:
+        """Leaves no vector of what no index holds any more. Call with no search under way."""
+        self.indices.keep_vectors(self._held_texts())
+
     def forget_of_models(self) -> None:
         """Keeps of the weights in use those of texts that a source still holds, and nothing of models not in use."""
         remove_other_folders(self.root.vector_cache, self.model.files.fingerprint)
+        remove_other_folders(self.root.stretches / "vectors")  # of an earlier layout
         self.further.remove_others()
         if self.further.sparse is not None:
-            held = {*self.indices.ledger.texts()}
-            if self.stretches is not None and not self.stretches.is_empty:
-                held |= {*self.stretches.ledger.texts()}
-            self.further.sparse.keep_alone(held)
+            self.further.sparse.keep_alone(self._held_texts())
+
+    def _held_texts(self) -> set[TextHash]:
+        """The keys of all texts that have vectors."""
+        held = {*self.indices.ledger.texts()}
+        if self.stretches is not None and not self.stretches.is_empty:
+            held |= {*self.stretches.ledger.texts()}
+        return held
 
     def _calibrate(self) -> None:
         self._calibrate_index(self.indices, self.root.ledger)

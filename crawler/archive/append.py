@@ -60,7 +60,7 @@ class IngestSettings:
     """Where an ingest writes, and what it takes."""
 
     archive: Path  # the folder of the archive, `sessions/archive` of a memory root
-    state: Path  # the table of files read, `.oneiros/ingest.sqlite`
+    state: Path  # holds the table of files read: `.oneiros/sessions.db`
     machine: str = "localhost"
     choice: Choice = field(default_factory=Choice)
     aliases: tuple[tuple[str, str], ...] = ()  # identity of a project -> the identity that stands for it

@@ -14,11 +14,9 @@ from typing import BinaryIO
 
 from crawler.transcripts.entry import Entry
 from crawler.transcripts.grammar import is_id
-from memory_server.machine.database import connect, erase_deleted, transaction
+from memory_server.machine.database import connect_with, erase_deleted, transaction
 
 PIECE_BYTES = 1 << 20  # read and hashed at once
-VERSION = 3  # of the table of files; one of another version is dropped, and every file read again
-WITHOUT_UNREAD = 2  # the version that lacks a column and is completed
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS files(
@@ -70,9 +68,7 @@ class TailState:
 
     def __init__(self, path: Path, machine: str):
         self._machine = machine
-        self._db = connect(path)
-        if not self._is_current():
-            self._make_tables()
+        self._db = connect_with(path, SCHEMA, path.with_name("ingest.sqlite"))
 
     def close(self) -> None:
         self._db.close()
@@ -147,23 +143,6 @@ class TailState:
         with transaction(self._db):
             self._db.executemany("INSERT OR IGNORE INTO copies VALUES (?, ?)", copies)
             self._db.execute("INSERT OR REPLACE INTO facts VALUES ('copies', 'filled')")
-
-    def _is_current(self) -> bool:
-        return self._version() == VERSION
-
-    def _version(self) -> int:
-        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
-
-    def _make_tables(self) -> None:
-        with transaction(self._db):
-            if self._is_current():
-                return  # another process was faster
-            if self._version() == WITHOUT_UNREAD:
-                self._db.execute("ALTER TABLE files ADD COLUMN unread INTEGER DEFAULT 0")
-                self._db.execute(f"PRAGMA user_version = {VERSION}")
-                return
-            for statement in ("DROP TABLE IF EXISTS files", *SCHEMA.split(";"), f"PRAGMA user_version = {VERSION}"):
-                self._db.execute(statement)
 
 
 COLUMNS = (

@@ -242,7 +242,7 @@ class Approvals:
         """How often topics were opened before a day; see `Memory.settled_uses`."""
         if day is None:
             return {}
-        with closing(UseLog(self._root.use_log, lambda: day)) as log:
+        with closing(UseLog(self._root.state_database, lambda: day)) as log:
             return log.opened_before(day)
 
     def _is_approved(self, path: str, text: str | None) -> bool:

@@ -10,6 +10,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NewType
@@ -61,18 +62,18 @@ class VectorCache:
         self._token_file = folder / "tokens.bin"
         self._dimensions = dimensions
         self._token_bytes = token_bytes
-        self._key_file = folder / "keys.db"
+        self.key_file = folder / "keys.db"
         try:
-            self._keys = connect(self._key_file)
+            self._keys = connect(self.key_file)
             self._keys.execute(KEYS_SCHEMA)
         except sqlite3.DatabaseError as error:
             raise _damaged(folder, str(error)) from error
-        self._identity = file_identity(self._key_file)
+        self._identity = file_identity(self.key_file)
 
     @property
     def is_current(self) -> bool:
         """Whether the files that were opened are still those on the disk."""
-        return file_identity(self._key_file) == self._identity
+        return file_identity(self.key_file) == self._identity
 
     def is_whole(self) -> bool:
         """Whether the key file can be read from end to end."""
@@ -155,8 +156,16 @@ class VectorCache:
         except (ValueError, OSError) as error:
             raise _damaged(file, "rows are missing", "Run `oneiros reindex`, which makes them again") from error
 
+    def take_over(self, folder: Path) -> None:
+        """Brings in the rows of another folder of the same model, and removes it; a kill leaves rows to bring in."""
+        if folder.is_dir():
+            with closing(VectorCache(folder, self._dimensions, self._token_bytes)) as other:
+                other.drop_lost()
+                other.copy_of([TextHash(key) for (key,) in other._keys.execute("select text_hash from row")], self)
+            shutil.rmtree(folder)
+
     def copy_of(self, hashes: Iterable[TextHash], other: "VectorCache") -> None:
-        """Puts the rows of these texts into another, empty cache of the same shape."""
+        """Puts the rows of these texts into another cache of the same shape."""
         rows = sorted(self.find(hashes).items(), key=lambda pair: pair[1].vector)
         vectors, tokens = self.vectors(), self.tokens()
         for start in range(0, len(rows), COPIED_AT_ONCE):

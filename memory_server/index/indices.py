@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from memory_server.document import ChunkId, Layer
 from memory_server.embedding.engine import Engine, Vectors
 from memory_server.embedding.model import ModelFiles
-from memory_server.embedding.vector_cache import VectorCache
+from memory_server.embedding.vector_cache import TextHash, VectorCache
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import NeedsRepair
 from memory_server.index.build import HAS_GRAPH, UNFINISHED, Changes, Indexer, Progress, Report, fill_cache
@@ -31,7 +31,7 @@ from memory_server.index.snapshot import Snapshot, superseded_by
 from memory_server.index.token_vectors import token_bytes
 from memory_server.layers.questions import NoQuestions, StatementQuestions
 from memory_server.lifecycle.fading import Fading
-from memory_server.machine.database import is_read_only
+from memory_server.machine.database import is_read_only, remove_database
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
 
@@ -183,8 +183,7 @@ class Indices:
     def cache(self) -> VectorCache:
         with self._guard:
             if self._cache is not None and not self._cache.is_current:
-                self._retired.append(self._cache)
-                self._cache = self._snapshot = None
+                self._retire_cache()
             if self._cache is None:
                 self._cache = self.cache_of(self._model)
             return self._cache
@@ -207,7 +206,7 @@ class Indices:
                     # the note is another where vectors were lost, whose rows are used again
                     filled = ledger.note("semantic_folder")
                     before = self._table if self._snapshot is not None and filled == self._filled else None
-                    self._table, self._filled = read_passages(ledger, self._cache_folder / "keys.db", before), filled
+                    self._table, self._filled = read_passages(ledger, cache.key_file, before), filled
                 sources = self._table.sources
                 self._snapshot = Snapshot(
                     self._table.passages, sources, cache.vectors(), cache.tokens(), superseded_by(sources)
@@ -298,6 +297,7 @@ class Indices:
     ) -> Report:
         ledger = Ledger(self._root.ledger)  # a connection of its own, so that queries go on beside it
         try:
+            self._take_over_vectors(self.cache, self._model)
             self._prepare_semantic(ledger)
             ledger.set_note(UNFINISHED, "yes")
             ledger.set_note("semantic_is_dirty", "yes")
@@ -322,6 +322,11 @@ class Indices:
         self._ledger = self._snapshot = None
         self._seen = (-1, 0.0, 0.0)
 
+    def _retire_cache(self) -> None:
+        if self._cache is not None:
+            self._retired.append(self._cache)
+        self._cache = self._snapshot = None
+
     def _drop(self) -> None:
         """Deletes the ledger; the query log and the vector cache, unless damaged, stay.
 
@@ -331,10 +336,13 @@ class Indices:
         with self._guard:
             if not self._cache_is_whole():
                 shutil.rmtree(self._cache_folder, ignore_errors=True)
+            try:
+                self._take_over_vectors(self.cache, self._model)
+            except NeedsRepair:
+                shutil.rmtree(self._earlier_vectors)  # made again
             self._close_semantic()
             self._retire_ledger()
-            for suffix in ("-wal", "-shm", ""):  # the ledger last: a reader that makes a new one must keep its log
-                self._root.ledger.with_name(self._root.ledger.name + suffix).unlink(missing_ok=True)
+            remove_database(self._root.ledger)
 
     def _cache_is_whole(self) -> bool:
         try:
@@ -342,16 +350,16 @@ class Indices:
         except NeedsRepair:
             return False
 
-    def forget_vectors(self) -> None:
-        """Rewrites the vector cache without the texts that no source holds any more: not a byte of them stays.
+    def keep_vectors(self, hashes: Collection[TextHash]) -> None:
+        """Rewrites the vector cache with those of these texts alone: not a byte of others stays.
 
-        Raises NotOwner where another process owns the root.
+        Call with no search under way. Raises NotOwner where another process owns the root.
         """
         if not self.own():
             raise NotOwner(self._root)
         try:
             with self._guard:
-                self.cache.keep_alone(self.ledger.texts())
+                self.cache.keep_alone(hashes)
                 self._cache = self._snapshot = None
         finally:
             self._lock.release()
@@ -371,6 +379,7 @@ class Indices:
         """
         ledger, cache = Ledger(self._root.ledger), self.cache_of(model)
         try:
+            self._take_over_vectors(cache, model)
             while True:
                 texts = ledger.texts()
                 known = cache.find(texts)
@@ -405,7 +414,10 @@ class Indices:
 
     def _prepare_semantic(self, ledger: Ledger) -> None:
         """Makes sure that the semantic index on disk is the one the ledger speaks of, else plans a new one."""
-        is_checked = self.cache.drop_lost() == 0 and self.cache is self._checked
+        if self.cache.drop_lost():
+            with self._guard:  # whoever knows its rows by this cache reads them anew: they are used again
+                self._retire_cache()
+        is_checked = self.cache is self._checked
         name = ledger.note("semantic_folder")
         if not name.startswith(self._model.fingerprint):
             self._start_new_semantic(ledger)
@@ -442,7 +454,7 @@ class Indices:
 
     def _lost_vectors(self, ledger: Ledger) -> bool:
         """Whether a passage that counts as indexed has no vector, as after the cache was deleted."""
-        ledger.connection.execute("attach database ? as cache", (str(self._cache_folder / "keys.db"),))
+        ledger.connection.execute("attach database ? as cache", (str(self.cache.key_file),))
         lost = ledger.connection.execute(
             "select exists(select 1 from chunk where is_semantic and text_hash is not null"
             " and text_hash not in (select text_hash from cache.row))"
@@ -527,6 +539,18 @@ class Indices:
     def fingerprint(self) -> str:
         """Of the model whose vectors are searched."""
         return self._model.fingerprint
+
+    @property
+    def has_earlier_vectors(self) -> bool:
+        """Whether what was said has its vectors where an earlier layout kept them: the next run takes them over."""
+        return (self._earlier_vectors / self._model.fingerprint).is_dir()
+
+    def _take_over_vectors(self, cache: VectorCache, model: ModelFiles) -> None:
+        cache.take_over(self._earlier_vectors / model.fingerprint)
+
+    @property
+    def _earlier_vectors(self) -> Path:
+        return self._root.stretches / "vectors"
 
     @property
     def _cache_folder(self) -> Path:

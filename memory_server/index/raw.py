@@ -26,6 +26,7 @@ from memory_server.index.snapshot import Snapshot
 from memory_server.layers.notes import SessionNote
 from memory_server.lifecycle.fading import Fading, is_within
 from memory_server.lifecycle.marks import Range
+from memory_server.machine.database import remove_database
 
 RAW_FOLDER = "sessions/archive/"  # a raw source is named `sessions/archive/<session id>`; no file has that name
 PIECE_CHARS = 1_000  # of a turn: what is ranked and shown as one passage
@@ -187,8 +188,7 @@ class RawIndex:
     def drop(self) -> None:
         """Deletes the index; the next `bring_level` builds it anew. Call with no search under way."""
         self.close()
-        for suffix in ("", "-wal", "-shm"):
-            self._file.with_name(self._file.name + suffix).unlink(missing_ok=True)
+        remove_database(self._file)
 
     def snapshot(self) -> Snapshot:
         """The passages as they are now; read again only when they have changed."""

@@ -1,6 +1,7 @@
 """The index of what was said in archived sessions: stretches by words and meaning, which recall reads answers from.
 
-It has a ledger and vectors of its own, so that what was said neither slows nor tilts the search of the layers above.
+It has a ledger of its own, so that what was said neither slows nor tilts the search of the layers above; the vectors of
+both lie in one cache.
 There is no graph: what one person says in years is scanned in milliseconds. Derived from the archive, as `raw.py` is.
 """
 
@@ -17,42 +18,44 @@ from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.vector_cache import TextHash, VectorCache, text_hash
 from memory_server.embedding.workers import EmbeddingControl
 from memory_server.index.build import UNFINISHED, Progress, fill_cache
-from memory_server.index.indices import remove_other_folders
+from memory_server.index.indices import Indices
 from memory_server.index.ledger import Ledger, embedded_text
 from memory_server.index.passages import read_passages
 from memory_server.index.raw import ArchivedTurn, RawIndex, SessionStore, chunk_id
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.stretches import stretches_of
-from memory_server.index.token_vectors import token_bytes
 from memory_server.lifecycle.fading import Fading
 
-PREPARED_NOTE = "prepared_model"  # whose vectors were made beside those in use, to be tried or to be switched to
 MODEL_NOTE = "semantic_folder"  # whose vectors the scales were learnt from; the same note as in the ledger of files
 
 
 class StretchIndex:
     """The stretches of all archived sessions. Safe to share between threads; one process writes at a time."""
 
-    def __init__(self, folder: Path, store: SessionStore, model: ModelInUse, fading: Callable[[], Fading] = Fading):
-        """Opens nothing yet."""
+    def __init__(
+        self,
+        folder: Path,
+        store: SessionStore,
+        indices: Indices,
+        model: ModelInUse,
+        fading: Callable[[], Fading] = Fading,
+    ):
+        """Opens nothing yet. `indices` has the vectors, and opens those of other models."""
         self._folder = folder
+        self._indices = indices
+        self.cache_of = indices.cache_of
         self.file = folder / "ledger.db"
         self._turns = RawIndex(self.file, store, chunks_of_stretches, fading)
         self._model = model
         self._guard = threading.RLock()
-        self._cache: VectorCache | None = None
         self._snapshot: Snapshot | None = None
-        self._seen: tuple[object, ...] = ()
+        self._waits = False  # whether a stretch of it has no vector yet
+        self._seen: tuple[object, ...] = ()  # what it was read at
 
     def close(self) -> None:
         with self._guard:
             self._turns.close()
-            self._close_cache()
-
-    def _close_cache(self) -> None:
-        if self._cache is not None:
-            self._cache.close()
-        self._cache = self._snapshot = None
+            self._snapshot = None
 
     # -- what a retriever asks of it ----------------------------------------------------------------------------
 
@@ -68,15 +71,16 @@ class StretchIndex:
     def snapshot(self) -> Snapshot:
         """The stretches as they are now; read again only when they have changed."""
         with self._guard:
-            cache = self.cache
-            state = (self.ledger.generation(), len(cache), cache.folder)
-            if self._snapshot is None or state != self._seen:
+            cache = self._indices.cache
+            generation, vectors = self.ledger.generation(), len(cache)
+            if self._snapshot is None or (generation, cache, vectors if self._waits else 0) != self._seen:
                 with closing(Ledger(self.file)) as ledger:  # of its own: other threads are reading the shared one
-                    table = read_passages(ledger, cache.folder / "keys.db")
+                    table = read_passages(ledger, cache.key_file)
                 # each stretch is judged by itself, also where several are pieces of one long turn
                 passages = replace(table.passages, lines=table.passages.ordinals)
                 self._snapshot = Snapshot(passages, table.sources, cache.vectors(), cache.tokens())
-                self._seen = state
+                self._waits = bool((passages.vectors < 0).any())  # else vectors that come are of others
+                self._seen = (generation, cache, vectors if self._waits else 0)
             return self._snapshot
 
     def nearest_rows(self, *_: object) -> list[int] | None:
@@ -109,31 +113,22 @@ class StretchIndex:
         if self.is_empty:
             return 0
         texts = self.ledger.texts()
-        return len(texts) - len(self.cache.find(texts))
+        return len(texts) - len(self._indices.cache.find(texts))
 
     def embed(self, plan: EmbeddingControl, report_progress: Callable[[Progress], None]) -> None:
         """Embeds what was cut, the newest first. What an interrupted run did is kept."""
         if self.is_empty:
             return
-        self.cache.drop_lost()
-        self._fill(self.cache, self._model.engine, plan, report_progress)
-        remove_other_folders(self._vectors, self.cache.folder.name, self.ledger.note(PREPARED_NOTE))
+        self._fill(self._indices.cache, self._model.engine, plan, report_progress)
         with self.ledger.transaction():
             self.ledger.set_note(MODEL_NOTE, self._model.files.fingerprint)
             self.ledger.set_note(UNFINISHED, "")
-
-    def forget_vectors(self) -> None:
-        """Leaves no vector of what is not held any more. Call with no search under way."""
-        with self._guard:
-            self.cache.keep_alone(self.ledger.texts())
-            self._close_cache()
 
     def prepare_model(
         self, model: ModelFiles, engine: Engine, plan: EmbeddingControl, report_progress: Callable[[Progress], None]
     ) -> None:
         """Embeds every stretch with another model, beside the vectors in use."""
         if not self.is_empty:
-            self.ledger.set_note(PREPARED_NOTE, model.fingerprint)
             with closing(self.cache_of(model)) as cache:
                 self._fill(cache, lambda: engine, plan, report_progress)
 
@@ -148,26 +143,6 @@ class StretchIndex:
         known = cache.find(texts)
         if missing := [(key, text) for key, text in texts.items() if key not in known]:
             fill_cache(cache, missing, engine(), plan, report_progress)
-
-    @property
-    def cache(self) -> VectorCache:
-        """The vectors of the model in use."""
-        with self._guard:
-            folder = self._vectors / self._model.files.fingerprint
-            if self._cache is not None and (self._cache.folder != folder or not self._cache.is_current):
-                self._close_cache()
-            if self._cache is None:
-                self._cache = self.cache_of(self._model.files)
-            return self._cache
-
-    @property
-    def _vectors(self) -> Path:
-        return self._folder / "vectors"
-
-    def cache_of(self, model: ModelFiles) -> VectorCache:
-        """The vectors that are kept of a model."""
-        folder = self._vectors / model.fingerprint
-        return VectorCache(folder, model.card.dimensions, token_bytes(model.token_dimensions))
 
 
 def chunks_of_stretches(document: Document, turns: Sequence[ArchivedTurn]) -> list[tuple[Chunk, TextHash]]:

@@ -51,7 +51,7 @@ class TypedLines:
 
     def __init__(self, file: Path):
         """Opens nothing yet."""
-        self._database = SharedDatabase(file, SCHEMA, _add_time)
+        self._database = SharedDatabase(file, SCHEMA, "digest.db")
         self.close = self._database.close
 
     def marks(self) -> dict[str, str]:
@@ -126,12 +126,6 @@ def _line(row: Sequence[Any]) -> TypedLine:
     session, ordinal, kind, text, why, project, entries, said = row
     time = dt.datetime.fromisoformat(said) if said else None
     return TypedLine(session, ordinal, kind, text, why, project, tuple(json.loads(entries)), time)
-
-
-def _add_time(connection: sqlite3.Connection) -> None:
-    """Gives the lines of an older version, of which a model may have written some, a column for their time."""
-    if "time" not in {row[1] for row in connection.execute("pragma table_info(line)")}:
-        connection.execute("alter table line add column time text not null default ''")
 
 
 def _of_types(where: str, values: list[str], types: Sequence[str]) -> tuple[str, list[str]]:

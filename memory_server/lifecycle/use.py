@@ -66,11 +66,11 @@ NEVER = Use()
 
 
 class UseLog:
-    """An SQLite file. Safe for several threads and processes."""
+    """The tables of use. Safe for several threads and processes."""
 
     def __init__(self, file: Path, today: Callable[[], dt.date]):
         """Opens nothing yet. Looking into a log that was never written makes no file."""
-        self._database = SharedDatabase(file, SCHEMA)
+        self._database = SharedDatabase(file, SCHEMA, "use.db")
         self.close = self._database.close
         self._today = today
         self._asked = ""  # the last question, hashed: what is opened is counted once for it

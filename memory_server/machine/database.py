@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from memory_server.machine.files import make_folder
+from memory_server.machine.files import make_folder, remove_file
 
 LOCK_SECONDS = 10.0  # that another writer is waited for
 
@@ -71,6 +71,53 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
+def connect_with(file: Path, schema: str, earlier: Path) -> sqlite3.Connection:
+    """A connection to a file that several parts of the program keep tables in. Raises sqlite3.Error.
+
+    `schema`: the tables of one part, as statements that may be repeated; `earlier`: the file that these tables had to
+    themselves in an earlier layout, which is taken over.
+    """
+    connection = connect(file)
+    try:
+        connection.execute("pragma secure_delete=on")  # what is forgotten leaves no bytes in its pages
+        connection.executescript(schema)
+        if earlier.exists():
+            _take_over(connection, earlier)
+    except (sqlite3.Error, OSError):
+        connection.close()
+        raise
+    return connection
+
+
+def _take_over(connection: sqlite3.Connection, earlier: Path) -> None:
+    """Brings in the rows of another file, of tables that are empty here, and removes it.
+
+    All rows come in one change and before anything else is written, so whoever opens the file after a kill finds either
+    none of them, or all and only the file to be removed.
+    """
+    connection.execute("attach database ? as earlier", (str(earlier),))
+    try:
+        with transaction(connection):
+            for table in _tables(connection, "main") & _tables(connection, "earlier"):
+                if not connection.execute(f"select exists(select 1 from main.{table})").fetchone()[0]:  # noqa: S608  of ours
+                    known = _columns(connection, "earlier", table)
+                    columns = ", ".join(name for name in _columns(connection, "main", table) if name in known)
+                    connection.execute(f"insert into main.{table}({columns}) select {columns} from earlier.{table}")  # noqa: S608  of ours
+    finally:
+        connection.execute("detach database earlier")
+    remove_database(earlier)
+
+
+def _tables(connection: sqlite3.Connection, database: str) -> set[str]:
+    """The ordinary tables of a database, without those that SQLite or a keyword index keeps for itself."""
+    rows = connection.execute(f"select name from pragma_table_list where schema = '{database}' and type = 'table'")  # noqa: S608  of ours
+    return {str(name) for (name,) in rows if not name.startswith("sqlite_")}
+
+
+def _columns(connection: sqlite3.Connection, database: str, table: str) -> list[str]:
+    return [str(name) for (name,) in connection.execute("select name from pragma_table_info(?, ?)", (table, database))]
+
+
 def open_foreign(file: Path) -> sqlite3.Connection:
     """A connection to another program's file, which can only be read by it. Raises sqlite3.Error."""
     return sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", timeout=LOCK_SECONDS, uri=True)
@@ -122,6 +169,12 @@ def erase_deleted(connection: sqlite3.Connection) -> None:
     connection.execute("pragma wal_checkpoint(truncate)")
 
 
+def remove_database(file: Path) -> None:
+    """Removes a file and what SQLite keeps beside it; the file last: whoever makes a new one must keep its log."""
+    for suffix in ("-wal", "-shm", ""):
+        remove_file(file.with_name(file.name + suffix))
+
+
 def version_of(file: Path) -> int:
     """The version that a program noted in the file; 0 where there is none, or no file, or a damaged one."""
     if not file.exists():
@@ -134,34 +187,26 @@ def version_of(file: Path) -> int:
 
 
 class SharedDatabase:
-    """A file that is opened at its first use and asked by one thread at a time."""
+    """Tables of a shared file, which is opened at its first use; one thread at a time asks it."""
 
-    def __init__(self, file: Path, schema: str, upgrade: Callable[[sqlite3.Connection], None] = lambda _: None):
-        """`schema`: statements that may be repeated; `upgrade` mends a file of an older version."""
+    def __init__(self, file: Path, schema: str, earlier: str):
+        """`schema` and the name of the file of an earlier layout, see `connect_with`."""
         self._file = file
-        self._upgrade = upgrade
         self._schema = schema
+        self._earlier = file.with_name(earlier)
         self._guard = threading.RLock()
         self._connection: sqlite3.Connection | None = None
 
     def exists(self) -> bool:
         """Whether there is anything to ask; asking a file that was never written would make it."""
-        return self._file.exists()
+        return self._file.exists() or self._earlier.exists()
 
     @contextmanager
     def opened(self) -> Iterator[sqlite3.Connection]:
         """The connection, for this thread alone."""
         with self._guard:
             if self._connection is None:
-                connection = connect(self._file)
-                try:
-                    connection.execute("pragma secure_delete=on")  # what is forgotten leaves no bytes in its pages
-                    connection.executescript(self._schema)
-                    self._upgrade(connection)
-                except sqlite3.Error:
-                    connection.close()
-                    raise
-                self._connection = connection
+                self._connection = connect_with(self._file, self._schema, self._earlier)
             yield self._connection
 
     @contextmanager

@@ -114,18 +114,14 @@ class MemoryRoot:
         return self.state / "token"
 
     @property
-    def query_log(self) -> Path:
-        return self.state / "queries.db"
+    def state_database(self) -> Path:
+        """What was asked, found, opened and judged, and when."""
+        return self.state / "state.db"
 
     @property
-    def typed_lines(self) -> Path:
-        """What sessions said, as the recorder's lines."""
-        return self.derived / "digest.db"
-
-    @property
-    def use_log(self) -> Path:
-        """What was found, opened and drilled into, and when."""
-        return self.state / "use.db"
+    def sessions_database(self) -> Path:
+        """What is noted of sessions: how far each was read, its typed lines, and what hooks have shown it. Derived."""
+        return self.derived / "sessions.db"
 
     @property
     def marks(self) -> Path:

@@ -58,11 +58,11 @@ class LoggedQuery:
 
 
 class QueryLog:
-    """An SQLite file of questions and readings. Safe for several threads and processes."""
+    """The tables of questions, readings and judgements. Safe for several threads and processes."""
 
     def __init__(self, file: Path, redact: Callable[[str], str], now: Callable[[], dt.datetime]):
         """Opens nothing yet. Looking into a log that was never written makes no file."""
-        self._database = SharedDatabase(file, SCHEMA)
+        self._database = SharedDatabase(file, SCHEMA, "queries.db")
         self.close = self._database.close
         self._redact = redact
         self._now = now

@@ -127,7 +127,7 @@ def drill(
     if environment.person.query_log:
         is_raw = depth is Depth.RAW and not entry
         lines = LineRange(first + 1, first + turns) if is_raw else LineRange(0, 0)
-        log = UseLog(require_memory(root).use_log, lambda: local_day(now()))
+        log = UseLog(require_memory(root).state_database, lambda: local_day(now()))
         log.accessed(raw_path(reader.resolve(session)), lines, DRILLED)
         log.close()
 

@@ -8,7 +8,7 @@ from memory_server.layers.blackboard import Blackboard
 from memory_server.memory import Memory
 from oneiros.daemon.schedule import read_states, schedule_file
 from oneiros.environment import Environment, now
-from oneiros.hooks.receipts import read_receipts, receipts_file
+from oneiros.hooks.receipts import read_receipts
 from oneiros.ingest.readings import reading_states
 from oneiros.ingest.run import other_machines
 from oneiros.ingest.settings import skipped_elsewhere, waiting
@@ -28,5 +28,5 @@ def standing(environment: Environment, memory: Memory) -> dict[str, Any]:
         "machines": machines.machines_json(environment, memory.root, now()) if machines else [],
         "schedule": [dataclasses.asdict(job) for job in read_states(schedule_file(memory.root))],
         "notes": [dataclasses.asdict(note) for note in Blackboard(memory.root).told(now())],
-        "hooks": [dataclasses.asdict(receipt) for receipt in read_receipts(receipts_file(memory.root))],
+        "hooks": [dataclasses.asdict(receipt) for receipt in read_receipts(memory.root.sessions_database)],
     }

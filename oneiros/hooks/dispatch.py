@@ -15,7 +15,7 @@ from oneiros.hooks.before_tool import answer_before_tool
 from oneiros.hooks.call import HookCall, parse_call
 from oneiros.hooks.injection import NOTHING, HookAnswer, token_count
 from oneiros.hooks.prompt import answer_prompt, asks_to_remember
-from oneiros.hooks.receipts import Receipts, receipts_file
+from oneiros.hooks.receipts import Receipts
 from oneiros.hooks.session_start import ReviewLines, answer_session_start
 from oneiros.hooks.whereabouts import whereabouts
 from oneiros.ingest.queue import IngestQueue, Note
@@ -42,7 +42,7 @@ class Hooks:
         self._review = review
         self._client = client
         memory.root.derived.mkdir(exist_ok=True)
-        self._receipts = Receipts(receipts_file(memory.root))
+        self._receipts = Receipts(memory.root.sessions_database)
 
     def close(self) -> None:
         self._receipts.close()

@@ -5,11 +5,11 @@ Derived and machine-local: without the file a session may be shown a topic again
 
 import sqlite3
 from collections.abc import Collection
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from memory_server.machine.database import SharedDatabase
-from memory_server.root.paths import MemoryRoot
 
 KEPT_SESSIONS = 500
 SCHEMA = """
@@ -30,17 +30,21 @@ class Receipt:
     tokens: int
 
 
-def receipts_file(root: MemoryRoot) -> Path:
-    return root.derived / "hooks.db"
-
-
 class Receipts:
     """The receipts of one memory. Safe to share between threads."""
 
     def __init__(self, file: Path):
         """Opens nothing yet."""
-        self._database = SharedDatabase(file, SCHEMA)
+        self._database = SharedDatabase(file, SCHEMA, "hooks.db")
         self.close = self._database.close
+
+    def newest(self, limit: int) -> list[Receipt]:
+        """Those of the sessions that were last injected into, the newest first; looking makes no file."""
+        if not self._database.exists():
+            return []
+        newest = "select session, count(*), sum(tokens) from receipt group by session order by max(number) desc limit ?"
+        with self._database.opened() as connection:
+            return [Receipt(*row) for row in connection.execute(newest, (limit,))]
 
     def shown(self, session_id: str) -> set[str]:
         """What a session has been shown."""
@@ -73,15 +77,9 @@ class Receipts:
 
 
 def read_receipts(file: Path, limit: int = 5) -> list[Receipt]:
-    """The newest sessions first; nothing where no hook has said anything yet."""
-    if not file.exists():
-        return []
-    query = """select session, count(*), sum(tokens) from receipt group by session order by max(number) desc limit ?"""
-    database = SharedDatabase(file, SCHEMA)
-    try:
-        with database.opened() as connection:
-            return [Receipt(*row) for row in connection.execute(query, (limit,))]
-    except sqlite3.Error:
-        return []
-    finally:
-        database.close()
+    """The newest sessions first; nothing where no hook has said anything yet, or the file is damaged."""
+    with closing(Receipts(file)) as receipts:
+        try:
+            return receipts.newest(limit)
+        except sqlite3.Error:
+            return []

@@ -93,7 +93,7 @@ def ingest_settings(environment: Environment, root: MemoryRoot, machine: str = "
     aliases = tuple((old.strip(), new.strip()) for old, _, new in (p.partition("=") for p in person.project_aliases))
     return IngestSettings(
         archive=archive_folder(root),
-        state=root.derived / "ingest.sqlite",
+        state=root.sessions_database,
         machine=machine or this_machine(environment),
         choice=Choice(allow=person.ingest_allow, deny=person.ingest_deny, only=own_project(root, dict(aliases))),
         aliases=aliases,

@@ -47,7 +47,7 @@ from memory_server.root.paths import MemoryRoot, state_key
 from memory_server.root.state import SAFE_GIT, write_mark
 
 KIND = "backup"
-DATABASES = ("queries.db", "use.db")
+DATABASES = ("state.db", "queries.db", "use.db")  # the last two of an earlier layout
 RECORDS = (
     *("approvals.jsonl", "decisions-head.json", "marks.jsonl", "ended.jsonl", "learned-since", "forgetting.txt"),
     "questions.jsonl",

@@ -85,7 +85,7 @@ def turns_of(tmp_path: Path, *records: Record) -> list[Turn]:
 def settings_in(root: Path, *, choice: Choice | None = None, **more: Any) -> IngestSettings:
     return IngestSettings(
         archive=root / "sessions" / "archive",
-        state=root / ".oneiros" / "ingest.sqlite",
+        state=root / ".oneiros" / "sessions.db",
         choice=choice or Choice(),
         **more,
     )

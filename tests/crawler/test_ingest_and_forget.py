@@ -63,7 +63,7 @@ def test_what_is_forgotten_leaves_no_byte_and_stays_out(tmp_path: Path, by: str)
 
     assert (gone.session_ids, len(gone.files)) == ((SESSION,), 1)
     assert (again.ingest.entries, Archive(tmp_path / "root" / "sessions" / "archive").session_ids()) == (0, [])
-    left = {file.name: file.read_bytes() for file in files_below(tmp_path / "root") if "ingest.sqlite" not in file.name}
+    left = {file.name: file.read_bytes() for file in files_below(tmp_path / "root") if "sessions.db" not in file.name}
     assert [name for name, content in left.items() if b"xylophone" in content or SESSION.encode() in content] == []
 
 

@@ -103,7 +103,7 @@ def test_the_vector_with_a_question_is_kept_by_a_rebuild_and_goes_with_the_quest
 
     memory.root.approvals.unlink()
     memory.reindex()
-    memory.indices.forget_vectors()
+    memory.upkeep.forget_vectors()
 
     assert again.embedded == 0 and key in kept
     assert memory.indices.cache.find([key]) == {}

@@ -206,7 +206,7 @@ def command(*arguments: str) -> Callable[[Home], int]:
 def aged(home: Home) -> None:
     """A conversation that was there half a year before the change."""
     ingested(home)
-    log = UseLog(root_at(memory_at(home)).use_log, lambda: dt.date(2026, 3, 2))
+    log = UseLog(root_at(memory_at(home)).state_database, lambda: dt.date(2026, 3, 2))
     log.found("an old question", ["topics/mail.md"])
     log.close()
 

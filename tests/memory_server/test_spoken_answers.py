@@ -15,7 +15,11 @@ from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
 from memory_server.embedding.catalogue import Catalogue
+from memory_server.embedding.vector_cache import VectorCache
+from memory_server.embedding.workers import WorkerPlan
+from memory_server.errors import NeedsRepair
 from memory_server.index.raw import RawIndex
+from memory_server.index.token_vectors import token_bytes
 from memory_server.language.cues import AskedState
 from memory_server.lifecycle.fading import Fading
 from memory_server.memory import Memory
@@ -100,8 +104,7 @@ def words(memory: Memory, question: str) -> list[tuple[str, str, int]]:
 
 
 def vector_file(memory: Memory) -> Path:
-    assert memory.stretches is not None
-    return memory.stretches.cache.folder / "vectors.f32"
+    return memory.indices.cache.folder / "vectors.f32"
 
 
 def test_a_session_is_found_by_the_meaning_of_what_was_said(tmp_path: Path, make_engine: MakeEngine) -> None:
@@ -508,14 +511,86 @@ def test_room_is_given_back_beside_questions(
         assert [rows.fetchall() for rows in under_way] == [[(1,), (2,)]] * 3
 
 
-def test_vectors_of_another_model_are_removed(tmp_path: Path, make_engine: MakeEngine) -> None:
-    with opened(tmp_path, make_engine) as memory:
-        folder = vector_file(memory).parent
-        folder.with_name("another-model").mkdir()
+def apart(memory: Memory) -> Path:
+    """Moves the vectors of stretches to where an earlier layout kept them, and those of files alone stay."""
+    assert memory.stretches is not None
+    folder = memory.root.stretches / "vectors" / memory.model.fingerprint
+    with closing(VectorCache(folder, memory.model.card.dimensions, token_bytes(memory.model.token_dimensions))) as old:
+        memory.indices.cache.copy_of(memory.stretches.ledger.texts(), old)
+    memory.indices.keep_vectors({*memory.indices.ledger.texts()})
+    return folder
 
+
+def test_vectors_of_an_earlier_layout_are_taken_over_and_nothing_is_embedded(
+    tmp_path: Path, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path, make_engine) as memory:
+        before, folder = recall(memory, QUESTION), apart(memory)
+    monkeypatch.setattr("memory_server.index.stretch_index.fill_cache", None)
+    monkeypatch.setattr("memory_server.index.build.fill_cache", None)
+
+    with reopened(tmp_path, make_engine) as memory:
+        assert memory.upkeep.is_of_another_format()
         memory.reindex()
 
-        assert [other.name for other in folder.parent.iterdir()] == [memory.model.fingerprint]
+        assert recall(memory, QUESTION) == before
+        assert not memory.upkeep.is_of_another_format() and not folder.exists()
+
+
+def test_a_kill_while_vectors_are_taken_over_costs_none(
+    tmp_path: Path, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with opened(tmp_path, make_engine) as memory:
+        before, folder = recall(memory, QUESTION), apart(memory)
+    monkeypatch.setattr("memory_server.index.stretch_index.fill_cache", None)
+    monkeypatch.setattr("memory_server.embedding.vector_cache.COPIED_AT_ONCE", 2)
+
+    for place in ("_write_at", "shutil.rmtree"):
+        with (
+            monkeypatch.context() as patched,
+            reopened(tmp_path, make_engine) as memory,
+            pytest.raises(KeyboardInterrupt),
+        ):
+            patched.setattr(f"memory_server.embedding.vector_cache.{place}", killed)
+            memory.reindex()
+        assert folder.exists()
+    with reopened(tmp_path, make_engine) as memory:
+        memory.reindex()
+
+        assert recall(memory, QUESTION) == before
+
+
+def test_a_damaged_file_of_earlier_vectors_goes_with_a_rebuild(tmp_path: Path, make_engine: MakeEngine) -> None:
+    with opened(tmp_path, make_engine) as memory:
+        before, folder = recall(memory, QUESTION), apart(memory)
+    folder.joinpath("keys.db").write_bytes(b"nonsense" * 1_000)
+
+    with reopened(tmp_path, make_engine) as memory:
+        with pytest.raises(NeedsRepair, match="rebuild"):
+            memory.reindex()
+        memory.reindex(rebuild=True)
+
+        assert recall(memory, QUESTION) == before
+
+
+def test_stretches_are_read_anew_where_their_vectors_come_and_not_for_those_of_files(
+    tmp_path: Path, make_engine: MakeEngine
+) -> None:
+    with opened(tmp_path, make_engine) as memory:
+        assert memory.stretches is not None
+        before = memory.stretches.snapshot()
+        write_topic(memory.root, "tea", "The tea kettle whistles at 96 degrees.")
+        memory.indices.reindex(memory.engine, WorkerPlan.of_share(1.0), lambda _: None, rebuild=False)
+        assert memory.stretches.snapshot() is before
+
+        memory.indices.keep_vectors({*memory.indices.ledger.texts()})
+        assert (memory.stretches.snapshot().passages.vectors < 0).all()
+
+        memory.reindex()
+        assert (memory.stretches.snapshot().passages.vectors >= 0).all()
 
 
 def test_what_an_interrupted_run_left_is_embedded_by_the_next(

@@ -1,15 +1,16 @@
 """The person's state of a memory: what is moved there, what follows a root, and what a clone cannot bring."""
 
 import shutil
-import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from memory_server.document import ChunkId
+from memory_server.machine.database import connect
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.state import EARLIER, make_state
+from memory_server.search.query_log import SCHEMA as QUERIES
 from memory_server.search.query_log import QueryLog
 from tests.memories import NOON, new_root
 
@@ -51,14 +52,16 @@ def test_everything_of_an_earlier_version_is_moved_once_and_whole(root: MemoryRo
 
 def test_questions_that_lie_in_the_write_ahead_log_alone_are_moved_too(root: MemoryRoot) -> None:
     root.derived.mkdir()
-    earlier = QueryLog(root.derived / "queries.db", lambda text: text, lambda: NOON)
-    earlier.asked("recall", "which port", [ChunkId("1")])
-    assert (root.derived / "queries.db-wal").stat().st_size > 0
+    with closing(connect(root.derived / "queries.db")) as earlier:
+        earlier.executescript(QUERIES)
+        earlier.execute("insert into query values (1, '2026-03-02T12:00:00+00:00', 'recall', 'which port', '[]', 0)")
+        assert (root.derived / "queries.db-wal").stat().st_size > 0
 
-    make_state(root)
+        make_state(root)
 
-    assert sqlite3.connect(root.query_log).execute("select query from query").fetchall() == [("which port",)]
-    earlier.close()
+    with closing(QueryLog(root.state_database, lambda text: text, lambda: NOON)) as log:
+        assert [one.query for one in log.queries()] == ["which port"]
+    assert not list(root.state.glob("queries.db*"))
 
 
 def test_what_was_moved_is_for_its_owner_alone(root: MemoryRoot) -> None:

@@ -162,7 +162,7 @@ def test_lines_of_an_older_version_stay_and_have_no_time(tmp_path: Path) -> None
             "insert into line values (1, 's', 0, 'fact', 'Orders are numbered.', 'because', '[]');"
         )
 
-    with closing(TypedLines(tmp_path / "digest.db")) as store:
+    with closing(TypedLines(tmp_path / "sessions.db")) as store:
         assert [(one.text, one.time) for one in store.of_session("s")] == [("Orders are numbered.", None)]
 
 

@@ -125,7 +125,7 @@ def test_by_default_no_model_is_asked(house: House) -> None:
 
 def test_a_session_is_read_once_and_its_digest_and_lines_follow(house: House) -> None:
     house.take()
-    digest = TypedLines(house.root.derived / "digest.db")
+    digest = TypedLines(house.root.derived / "sessions.db")
     recorder = Recorder(house.root, house.archive, digest)
     recorder.bring_level()
 

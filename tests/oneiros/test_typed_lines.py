@@ -37,7 +37,7 @@ def archived(folder: Path, *records: Record) -> MemoryRoot:
     return root
 
 
-def recorder_of(root: MemoryRoot, name: str = "digest.db") -> tuple[Recorder, TypedLines]:
+def recorder_of(root: MemoryRoot, name: str = "sessions.db") -> tuple[Recorder, TypedLines]:
     digest = TypedLines(root.derived / name)
     return Recorder(root, Archive(root.path / "sessions" / "archive"), digest), digest
 

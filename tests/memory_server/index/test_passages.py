@@ -16,7 +16,7 @@ from tests.states import WordEngine
 
 def table_of(memory: Memory, before: ReadTable | None = None) -> ReadTable:
     with closing(Ledger(memory.root.ledger)) as ledger:
-        return read_passages(ledger, memory.indices.cache.folder / "keys.db", before)
+        return read_passages(ledger, memory.indices.cache.key_file, before)
 
 
 def assert_same(one: ReadTable, other: ReadTable) -> None:

@@ -29,7 +29,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def log(tmp_path: Path, clock: Clock) -> Iterator[UseLog]:
-    made = UseLog(tmp_path / "use.db", clock)
+    made = UseLog(tmp_path / "state.db", clock)
     yield made
     made.close()
 

@@ -19,7 +19,7 @@ SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[QueryLog]:
-    opened = QueryLog(tmp_path / "queries.db", redact, lambda: NOON)
+    opened = QueryLog(tmp_path / "state.db", redact, lambda: NOON)
     yield opened
     opened.close()
 
@@ -28,7 +28,7 @@ def test_a_question_is_kept_with_its_hits_and_what_was_then_read(log: QueryLog, 
     log.asked("recall", "relay port", [ChunkId("a"), ChunkId("b")])
     log.read(SourcePath("topics/mail.md"), "3-4")
 
-    rows = sqlite3.connect(tmp_path / "queries.db").execute("select path, lines, query from reading").fetchall()
+    rows = sqlite3.connect(tmp_path / "state.db").execute("select path, lines, query from reading").fetchall()
 
     assert log.queries() == [LoggedQuery(NOON, "recall", "relay port", (ChunkId("a"), ChunkId("b")))]
     assert rows == [("topics/mail.md", "3-4", 1)]
@@ -88,7 +88,7 @@ def test_what_is_read_before_anything_was_indexed_is_logged(
     with open_memory(root, make_engine) as memory:
         memory.read("mail")
 
-    assert sqlite3.connect(root.query_log).execute("select path from reading").fetchall() == [("topics/mail.md",)]
+    assert sqlite3.connect(root.state_database).execute("select path from reading").fetchall() == [("topics/mail.md",)]
     assert caplog.messages == []
 
 
@@ -97,7 +97,7 @@ def test_a_damaged_log_stands_in_nobodys_way(tmp_path: Path, make_engine: MakeEn
     write_topic(root, "mail", "The relay listens on port 2525.")
     with open_memory(root, make_engine) as memory:
         memory.reindex()
-        root.query_log.write_bytes(b"no database at all" * 100)
+        root.state_database.write_bytes(b"no database at all" * 100)
 
         assert search_exact(memory, "2525").hits
         assert memory.read("mail").text == "The relay listens on port 2525."

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import tarfile
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -274,19 +275,24 @@ def test_a_bundle_that_was_cut_or_changed_is_refused(share: float, first: Machin
         read_bundle(tmp_path / "gone", "backup")
 
 
-def test_no_token_no_plan_and_no_acting_database_come_back(first: Machine, second: Machine, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["state.db", "queries.db", "use.db"])
+def test_no_token_no_plan_and_no_acting_database_come_back(
+    name: str, first: Machine, second: Machine, tmp_path: Path
+) -> None:
     odd = tmp_path / "odd.db"
     with sqlite3.connect(odd) as connection:
         connection.executescript("create table t(a); create trigger x after insert on t begin delete from t; end;")
     members = of_bundle(backed_up(first, tmp_path / "a.tar.zst"))
     members |= {f"state/{name}": b"{}" for name in ("token", "journal.json", "root.json", "index-page")}
-    members["state/queries.db"] = odd.read_bytes()
+    members[f"state/{name}"] = odd.read_bytes()
     write_tar(tmp_path / "forged.tar.zst", members)
 
     assert second.run("backup", "--restore", str(tmp_path / "forged.tar.zst"))[0] == 0
 
     state = second.environment.choice.root.state
-    assert not {"token", "journal.json", "queries.db"} & {path.name for path in state.iterdir()}
+    with closing(sqlite3.connect(state / "state.db")) as log:  # the restore itself may have begun one
+        assert not {"t", "x"} & {row[0] for row in log.execute("select name from sqlite_master")}
+    assert not {"token", "journal.json", "queries.db", "use.db"} & {path.name for path in state.iterdir()}
     page = state / "index-page"
     assert not page.exists() or page.read_bytes() != b"{}", "what a bundle says of the page counts for nothing"
 

@@ -155,7 +155,7 @@ def test_without_the_log_of_use_nothing_is_old(oneiros: Oneiros, home: Path, clo
     found(oneiros)
     clock.now += dt.timedelta(days=600)
     assert levels(oneiros)
-    root_of(home).use_log.unlink()
+    root_of(home).state_database.unlink()
 
     assert levels(oneiros) == {}
 
@@ -234,7 +234,7 @@ def test_doctor_and_hooks_count_as_no_use(oneiros: Oneiros, home: Path) -> None:
     oneiros("reindex")
     oneiros("doctor")
 
-    log = UseLog(root_of(home).use_log, lambda: NOW.date())
+    log = UseLog(root_of(home).state_database, lambda: NOW.date())
     assert log.uses() == {}
     found(oneiros)
     assert log.uses()

@@ -234,7 +234,7 @@ def test_a_mark_in_a_prompt_takes_everything_out_and_can_be_undone(oneiros: Onei
 
     code, _, err = oneiros("ingest")
     left = holding(home, b"xylophone")
-    named = [file.name for file in holding(home, OTHER_SESSION.encode()) if not file.name.startswith("ingest.sqlite")]
+    named = [file.name for file in holding(home, OTHER_SESSION.encode()) if not file.name.startswith("sessions.db")]
     found, hunks = oneiros("exact", "xylophone", "--raw")[0], oneiros("review", "--list", "--json")[1]
     undone, _, told = oneiros("forget", str(path), "--undo")
 

@@ -10,7 +10,7 @@ from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
 from oneiros.environment import Environment
 from oneiros.hooks.dispatch import Hooks
-from oneiros.hooks.receipts import read_receipts, receipts_file
+from oneiros.hooks.receipts import read_receipts
 from oneiros.hooks.whereabouts import Whereabouts
 from oneiros.ingest.queue import IngestQueue
 from tests.memories import recall, write_topic
@@ -47,7 +47,7 @@ def test_what_is_injected_is_counted_once_however_often_a_session_is_resumed(hoo
     hooks.answer("UserPromptSubmit", PROMPT)
     again = hooks.answer("UserPromptSubmit", PROMPT)
 
-    (receipt,) = read_receipts(receipts_file(memory.root))
+    (receipt,) = read_receipts(memory.root.sessions_database)
     assert len(starts) == 1 and again == ""
     assert receipt.injections == 2
 

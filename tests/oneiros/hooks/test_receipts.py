@@ -6,7 +6,7 @@ from oneiros.hooks.receipts import KEPT_SESSIONS, Receipt, Receipts, read_receip
 
 
 def test_what_a_session_was_shown_and_what_it_cost_are_kept(tmp_path: Path) -> None:
-    file = tmp_path / "hooks.db"
+    file = tmp_path / "sessions.db"
     receipts = Receipts(file)
 
     receipts.note("a", "SessionStart", ["x"], 400)
@@ -21,7 +21,7 @@ def test_what_a_session_was_shown_and_what_it_cost_are_kept(tmp_path: Path) -> N
 
 
 def test_only_the_newest_sessions_are_kept(tmp_path: Path) -> None:
-    receipts = Receipts(tmp_path / "hooks.db")
+    receipts = Receipts(tmp_path / "sessions.db")
     for number in range(KEPT_SESSIONS + 5):
         receipts.note(str(number), "SessionStart", ["x"], 1)
 
@@ -32,6 +32,6 @@ def test_only_the_newest_sessions_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_no_database_has_no_receipts(tmp_path: Path) -> None:
-    (tmp_path / "hooks.db").write_text("nonsense" * 100, encoding="utf-8")
+    (tmp_path / "sessions.db").write_text("nonsense" * 100, encoding="utf-8")
 
-    assert read_receipts(tmp_path / "hooks.db") == []
+    assert read_receipts(tmp_path / "sessions.db") == []
