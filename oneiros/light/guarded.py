@@ -66,7 +66,7 @@ class Guarded:
         return any(self._named(text, folder)) or any(self._named("./", folder))
 
     def at_home(self, path: str) -> str:
-        return TILDE.sub(lambda _: self.home, path)
+        return TILDE.sub(lambda found: "." if found[0] in ("~+", "~-") else self.home, path)
 
     def _named(self, text: str, folder: str) -> Iterator[str]:
         """What a text names of the person's; a bare name that is a memory's too, as in `npm run memory`, is no path."""

@@ -29,7 +29,7 @@ OFTEN_THEIRS = (  # with some of their words
 )
 PROGRAM = r"(?:bin/|(?<![\w./-])(?:\./)?)oneiros(?![\w.-])"
 DECIDES = re.compile(
-    rf"{PROGRAM}(?:\s+-\S+)*(?:\s+(?:{OFTEN_THEIRS})\b|\s*\w*[$*?[{{])|"
+    rf"(?<![\w.-])oneiros(?:\s+(?:-v|--verbose))*(?:\s+(?:{ALONE.pattern}|(?:{OFTEN_THEIRS})\b)|\s*\w*[$*?[{{])|"
     r"oneiros\.cli|dream\.decisions|plugin (?:disable|uninstall|remove) oneiros"
 )
 FREE_TEXT = ("recall", "search", "exact", "episode", "redact")  # commands that are asked and told anything

@@ -98,8 +98,9 @@ def _folders(guarded: Guarded, steps: Sequence[SimpleCommand], folder: str) -> I
     """The folder in which a command runs, and those that it enters."""
     yield folder
     for step in steps:
-        for option, word in pairwise(step.words):
+        for place, option in enumerate(step.words):
             if option in FOLDER_OPTIONS:
+                word = next((word for word in step.words[place + 1 :] if not word.startswith("-")), "~")
                 folder = os.path.join(folder, guarded.at_home(word))
                 yield folder
 
@@ -110,15 +111,15 @@ def _check_reads(guarded: Guarded, text: str, folder: str) -> None:
         raise Denied(UNCLEAR.format(what="it is too long"))
     try:
         outer, inner = take_substitutions(text)
-        scripts = [(script, split_steps(script)) for script in (*inner, outer)]
+        scripts = [(script, split_steps(script)) for script in (outer, *inner)]
     except Unreadable:
         raise Denied(UNCLEAR.format(what="nobody can tell where its quotes end")) from None
-    for script, steps in scripts:
-        if not is_plain(script):
-            raise Denied(UNCLEAR.format(what="it holds a document, a comment or an unusual `$`"))
-        has_moved = any(option in step.words for step in steps for option in FOLDER_OPTIONS)
-        for step in steps:
-            _check_step(guarded, step, "" if has_moved else folder)
+    if not all(is_plain(script) for script, _ in scripts):
+        raise Denied(UNCLEAR.format(what="it holds a document, a comment or an unusual `$`"))
+    steps = [step for _, of_script in scripts for step in of_script]
+    has_moved = any(option in step.words for step in steps for option in FOLDER_OPTIONS)
+    for step in steps:
+        _check_step(guarded, step, "" if has_moved else folder)
 
 
 def _check_step(guarded: Guarded, step: SimpleCommand, folder: str) -> None:

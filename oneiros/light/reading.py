@@ -16,7 +16,7 @@ READING = frozenset(
 KEYWORDS = frozenset("then do else elif if while until done fi ! { }".split())
 REMOVING = frozenset("rm rmdir unlink shred srm trash trash-put rename mv".split())
 COPYING = frozenset("cp install rsync scp mv".split())  # to their last word
-XARGS = re.compile(r"xargs\0(?:(?:-0|-r|-n\0?\d+|-I\0?(?:\{\}|%))\0)*")
+XARGS = re.compile(r"\Axargs\0(?:(?:-0|-r|-n\0?\d+|-I\0?(?:\{\}|%))\0)*")
 HARMLESS = re.compile(r"(?:ONEIROS_ROOT|LC_ALL|LANG|IFS)=|(?:GIT_)?PAGER=cat$")
 VARIABLE = re.compile(r"\$[A-Za-z_{]")  # which may hold an option
 FREE_ASSIGNMENT = re.compile(r"(?!PATH|GIT_|LESS)\w+\+?=")
