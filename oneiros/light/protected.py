@@ -18,16 +18,18 @@ from itertools import pairwise
 
 from oneiros.light.guarded import Denied, Guarded
 from oneiros.light.person_only import PERSON_DENIED, names_decision, person_words
-from oneiros.light.reading import find_program, only_reads, replaced
+from oneiros.light.reading import REPLACING, find_program, only_reads, replaced
 from oneiros.light.shell import (
     COMMENT,
     SimpleCommand,
     Unreadable,
+    drop_first_comments,
     fill_in,
     is_plain,
+    join_lines,
+    split_roughly,
     split_steps,
     take_substitutions,
-    tidied,
 )
 
 EDITORS = {"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path"}
@@ -35,9 +37,7 @@ MAX_CHARS = 1 << 15  # of a command that names anything of ours; an ordinary one
 FOLDER_OPTIONS = ("cd", "pushd", "-C")
 MESSAGED = (["git", "commit"], ["gh", "pr"], ["gh", "issue"])
 MESSAGE_OPTIONS = ("-m", "-am", "-qm", "--message", "--title", "--body")
-PROSE = re.compile(r"\$\(cat <<'(\w+)'\n(?:(?!\1\n)[^\n]*\n)*\1\n\s*\)|[^$`]* [^$`]*")  # also as the client writes it
-
-WITHOUT_QUOTES = dict.fromkeys(map(ord, "\"'\\"))
+PROSE = re.compile(r"\$\(cat <<'(\w+)'\n(?:(?!\1\n)[^\n]*\n)*\1\n\s*\)|[^$`]*")  # also as the client writes it
 
 UNCLEAR = (
     "This command names the person's memory, or what they decide with, and not all of it surely only reads: {what}. "
@@ -56,7 +56,7 @@ def reason_to_deny(
     subject = subject.encode("utf-8", "replace").decode()  # half a character names no file, and must not end the guard
     try:
         if tool == "Bash":
-            _check_command(guarded, tidied(subject), folder, variables)
+            _check_command(guarded, drop_first_comments(subject), folder, variables)
         else:
             guarded.check_file(subject.strip(), folder)  # the client's editors pass over space around a path
     except Denied as reason:
@@ -66,30 +66,31 @@ def reason_to_deny(
 
 def _check_command(guarded: Guarded, text: str, folder: str, variables: Mapping[str, str]) -> None:
     """Raises Denied."""
+    joined = join_lines(text)
     try:
-        if len(text) > MAX_CHARS:
+        if len(text) > MAX_CHARS or COMMENT.search(text):
             raise Unreadable
-        steps = split_steps(text)
-        _take_out_messages(steps, text)
+        steps = split_steps(joined)
+        _take_out_messages(steps, joined)
     except Unreadable:
-        steps = [SimpleCommand(line.translate(WITHOUT_QUOTES).split()) for line in text.splitlines()]
+        steps = split_roughly(f"{text}\n{joined}")
     fill_in(steps, {**variables, "PWD": folder})
     said = " ".join(word for step in steps for word in (*step.words, *step.targets))
     if names_decision(said) or any(guarded.is_named(said, one) for one in _folders(guarded, steps, folder)):
-        _check_reads(guarded, text, folder)
+        _check_reads(guarded, joined, folder)
     else:
         _check_removals(guarded, steps, folder)
 
 
 def _take_out_messages(steps: Sequence[SimpleCommand], text: str) -> None:
-    """Takes the prose out of commits and requests, where it surely is: a document or a comment may open its quote."""
+    """Takes the prose out of commits and requests, where it surely is: a document may open its quote."""
     prose = [
         (step, word)
         for step in steps
         for option, word in pairwise(step.words[1:])
-        if step.words[:2] in MESSAGED and option in MESSAGE_OPTIONS and PROSE.fullmatch(word)
+        if step.words[:2] in MESSAGED and option in MESSAGE_OPTIONS and " " in word and PROSE.fullmatch(word)
     ]
-    if not COMMENT.search(text) and text.count("<<") == sum(word.count("<<") for _, word in prose):
+    if text.count("<<") == sum(word.count("<<") for _, word in prose):
         for step, word in prose:
             step.words.remove(word)
 
@@ -144,6 +145,7 @@ def _check_removals(guarded: Guarded, steps: Sequence[SimpleCommand], folder: st
     """Raises Denied where a folder is removed or replaced that holds what is the person's."""
     for step in steps:
         for place, word in enumerate(step.words):
-            for path in replaced(os.path.basename(word), step.words[place + 1 :]):
+            program = os.path.basename(word)
+            for path in replaced(program, step.words[place + 1 :]) if program in REPLACING else ():
                 guarded.check_whole(path, folder)
         folder = list(_folders(guarded, [step], folder))[-1] if step.words[:1] in (["cd"], ["pushd"]) else folder

@@ -16,6 +16,7 @@ READING = frozenset(
 KEYWORDS = frozenset("then do else elif if while until done fi ! { }".split())
 REMOVING = frozenset("rm rmdir unlink shred srm trash trash-put rename mv".split())
 COPYING = frozenset("cp install rsync scp mv".split())  # to their last word
+REPLACING = REMOVING | COPYING | {"find", "git"}
 XARGS = re.compile(r"\Axargs\0(?:(?:-0|-r|-n\0?\d+|-I\0?(?:\{\}|%))\0)*")
 HARMLESS = re.compile(r"(?:ONEIROS_ROOT|LC_ALL|LANG|IFS)=|(?:GIT_)?PAGER=cat$")
 VARIABLE = re.compile(r"\$[A-Za-z_{]")  # which may hold an option
@@ -23,11 +24,11 @@ FREE_ASSIGNMENT = re.compile(r"(?!PATH|GIT_|LESS)\w+\+?=")
 SED_PART = r"(?:[^/\\\[\0]|\\[^\0])*"  # of an order of sed, between two slashes
 UNSURE = {  # words with which they do more than read
     "awk": re.compile(r"-[^Fv]|(?!-F).*(?:[>|@]|system)", re.DOTALL),
-    "bat": re.compile("--pa|--gen|cache"),
+    "bat": re.compile("--pager|--gen|cache"),
     "file": re.compile(r"-\w*C|--co"),
     "find": re.compile(r"-delete|-exec|-ok|-f(?:print|ls)"),
     "git": re.compile(r"--o[up]|--ext|--textc|--filters|-O|-c$"),
-    "less": re.compile(r"-[oO]|--(?:log|LOG)|\+"),
+    "less": re.compile(r"-\w*[oO]|--(?:log|LOG)|\+"),
     "rg": re.compile("--pre|--host"),
     "sed": re.compile("-[^nEr]|--"),
     "sort": re.compile(r"-\w*[oT]|--(?:o|co|te)"),
@@ -70,7 +71,7 @@ def replaced(program: str, words: Sequence[str]) -> list[str]:
     if program == "find" and any(map(UNSURE["find"].match, words)):
         names = [word for option, word in pairwise(words) if option in ("-name", "-iname")]
         may_be_ours = not names or any(name.endswith((".md", "*", "memory", "topics")) for name in names)
-        return (said[:1] if words[:1] == said[:1] else ["."]) if may_be_ours else []
+        return [*said, *([] if words[:1] == said[:1] else ["."])] if may_be_ours else []
     if program == "git" and "clean" in said and any(re.match(r"-\w*[xX]", word) for word in words):
         return ["."]
     inside = [os.path.join(said[-1], os.path.basename(one)) for one in said[:-1]] if program in COPYING else []

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 MARKS = ";&|()<>\n"
 HIDDEN = {ord(mark): 0xE000 + ord(mark) for mark in MARKS}  # where they are quoted
 SHOWN = {hidden: mark for mark, hidden in HIDDEN.items()}
+ROUGH = {**dict.fromkeys(map(ord, "\"'\\")), **dict.fromkeys(map(ord, ";&|()<>"), " ")}  # no quotes, marks as spaces
 MAX_VALUE = 200  # characters of a variable, which may stand many times in one command
 FIRST_COMMENTS = re.compile(r"\A(?:\s*#[^\n]*\n)+")  # in no quotes, since nothing stands before them
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -34,9 +35,13 @@ class Unreadable(Exception):
     """A quote is open, or a redirection leads nowhere."""
 
 
-def tidied(text: str) -> str:
-    """A command without what changes nothing: the comments that it begins with, and lines that go on."""
-    text = FIRST_COMMENTS.sub("", text.replace("\r\n", "\n"))
+def drop_first_comments(text: str) -> str:
+    """A command without the comments that it begins with."""
+    return FIRST_COMMENTS.sub("", text.replace("\r\n", "\n"))
+
+
+def join_lines(text: str) -> str:
+    """A command in which no line goes on behind a backslash; in a comment none would."""
     return ESCAPED.sub(lambda found: "" if found[1] == "\n" else found[0], text)
 
 
@@ -76,6 +81,11 @@ def take_substitutions(text: str) -> tuple[str, list[str]]:
             raise Unreadable
         text = f"{text[: found.start()]}$X{text[found.end() :]}"
     return text, inner
+
+
+def split_roughly(text: str) -> list[SimpleCommand]:
+    """The words of each line as a step, quoted or not, for a text that nobody can read."""
+    return [SimpleCommand(line.translate(ROUGH).split()) for line in text.splitlines()]
 
 
 def is_plain(text: str) -> bool:
