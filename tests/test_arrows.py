@@ -35,7 +35,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     """,
     "dream": """
         records evidence statements topics judge candidates written proposals citations progress
-        decisions blame exchange report run mending mcp_tools routes passkey_routes
+        decisions blame report run mending mcp_tools routes passkey_routes
     """,
     "parts.agents": """
         codex gemini copilot opencode cursor chat table checks part
@@ -59,7 +59,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         views rendering shell diffs markdown search topics sessions passkey review overview person routes command part
     """,
     "parts.taking_over": """
-        foreign_stores takeover importing export commands part
+        foreign_stores takeover importing exchange bundles export commands part
     """,
     "parts.team": """
         sharing errors settings opening engine tenants repositories outbox indexing migrating memory publishing

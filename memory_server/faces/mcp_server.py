@@ -46,7 +46,18 @@ Several = str | list[str]
 ProjectOf = Callable[[Context[Any, Any]], str]  # empty where nobody knows it
 IncludeRaw = Annotated[bool, Field(description="what tools returned too")]
 UNREAD = frozenset({"$defs", "default", "minimum", "maximum", "minItems", "maxItems", "additionalProperties"})
-UNLISTED = frozenset({"per_source", "include_raw", "after", "before"})  # a query says most of it too
+UNLISTED = ("per_source", "include_raw", "after", "before")  # a query says most of it too
+SEARCHES = {  # the description of each, and which arguments a model is not offered
+    Search.RECALL: (
+        "What is known, decided, or was done. Ask for the rule about a name, in full words, rather than a symptom.",
+        UNLISTED,
+    ),
+    Search.EXACT: (
+        'Where every word or "phrase" stands as written: errors, paths, numbers.',
+        (*UNLISTED, "type", "project"),
+    ),
+    Search.MEANING: ("By meaning alone, for a vague idea.", (*UNLISTED, "type", "project")),
+}
 SYNONYMS = {"path": "name"}  # of arguments, as models call them
 
 
@@ -103,59 +114,6 @@ def memory_tools(
         structured = answer_json(answer) if memory.person.structured_output else None
         return CallToolResult(content=[text], structured_content=structured)
 
-    def search_memory(
-        context: Context[Any, Any],
-        query: str,
-        limit: Limit = SHOWN_HITS,
-        per_source: PerSource = 1,
-        include_raw: IncludeRaw = False,
-    ) -> CallToolResult:
-        """By meaning alone, for a vague idea."""
-        asked = parse_query(query, Search.MEANING, limit=limit, per_source=per_source, include_raw=include_raw)
-        return answered(asked, context)
-
-    def search_exact(
-        context: Context[Any, Any],
-        query: str,
-        limit: Limit = SHOWN_HITS,
-        per_source: PerSource = 1,
-        include_raw: IncludeRaw = False,
-        after: str = "",
-        before: str = "",
-    ) -> CallToolResult:
-        """Where every word or "phrase" stands as written: errors, paths, numbers."""
-        asked = parse_query(
-            query,
-            Search.EXACT,
-            beside=filter_of({"after": several(after), "before": several(before)}),
-            limit=limit,
-            per_source=per_source,
-            include_raw=include_raw,
-        )
-        return answered(asked, context)
-
-    def recall(
-        context: Context[Any, Any],
-        query: str,
-        limit: Limit = SHOWN_HITS,
-        per_source: PerSource = 1,
-        include_raw: IncludeRaw = False,
-        type: Annotated[Several, Field(description=", ".join(TYPES))] = "",  # noqa: A002
-        project: Several = "",
-        after: str = "",
-        before: str = "",
-    ) -> CallToolResult:
-        """What is known, decided, or was done. Ask for the rule about a name, in full words, rather than a symptom."""
-        asked = parse_query(
-            query,
-            beside=filter_of({"project": several(project), "after": several(after), "before": several(before)}),
-            types=several(type),
-            limit=limit,
-            per_source=per_source,
-            include_raw=include_raw,
-        )
-        return answered(asked, context)
-
     def read_memory(
         name: Annotated[str, Field(description="topic, PLACE, NAME:FIRST-LAST, handoff; empty: list of topics")] = "",
         first: int | None = None,
@@ -178,8 +136,41 @@ def memory_tools(
         """What it holds, and whether its indices are in order."""
         return status_text(memory.status())
 
-    searches = [strict_tool(function, unlisted=UNLISTED) for function in (recall, search_exact, search_memory)]
+    searches = [search_tool(search, answered, *offered) for search, offered in SEARCHES.items()]
     return [*searches, strict_tool(read_memory, unlisted=("first", "last")), strict_tool(memory_status)]
+
+
+def search_tool(
+    search: Search,
+    answer: Callable[[Question, Context[Any, Any]], CallToolResult | str],
+    description: str,
+    unlisted: Collection[str],
+) -> Tool:
+    """A search as a tool. All of them take the same arguments; `unlisted` ones are not offered."""
+
+    def ask(
+        context: Context[Any, Any],
+        query: str,
+        limit: Limit = SHOWN_HITS,
+        per_source: PerSource = 1,
+        include_raw: IncludeRaw = False,
+        type: Annotated[Several, Field(description=", ".join(TYPES))] = "",  # noqa: A002
+        project: Several = "",
+        after: str = "",
+        before: str = "",
+    ) -> CallToolResult | str:
+        question = parse_query(
+            query,
+            search,
+            beside=filter_of({"project": several(project), "after": several(after), "before": several(before)}),
+            types=several(type),
+            limit=limit,
+            per_source=per_source,
+            include_raw=include_raw,
+        )
+        return answer(question, context)
+
+    return strict_tool(ask, unlisted=unlisted, name=search.value, description=description)
 
 
 def tokens_of(question: Question, tokens: int) -> int:
@@ -211,13 +202,21 @@ class StrictTool(Tool):
 
 
 def strict_tool(
-    function: Callable[..., Any], annotations: ToolAnnotations = READ_ONLY, unlisted: Collection[str] = ()
+    function: Callable[..., Any],
+    annotations: ToolAnnotations = READ_ONLY,
+    unlisted: Collection[str] = (),
+    name: str | None = None,
+    description: str | None = None,
 ) -> Tool:
-    """A function with a docstring and annotated arguments as a tool with the smallest schema that says all.
+    """A function with annotated arguments as a tool with the smallest schema that says all.
+
+    `name` and `description` are those of the function unless given.
 
     `unlisted`: arguments that are taken but not offered, for what the query syntax or another tool does as well.
     """
-    tool = StrictTool.from_function(function, annotations=annotations, structured_output=False)
+    tool = StrictTool.from_function(
+        function, name=name, description=description, annotations=annotations, structured_output=False
+    )
     schema = _compact_schema(tool.parameters) | {"additionalProperties": False}
     listed = {name: value for name, value in schema.get("properties", {}).items() if name not in unlisted}
     tool.parameters = schema | {"properties": listed}

@@ -1,10 +1,11 @@
 """`oneiros setup`: what is written into files of clients and of the shell once a person agrees, and its undoing.
 
-Six things, each by itself: the rule of precedence with an import of MEMORY.md between two markers of a CLAUDE.md, the
-client's own auto-dream switched off, a personal skill `/dream` that points to `/oneiros:dream`, the plugin, which the
-client installs itself, completion on the Tab key between two markers of a file that the shell reads, and for other
-clients an entry in the list of their servers with the rule of precedence in their instructions. What stood
-there before is kept in the person's own folder, so that undoing leaves no byte and touches nothing changed since.
+Seven things, each by itself: the rule of precedence with an import of MEMORY.md between two markers of a CLAUDE.md,
+rules by which the client denies its own tools what is the person's, its auto-dream switched off, a personal skill
+`/dream` that points to `/oneiros:dream`, the plugin, which the client installs itself, completion on the Tab key
+between two markers of a file that the shell reads, and for other clients an entry in the list of their servers with the
+rule of precedence in their instructions. What stood there before is kept in the person's own folder, so that undoing
+leaves no byte and touches nothing changed since.
 """
 
 import json
@@ -23,6 +24,8 @@ from oneiros.clients.entries import NAME
 from oneiros.clients.table import McpClient, clients_of
 from oneiros.environment import Environment
 from oneiros.light.client_folders import named_folder
+from oneiros.light.endpoint import states_folder
+from oneiros.light.guarded import APPROVED, KEPT
 
 BEGIN = "<!-- oneiros: begin -->"
 END = "<!-- oneiros: end -->"
@@ -80,6 +83,7 @@ class Setup:
         client's, where that is not `~/.claude`.
         """
         folder = folder or home / ".claude"
+        self._home = home
         self._variables = variables
         self._settings = folder / "settings.json"
         self._skill = folder / "skills" / "dream" / "SKILL.md"
@@ -95,6 +99,9 @@ class Setup:
         if wanted != text:
             what = f"{self._page}: the rule of precedence and an import of MEMORY.md"
             yield Change(what, lambda: self._write(self._page, wanted))
+        if rules := self._missing_rules():
+            what = f"{self._settings}: permissions.deny, so that Claude Code itself writes nothing of yours:"
+            yield Change("\n".join([what, *(f"    {rule}" for rule in rules)]), lambda: self._deny(rules))
         if auto_dream_off and _read_object(self._settings).get(AUTO_DREAM) is not False:
             yield Change(f"{self._settings}: {AUTO_DREAM} = false", self._switch_off)
         if with_skill and not self._skill.exists():
@@ -134,6 +141,8 @@ class Setup:
             kind, _, place = name.partition(" ")
             if kind == "settings" and _read_object(file := Path(place or self._settings)).get(AUTO_DREAM) is False:
                 yield Change(f"{file}: {AUTO_DREAM} as it was", partial(_switch_back, file, noted))
+            if kind == "rules" and _without_rules(_read_object(file := Path(place)), noted) is not None:
+                yield Change(f"{file}: without the rules of oneiros", partial(self._undo_rules, file, noted))
             if kind == "skill" and _text_of(file := Path(place or self._skill)) == SKILL:
                 yield Change(f"{file}: gone", partial(_remove_skill, file))
         for name, client in self._clients.items():
@@ -165,6 +174,30 @@ class Setup:
         note = {"was": settings.get(AUTO_DREAM), "had_file": self._settings.exists()}
         self._note(**{f"settings {self._settings}": note})
         replace_file(self._settings, _as_json(settings | {AUTO_DREAM: False}), follow=True)
+
+    def _missing_rules(self) -> list[str]:
+        """The rules that the client's settings do not hold yet; in a sandbox it applies them to programs too."""
+        root = self._index_page.parent
+        states = states_folder({**self._variables, "HOME": str(self._home)})
+        places = [*(root / name for name in (*APPROVED, *KEPT)), self._notes.parent, states]
+        there = _read_object(self._settings).get("permissions", {}).get("deny", [])
+        return [rule for rule in (f"Edit(/{place})" for place in places) if rule not in there]
+
+    def _deny(self, rules: list[str]) -> None:
+        settings = _read_object(self._settings)
+        permissions = settings.get("permissions", {})
+        key, notes = f"rules {self._settings}", _read_object(self._notes)
+        made = [] if self._settings.exists() else [str(self._settings)]
+        self._note(**{key: [*notes.get(key, []), *rules], "made": sorted({*notes.get("made", []), *made})})
+        deny = {"deny": [*permissions.get("deny", []), *rules]}
+        replace_file(self._settings, _as_json(settings | {"permissions": permissions | deny}), follow=True)
+
+    def _undo_rules(self, file: Path, rules: list[str]) -> None:
+        left = _without_rules(_read_object(file), rules) or {}
+        if left or str(file) not in _read_object(self._notes).get("made", []):
+            replace_file(file, _as_json(left), follow=True)
+        else:
+            file.unlink()
 
     def _insert(self, name: str, client: McpClient) -> None:
         text, (place, insertion) = _text_of(client.settings), _insertion(client)
@@ -212,6 +245,17 @@ def _switch_back(file: Path, noted: dict[str, Any]) -> None:
         replace_file(file, _as_json(settings), follow=True)
     else:
         file.unlink()
+
+
+def _without_rules(settings: dict[str, Any], rules: list[str]) -> dict[str, Any] | None:
+    """The client's settings without our rules; None where none of them stands there."""
+    permissions = settings.get("permissions", {})
+    left = [rule for rule in permissions.get("deny", []) if rule not in rules]
+    if left == permissions.get("deny", []):
+        return None
+    permissions = {key: value for key, value in permissions.items() if key != "deny"} | ({"deny": left} if left else {})
+    others = {key: value for key, value in settings.items() if key != "permissions"}
+    return others | ({"permissions": permissions} if permissions else {})
 
 
 def _remove_skill(file: Path) -> None:

@@ -42,10 +42,10 @@ def setup(
 ) -> None:
     """Let Claude Code load MEMORY.md, and the shell complete.
 
-    It writes the rule of precedence and an import of MEMORY.md; with --plugin it has Claude Code install the plugin
-    instead, with --completion it writes what bash, zsh or fish reads to complete commands, with --client an entry into
-    the servers of that client, and the rule of precedence into its instructions. It shows what it does, and asks
-    before.
+    It writes the rule of precedence, an import of MEMORY.md, and rules by which Claude Code writes nothing of yours;
+    with --plugin it has Claude Code install the plugin instead, with --completion it writes what bash, zsh or fish
+    reads to complete commands, with --client an entry into the servers of that client, and the rule of precedence into
+    its instructions. It shows what it does, and asks before.
     """
     environment: Environment = context.obj
     plan = Setup.of(environment, environment.working_folder / "CLAUDE.md" if project else None)

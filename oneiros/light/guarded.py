@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from oneiros.light.endpoint import settings_folder, states_folder
-from oneiros.light.shell import AS_WRITTEN, PATTERN, as_written
 
 # below a memory root; a person's yes alone changes them
 APPROVED = ("topics", "lessons.md", "MEMORY.md", "ontology.yaml", "proposals")
 KEPT = ("sessions", ".git", ".oneiros", "oneiros.toml")  # what they said and decided, what answers, how it is kept
 OURS = re.compile(r"\.oneiros\b|\bONEIROS_ROOT\b|\boneiros/config\.toml")
+PATTERN = re.compile(r"[*?\[]")
 BETWEEN = re.compile(r"[=:,;@|<>&()'\"\[\]{}\s]+")
 PREFIX = re.compile(r"^(?:-+\w|[ab]/)")  # of an option, of a file in a diff
 TILDE = re.compile(r"^~[^/]*")
@@ -66,7 +66,7 @@ class Guarded:
         return any(self._named(text, folder)) or any(self._named("./", folder))
 
     def at_home(self, path: str) -> str:
-        return TILDE.sub(lambda _: self.home, path)
+        return TILDE.sub(lambda found: "." if found[0] in ("~+", "~-") else self.home, path)
 
     def _named(self, text: str, folder: str) -> Iterator[str]:
         """What a text names of the person's; a bare name that is a memory's too, as in `npm run memory`, is no path."""
@@ -75,7 +75,7 @@ class Guarded:
             for at in self._meant(piece, folder):
                 if any(_lies_in(at, place) and (at != place or "/" in piece) for place in self._folders):
                     yield at
-        yield from OURS.findall(as_written(text))
+        yield from OURS.findall(text)
 
     def _meant(self, path: str, folder: str) -> Iterator[str]:
         """The path without links: what lies there, and the link itself; a pattern as the guarded paths it matches."""
@@ -89,7 +89,7 @@ class Guarded:
     def _matched(self, pattern: str, first: int) -> Iterator[str]:
         """The guarded paths, or what holds them, that a pattern names. No disk is asked, so it takes no time."""
         start = pattern[:first].rpartition("/")[0]
-        rest = pattern[len(start) :].translate(AS_WRITTEN).casefold()
+        rest = pattern[len(start) :].casefold()
         parts = (_resolved(start or "/").rstrip("/") + rest).split("/")
         for place in (*self._files, *self._folders):
             names = place.split("/")

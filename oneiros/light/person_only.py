@@ -8,9 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from oneiros.light.programs import READING, TEXT, operands
-from oneiros.light.shell import UNKNOWN
-
 PERSON_COMMANDS = frozenset("review apply accept adopt revert trust forget key remember wrong import gc keep".split())
 PERSON_SETTINGS = frozenset(
     # what is read
@@ -26,24 +23,29 @@ PERSON_SETTINGS = frozenset(
     "signing_key".split()
 )
 FOREIGN = ("--agent", "--as", "--me")  # options of `ingest`: whose words count as the person's
+ALONE = re.compile(rf"\b(?:{'|'.join(sorted(PERSON_COMMANDS - {'import'}))})\b")  # `import` is a word of Python too
+OFTEN_THEIRS = (  # with some of their words
+    "uninstall|chat|open|init|model|import|ingest|dream|topics|skills|episodes|publish|team|backup|archive|config"
+)
+PROGRAM = r"(?:bin/|(?<![\w./-])(?:\./)?)oneiros(?![\w.-])"
+DECIDES = re.compile(
+    rf"(?<![\w.-])oneiros(?:\s+(?:-v|--verbose))*(?:\s+(?:{ALONE.pattern}|(?:{OFTEN_THEIRS})\b)|\s*\w*[$*?[{{])|"
+    r"oneiros\.cli|dream\.decisions|plugin (?:disable|uninstall|remove) oneiros"
+)
+FREE_TEXT = ("recall", "search", "exact", "episode", "redact")  # commands that are asked and told anything
+PLAIN_WORD = re.compile(r"[\w.,:=/@+-]*")  # that no shell makes another word of
 PERSON_DENIED = "`{words}` is for the person alone. Tell them to run it in a terminal of their own."
-ALONE = "|".join(sorted(PERSON_COMMANDS))
-DECIDES = re.compile(rf"\bdream\.decisions\b|[\"'](?:{ALONE})[\"']|\boneiros (?:dream |skills )?(?:{ALONE})\b")
-PROGRAM = re.compile(r"(?:.*/bin/)?oneiros|(?:-m)?oneiros\.cli[\w.]*")  # with `python -m`, as one word or two
 
 
-def person_words(program: str, words: Sequence[str]) -> str:
-    """The words of a command that is for the person alone; empty where it is none."""
-    if program == "claude" and {"disable", "uninstall", "remove"} & set(words) and "oneiros" in " ".join(words):
-        return "claude plugin"
-    if program != "oneiros":
-        text = "" if program in READING | TEXT else " ".join(words)
-        if ("oneiros" in text or "dream" in text) and (found := DECIDES.search(text)):
-            return "oneiros " + found[0].split()[-1].strip("\"'")
-        place = next((place for place, word in enumerate(words) if PROGRAM.fullmatch(word)), len(words))
-        words = words[place + 1 :] if text else ()
-    said = operands(words)
-    if program != "oneiros" or said[:1] == ["dream"]:  # `tmux send-keys oneiros Space review`, `dream --since x apply`
+def names_decision(text: str) -> bool:
+    """Whether a text names what may decide in the place of the person, by a variable or a pipe too."""
+    return bool(DECIDES.search(text) or (re.search(PROGRAM, text) and ALONE.search(text)))
+
+
+def person_words(words: Sequence[str]) -> str:
+    """The words behind `oneiros` of a command that is for the person alone; empty where it is none."""
+    said = [word for word in words if not word.startswith("-") or word == "-"]
+    if said[:1] == ["dream"]:  # `dream --since x apply`
         said = [word for word in said if word in PERSON_COMMANDS] or said
     options = set(words) if "--" not in words else set()
     is_dry = "--dry-run" in options and said[:1] in (["forget"], ["import"], ["uninstall"], ["gc"])
@@ -51,10 +53,10 @@ def person_words(program: str, words: Sequence[str]) -> str:
         return ""
     is_theirs = (
         said[0] in PERSON_COMMANDS
+        or not all(map(PLAIN_WORD.fullmatch, said[:1] if said[0] in FREE_TEXT else words))  # nobody can tell
         or said[0] == "uninstall"  # it asks, and takes their settings and state away
         or said[0] == "chat"  # a model is paid for, and told what the memory holds
         or said[0] == "open"  # whoever has the link prepares decisions
-        or said[0].startswith(UNKNOWN)
         or (said[0] == "init" and len(said) > 1)
         or (said[0] == "model" and any(word.startswith(("--add", "--download")) for word in options))  # what is run
         or (said[0] == "ingest" and any(word.startswith(FOREIGN) for word in words))

@@ -4,33 +4,45 @@ Decided without a daemon, on the standard library alone, in front of every editi
 assistant on the path through proposals; it is no wall against a program that means harm, which `docs/security.md`
 says, and why every session start names the changes that no acceptance explains.
 
-One rule: a simple command that names anything of the person's is free only if its program reads, and writes elsewhere
-if at all. What cannot be told is denied where the text of the command names anything of the person's.
+One rule: a command that names anything of the person's, or the program by which they decide, is free only where each of
+its steps surely reads, and what it prints goes elsewhere. Any other command is free unless it removes or replaces a
+folder that holds what is the person's.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
-from oneiros.light import programs
 from oneiros.light.guarded import Denied, Guarded
-from oneiros.light.person_only import PERSON_DENIED, person_words
-from oneiros.light.shell import PATTERN, UNKNOWN, Command, Reader, TooMuch, as_written
+from oneiros.light.person_only import PERSON_DENIED, names_decision, person_words
+from oneiros.light.reading import REPLACING, find_program, only_reads, replaced
+from oneiros.light.shell import (
+    COMMENT,
+    SimpleCommand,
+    Unreadable,
+    drop_first_comments,
+    fill_in,
+    is_plain,
+    join_lines,
+    split_roughly,
+    split_steps,
+    take_substitutions,
+)
 
 EDITORS = {"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path"}
 MAX_CHARS = 1 << 15  # of a command that names anything of ours; an ordinary one has a few thousand at most
-MAX_VALUE = 200  # characters of a variable, which may stand many times in one command
-MOST_WORDS = 5_000  # of one simple command, a fifth of a second
-KEYWORDS = frozenset("then do else elif if while until ! { } coproc function".split())
-BUILTINS = frozenset("test [ [[ printf read declare typeset local export readonly unset let mapfile readarray".split())
-EVALUATED = re.compile(r"\w\[[^]]*(?:\$\(|`)|PS\d\+?=.*(?:\$\(|`)", re.DOTALL)  # a subscript runs what stands in it
-MADE_OTHER = re.compile(r"-\w*[ilnu]")  # of a value that is declared: calculated, in small letters, another's name
-OTHER_TILDE = re.compile(r"~[+\-\d]")
-OUR_PROGRAM = re.compile(r"(?<![\w/.-])oneiros(?![\w.-])")
+FOLDER_OPTIONS = ("cd", "pushd", "-C")
+MESSAGED = (["git", "commit"], ["gh", "pr"], ["gh", "issue"])
+MESSAGE_OPTIONS = ("-m", "-am", "-qm", "--message", "--title", "--body")
+PROSE = re.compile(r"\$\(cat <<'(\w+)'\n(?:(?!\1\n)[^\n]*\n)*\1\n\s*\)|[^$`]*")  # also as the client writes it
 
-UNCLEAR = "This command names the person's memory, and {why}. Say it plainly, one step a command, with full paths."
+UNCLEAR = (
+    "This command names the person's memory, or what they decide with, and not all of it surely only reads: {what}. "
+    "Read with plain commands, or with Read, Grep and read_memory; write other files with an editor."
+)
 
 
 def reason_to_deny(
@@ -44,7 +56,7 @@ def reason_to_deny(
     subject = subject.encode("utf-8", "replace").decode()  # half a character names no file, and must not end the guard
     try:
         if tool == "Bash":
-            Judge(guarded, folder, variables, subject.replace("\r\n", "\n")).judge()
+            _check_command(guarded, drop_first_comments(subject), folder, variables)
         else:
             guarded.check_file(subject.strip(), folder)  # the client's editors pass over space around a path
     except Denied as reason:
@@ -52,107 +64,88 @@ def reason_to_deny(
     return ""
 
 
-class Judge(Reader):
-    """Raises Denied at the first step of a script that may not be."""
+def _check_command(guarded: Guarded, text: str, folder: str, variables: Mapping[str, str]) -> None:
+    """Raises Denied."""
+    joined = join_lines(text)
+    try:
+        if len(text) > MAX_CHARS or COMMENT.search(text):
+            raise Unreadable
+        steps = split_steps(joined)
+        _take_out_messages(steps, joined)
+    except Unreadable:
+        steps = split_roughly(f"{text}\n{joined}")
+    fill_in(steps, {**variables, "PWD": folder})
+    said = " ".join(word for step in steps for word in (*step.words, *step.targets))
+    if names_decision(said) or any(guarded.is_named(said, one) for one in _folders(guarded, steps, folder)):
+        _check_reads(guarded, joined, folder)
+    else:
+        _check_removals(guarded, steps, folder)
 
-    def __init__(self, guarded: Guarded, folder: str, variables: Mapping[str, str], text: str) -> None:
-        super().__init__(folder)
-        self._guarded = guarded
-        self._variables = dict(variables)
-        self._is_home_moved = False
-        self._script = text
 
-    def judge(self) -> None:
-        """Raises Denied."""
-        try:
-            if len(self._script) > MAX_CHARS:
-                raise TooMuch
-            self.read(self._script)
-        except TooMuch:
-            self._unclear("it is too long, or too deep")
+def _take_out_messages(steps: Sequence[SimpleCommand], text: str) -> None:
+    """Takes the prose out of commits and requests, where it surely is: a document may open its quote."""
+    prose = [
+        (step, word)
+        for step in steps
+        for option, word in pairwise(step.words[1:])
+        if step.words[:2] in MESSAGED and option in MESSAGE_OPTIONS and " " in word and PROSE.fullmatch(word)
+    ]
+    if text.count("<<") == sum(word.count("<<") for _, word in prose):
+        for step, word in prose:
+            step.words.remove(word)
 
-    def known(self, name: str) -> str:
-        return self.folder if name == "PWD" else self._variables.get(name, UNKNOWN)
 
-    def step(self, command: Command) -> None:
-        words = command.words
-        if len(words) > MOST_WORDS:
-            raise TooMuch
-        while words and as_written(words[0]) in KEYWORDS:
-            words = words[2 if words[0] == "function" else 1 :]
-        if words[:1] in (["for"], ["select"]) and words[2:3] == ["do"]:
-            self._variables[words[1]] = UNKNOWN
-            words = words[3:]
-        self._check(command.targets if words[:1] != ["[["] else ())
-        place = programs.place_of_program(words)
-        for match in filter(None, map(programs.ASSIGNMENT.fullmatch, words)):
-            is_first = match[1] not in self._variables and not match[2]  # else nobody can tell which step is skipped
-            is_first = is_first and not any(map(MADE_OTHER.match, words))
-            self._is_home_moved |= match[1] == "HOME"
-            self._variables[match[1]] = match[3] if is_first and 0 < len(match[3]) < MAX_VALUE else UNKNOWN
-        if place == len(words) or programs.name_of(words[place]) in BUILTINS:
-            for word in filter(EVALUATED.search, map(as_written, words)):
-                self.read_expansions(word)
-        if place < len(words):
-            self._run(words[: place + 1], words[place + 1 :], command)
+def _folders(guarded: Guarded, steps: Sequence[SimpleCommand], folder: str) -> Iterator[str]:
+    """The folder in which a command runs, and those that it enters."""
+    yield folder
+    for step in steps:
+        for place, option in enumerate(step.words):
+            if option in FOLDER_OPTIONS:
+                word = next((word for word in step.words[place + 1 :] if not word.startswith("-")), "~")
+                folder = os.path.join(folder, guarded.at_home(word))
+                yield folder
 
-    def _run(self, before: Sequence[str], words: Sequence[str], command: Command) -> None:
-        """`before`: the words up to the program, with what is assigned and what runs it."""
-        called, program = before[-1], programs.name_of(before[-1])
-        is_taken = program == "alias" or (program == "oneiros" and "xargs" in before)
-        is_taken |= program == "hash" and any(word.startswith("-") and "p" in word for word in words)
-        if is_taken or UNKNOWN in called or (PATTERN.search(called) and program not in ("[", "[[")):
-            self._unclear("nobody can tell which program it runs", is_program=True)
-        if said := person_words(program, words):
+
+def _check_reads(guarded: Guarded, text: str, folder: str) -> None:
+    """Raises Denied unless each step of a command surely reads, also those of its substitutions."""
+    if len(text) > MAX_CHARS:
+        raise Denied(UNCLEAR.format(what="it is too long"))
+    try:
+        outer, inner = take_substitutions(text)
+        scripts = [(script, split_steps(script)) for script in (outer, *inner)]
+    except Unreadable:
+        raise Denied(UNCLEAR.format(what="nobody can tell where its quotes end")) from None
+    if not all(is_plain(script) for script, _ in scripts):
+        raise Denied(UNCLEAR.format(what="it holds a document, a comment or an unusual `$`"))
+    steps = [step for _, of_script in scripts for step in of_script]
+    has_moved = any(option in step.words for step in steps for option in FOLDER_OPTIONS)
+    for step in steps:
+        _check_step(guarded, step, "" if has_moved else folder)
+
+
+def _check_step(guarded: Guarded, step: SimpleCommand, folder: str) -> None:
+    """Raises Denied unless a step surely reads. `folder`: in which it runs, empty where nobody can tell."""
+    program, *rest = words = find_program(step.words)
+    if os.path.basename(program) == "oneiros":
+        if said := person_words(rest):
             raise Denied(PERSON_DENIED.format(words=said))
-        self._variables.update(dict.fromkeys(self._variables.keys() & set(words), UNKNOWN))  # `read D`, `for D in`
-        if program in ("cd", "pushd", "popd"):
-            to = "".join(programs.operands(words)[:1]) or "~"
-            is_known = program != "popd" and to != "-" and UNKNOWN not in to and not self._is_other_home(to)
-            self.folder = os.path.join(self.folder, self._guarded.at_home(to)) if is_known else UNKNOWN
-        elif program in programs.SHELLS:
-            self._check(before[:-1])
-            said = " ".join(words if program == "eval" else programs.operands(words))
-            self._run_scripts([said, *command.fed], is_fed=command.is_fed)
-        else:
-            self._check_writes(program, before, words, command)
+        is_reading = "xargs" not in step.words and rest[:1] != ["export"]
+    else:
+        is_reading = only_reads(words, is_fed_words="xargs" in step.words)
+    if not is_reading:
+        raise Denied(UNCLEAR.format(what=f"`{' '.join(step.words)[:80]}`"))
+    for target in step.targets:
+        guarded.check_word(target, folder)
+        is_clear = not {"$", "!"} & {*target} and (folder or target.startswith(("/", "~/")))
+        if not is_clear and not target.isdecimal():
+            raise Denied(UNCLEAR.format(what=f"it writes to {target}, which may be anything"))
 
-    def _check_writes(self, program: str, before: Sequence[str], words: Sequence[str], command: Command) -> None:
-        for path in programs.replaced(program, words):
-            self._guarded.check_whole(path, self.folder)
-        paths = programs.written(program, words)
-        self._check([*(word for word in before if (paths and "/" in word) or " " in word), *paths])  # A='rm x' man
-        if paths[:1] == [programs.ANYTHING] and (
-            program not in programs.TEXT or any(map(programs.FED_ORDERS.match, words))
-        ):
-            if said := person_words("", command.fed):
-                raise Denied(PERSON_DENIED.format(words=said))
-            self._check(command.fed)
-            if command.is_fed or "xargs" in map(programs.name_of, before):
-                self._unclear("nobody can tell what it is fed")
 
-    def _run_scripts(self, scripts: Sequence[str], *, is_fed: bool) -> None:
-        if is_fed or any(UNKNOWN in script for script in scripts):
-            self._unclear("nobody can tell what it runs", is_program=True)
-        for script in scripts:
-            self.read(as_written(script))
-
-    def _check(self, words: Sequence[str]) -> None:
-        """Raises Denied where a word that may be written names the person's, or where nobody can tell."""
-        for word in words:
-            self._guarded.check_word(word, self.folder)
-            if (
-                UNKNOWN in word
-                or self._is_other_home(word)
-                or (UNKNOWN in self.folder and not word.startswith(("/", "~")))
-            ):
-                self._unclear("nobody can tell what it writes")
-
-    def _is_other_home(self, word: str) -> bool:
-        """Whether `~` stands for a folder that nobody can tell."""
-        return bool(OTHER_TILDE.match(word)) or (self._is_home_moved and word.startswith("~"))
-
-    def _unclear(self, why: str, *, is_program: bool = False) -> None:
-        """Raises Denied where the text names the person's memory, or the program that decides about it."""
-        if self._guarded.is_named(self._script, self.folder) or (is_program and OUR_PROGRAM.search(self._script)):
-            raise Denied(UNCLEAR.format(why=why))
+def _check_removals(guarded: Guarded, steps: Sequence[SimpleCommand], folder: str) -> None:
+    """Raises Denied where a folder is removed or replaced that holds what is the person's."""
+    for step in steps:
+        for place, word in enumerate(step.words):
+            program = os.path.basename(word)
+            for path in replaced(program, step.words[place + 1 :]) if program in REPLACING else ():
+                guarded.check_whole(path, folder)
+        folder = list(_folders(guarded, [step], folder))[-1] if step.words[:1] in (["cd"], ["pushd"]) else folder

@@ -9,7 +9,7 @@ from fastapi import Path
 from pydantic import AliasChoices, Field
 
 from dream.routes import Secret
-from memory_server.faces.rest import Body
+from memory_server.faces.body import Body
 from oneiros.served import ServedMemory
 from parts.aliases.anamnesis import refuse
 from parts.chat.chatting import conversations_of

@@ -15,9 +15,9 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 from pydantic import Field
 from starlette.background import BackgroundTask
 
-from dream.routes import PageBody
 from memory_server.errors import OneirosError
 from memory_server.escaping import shown
+from memory_server.faces.body import Body
 from oneiros.served import ServedMemory
 from parts.chat.chatting import chat_on
 from parts.chat.conversations import ID, ChatConversation, ChatTurn
@@ -27,7 +27,7 @@ from parts.page.rendering import GUARDED, Renderer
 Name = Annotated[str, Path(pattern=f"^{ID.pattern}$")]
 
 
-class ChatQuestion(PageBody):
+class ChatQuestion(Body):
     """A question, and the conversation that it goes on with."""
 
     question: str = Field(min_length=1, max_length=10_000)
@@ -35,7 +35,7 @@ class ChatQuestion(PageBody):
     anyway: bool = False  # also where nothing was found
 
 
-class ChatTitle(PageBody):
+class ChatTitle(Body):
     """What a conversation is to be called."""
 
     title: str = Field(min_length=1, max_length=500)

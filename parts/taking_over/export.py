@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dream.decisions.accept import Decisions
-from dream.exchange import find_approved
 from dream.proposals.store import Approval, find_approvals
 from dream.records import Rejection
 from dream.statements.provenance import read_note, read_notes
@@ -24,6 +23,7 @@ from memory_server.layers.topics import topic_name
 from memory_server.machine.clock import local_day
 from memory_server.machine.files import replace_file
 from memory_server.redaction import Redactor
+from parts.taking_over.bundles import find_approved
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,15 @@ def test_a_search_answers_with_numbered_text(garden: Memory, era: str, tool: str
     assert lines[1].startswith(" | ")
 
 
+@pytest.mark.parametrize("tool", ["recall", "search_memory", "search_exact"])
+def test_every_search_takes_the_filters_that_recall_offers(garden: Memory, tool: str) -> None:
+    found = call(garden, tool, query="relay STARTTLS", project="", after="2026-02-10")
+    nothing = call(garden, tool, query="relay STARTTLS", project="nobody's")
+
+    assert "topics/mail.md" in text_of(found)
+    assert not nothing.is_error and "topics/mail.md" not in text_of(nothing)
+
+
 def test_a_topic_of_another_project_does_not_decide_where_a_call_comes_from(
     tmp_path: Path, make_engine: MakeEngine
 ) -> None:

@@ -61,10 +61,10 @@ def test_undoing_finds_the_folders_that_the_variable_named_then(tmp_path: Path) 
 def test_the_client_loads_memory_by_what_setup_wrote(tmp_path: Path) -> None:
     index_page = tmp_path / ".oneiros" / "memory" / "MEMORY.md"
 
-    assert len(do_all(setup_in(tmp_path))) == 3
+    assert len(do_all(setup_in(tmp_path))) == 4
 
     assert ClaudeFiles(tmp_path, tmp_path / "work").imports_of(index_page) == [tmp_path / ".claude" / "CLAUDE.md"]
-    assert ClaudeFiles(tmp_path, tmp_path).settings() == {"autoDreamEnabled": False}
+    assert ClaudeFiles(tmp_path, tmp_path).settings()["autoDreamEnabled"] is False
     assert "/oneiros:dream" in (tmp_path / ".claude" / "skills" / "dream" / "SKILL.md").read_text(encoding="utf-8")
     assert do_all(setup_in(tmp_path)) == []
 
@@ -74,6 +74,24 @@ def test_undoing_leaves_no_byte(tmp_path: Path) -> None:
     undo_all(setup_in(tmp_path))
 
     assert files_below(tmp_path) == {}
+
+
+def test_the_client_is_told_to_deny_writes_into_what_is_the_persons(tmp_path: Path) -> None:
+    root = tmp_path / ".oneiros" / "memory"
+    settings = tmp_path / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"permissions": {"deny": ["Read(.env)"], "allow": ["Bash(ls *)"]}}', encoding="utf-8")
+
+    shown = do_all(setup_in(tmp_path))
+
+    written = json.loads(settings.read_text(encoding="utf-8"))["permissions"]
+    assert written["allow"] == ["Bash(ls *)"]
+    assert written["deny"][:2] == ["Read(.env)", f"Edit(/{root}/topics)"]
+    assert {f"Edit(/{root}/.oneiros)", f"Edit(/{tmp_path}/.config/oneiros)"} < {*written["deny"]}
+    assert any(f"Edit(/{root}/topics)" in line for line in shown)
+    undo_all(setup_in(tmp_path))
+    after = json.loads(settings.read_text(encoding="utf-8"))
+    assert after == {"permissions": {"deny": ["Read(.env)"], "allow": ["Bash(ls *)"]}}
 
 
 def test_undoing_gives_back_what_was_there(tmp_path: Path) -> None:

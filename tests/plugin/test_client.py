@@ -11,9 +11,16 @@ from crawler.model.claude_cli import ClaudeCliClient
 from crawler.model.client import Prompt
 from crawler.transcripts.turns import Role
 from oneiros.light.endpoint import daemon_state, read_token
-from tests.plugin.genuine_client import CLIENT, PATH_WITHOUT_PROGRAM, PROGRAMS, GenuineClient, new_session_id
-from tests.plugin.messages_api import Call
-from tests.system.house import CHECKOUT, wait_until
+from tests.plugin.genuine_client import (
+    CLIENT,
+    PATH_WITHOUT_PROGRAM,
+    PROGRAMS,
+    GenuineClient,
+    new_session_id,
+    require_client,
+)
+from tests.plugin.messages_api import Call, MessagesApi
+from tests.system.house import CHECKOUT, House, wait_until
 
 pytestmark = pytest.mark.client
 TOOLS = "mcp__plugin_oneiros_memory__"
@@ -73,6 +80,30 @@ def test_a_session_is_told_of_the_memory_its_prompt_of_a_topic_and_a_write_past_
     assert "approved memory" in write and "approved memory" in shell
     assert topic.read_text(encoding="utf-8") == before
     assert told.stderr == ""
+
+
+def test_without_the_plugin_the_client_denies_by_the_rules_of_setup(house: House, api: MessagesApi) -> None:
+    require_client()
+    client = GenuineClient(house, api)
+    topic = house.root / "topics" / "mail.md"
+    before = topic.read_text(encoding="utf-8")
+    written = client.oneiros("setup", "--yes")
+    assert written.returncode == 0, written.stderr
+    shell = (f"echo gone > {topic}", f"sed -i s/a/b/ {topic}", f"cd {house.root} && rm topics/mail.md", f"cat {topic}")
+    editors = (topic.with_name("new.md"), house.root / ".oneiros" / "x", house.folder / ".config" / "oneiros" / "x")
+    api.on(
+        "relay",
+        *(Call("Write", {"file_path": str(file), "content": "x\n"}) for file in editors),
+        *(Call("Bash", {"command": command, "description": "try"}) for command in shell),
+        "Done.",
+    )
+
+    *denied, shown = client.ask("The relay?", allowed=["Write", "Bash"]).results()
+
+    assert len(denied) == 6
+    assert all("denied" in result or "deny rule" in result for result in denied)
+    assert "2525" in shown
+    assert topic.read_text(encoding="utf-8") == before
 
 
 def test_a_prompt_on_which_the_memory_knows_nothing_leaves_no_trace(client: GenuineClient) -> None:

@@ -1,12 +1,10 @@
-"""Topics renamed, joined, cut, retired or taken in: what changes is shown, and done with the person's consent."""
+"""Topics renamed, joined, cut or retired: what changes is shown, and done with the person's consent."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from pathlib import Path
 
 from crawler.model.client import Refused
 from dream.decisions.accept import Decisions
-from dream.exchange import read_bundle, taken_in
 from dream.judge.filing import make_slug, make_title
 from dream.judge.reader import DreamReader
 from dream.judge.splitting import ask_cut
@@ -22,7 +20,6 @@ from memory_server.errors import NeedsRepair, UsageError, nearest_or
 from memory_server.escaping import shown, shown_line
 from memory_server.layers.topics import SourceFile, read_document, read_text, topic_name
 from memory_server.machine.clock import local_day
-from memory_server.redaction import Redactor
 from oneiros.cli.consent.asking import agreed, signed
 from oneiros.cli.terminal.output import data, talk
 from oneiros.dreaming import decisions_of, reader_of
@@ -44,7 +41,7 @@ def move_topic(environment: Environment, old: str, new: str) -> None:
         says_name = make_slug(was) == make_slug(path.rpartition("/")[2].removesuffix(".md"))
         return moved(texts, path, target, make_title(last) if says_name or not is_path else "")
 
-    _arrange(environment, decisions, wanted)
+    arrange(environment, decisions, wanted)
 
 
 def tidy_topics(environment: Environment, names: Sequence[str]) -> None:
@@ -56,7 +53,7 @@ def tidy_topics(environment: Environment, names: Sequence[str]) -> None:
         every = [path for path in texts if path.startswith("topics/")]
         return tidy_all(texts, [_path_in(decisions, texts, name) for name in names] or every, has_folders=has_folders)
 
-    _arrange(environment, decisions, wanted, with_diff=True)
+    arrange(environment, decisions, wanted, with_diff=True)
 
 
 def merge_topics(environment: Environment, names: Sequence[str], into: str) -> None:
@@ -66,7 +63,7 @@ def merge_topics(environment: Environment, names: Sequence[str], into: str) -> N
     def wanted(texts: Texts) -> Arrangement:
         return merged(texts, [_path_in(decisions, texts, name) for name in names], _new_path(into), today)
 
-    _arrange(environment, decisions, wanted)
+    arrange(environment, decisions, wanted)
 
 
 def split_topic(environment: Environment, name: str, heading: str, into: str) -> None:
@@ -74,7 +71,7 @@ def split_topic(environment: Environment, name: str, heading: str, into: str) ->
     if into and not heading:
         raise UsageError("--into names one section's topic", remedy="Say which: --heading X")
     decisions, path, today = decisions_of(environment), _new_path(into) if into else "", local_day(now())
-    _arrange(environment, decisions, lambda texts: split(texts, _path_in(decisions, texts, name), today, heading, path))
+    arrange(environment, decisions, lambda texts: split(texts, _path_in(decisions, texts, name), today, heading, path))
 
 
 def split_by_reader(environment: Environment, name: str) -> None:
@@ -96,7 +93,7 @@ def split_by_reader(environment: Environment, name: str) -> None:
         cut = ask_cut(reader, document.title, list_statements(document))
     except Refused as error:
         raise NeedsRepair(str(error), remedy="Try again later, or cut it by --heading") from error
-    _arrange(
+    arrange(
         environment,
         decisions,
         lambda texts: regrouped(texts, path, today, cut.names, cut.summaries),
@@ -120,7 +117,7 @@ def sum_up_topics(environment: Environment, names: Sequence[str]) -> None:
         except Refused as error:
             raise NeedsRepair(str(error), remedy="Try again later") from error
         summaries |= {one.path: summary for one, summary in zip(topics, told, strict=True)}
-    _arrange(environment, decisions, lambda texts: with_summaries(texts, summaries), with_diff=True)
+    arrange(environment, decisions, lambda texts: with_summaries(texts, summaries), with_diff=True)
 
 
 def _reader_of(environment: Environment, decisions: Decisions, otherwise: str) -> DreamReader:
@@ -136,21 +133,10 @@ def retire_topic(environment: Environment, name: str) -> None:
     path = _new_path(name)
     if waiting := [hunk.id for hunk in decisions.store.hunks() if hunk.is_open and hunk.target == path]:
         raise UsageError(f"{len(waiting)} proposed changes wait for {path}", remedy="Decide about them: oneiros review")
-    _arrange(environment, decisions, lambda texts: retired(_path_in(decisions, texts, name)))
+    arrange(environment, decisions, lambda texts: retired(_path_in(decisions, texts, name)))
 
 
-def take_bundle(environment: Environment, folder: Path, *, dry: bool) -> None:
-    """Takes the files of a MIF bundle as topics, each shown whole before."""
-    if not folder.is_dir():
-        raise UsageError(f"there is no folder {folder}", remedy="Name the folder of a MIF bundle")
-    decisions = decisions_of(environment)
-    bundle = read_bundle(folder, Redactor(environment.person.deny_words))
-    for problem in bundle.problems:
-        talk(shown(str(problem)))
-    _arrange(environment, decisions, lambda texts: taken_in(bundle, texts), is_whole=True, dry=dry)
-
-
-def _arrange(
+def arrange(
     environment: Environment,
     decisions: Decisions,
     wanted: Callable[[Texts], Arrangement],

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from dream.exchange import write_bundle
 from memory_server.errors import UsageError
 from memory_server.redaction import Redactor
 from oneiros.cli.terminal.output import OfProject, talk
 from oneiros.dreaming import decisions_of
 from oneiros.environment import Environment
+from parts.taking_over.bundles import write_bundle
 from parts.taking_over.export import export_approved
 
 

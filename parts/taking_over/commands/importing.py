@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 
 from memory_server.errors import UsageError
-from memory_server.escaping import plural, shown_line
+from memory_server.escaping import plural, shown, shown_line
 from memory_server.layers.topics import shortened
-from oneiros.cli.review.arranging import take_bundle
+from memory_server.redaction import Redactor
+from oneiros.cli.review.arranging import arrange
 from oneiros.cli.terminal.output import AsJson, OfAnyProject, data, data_json, talk
-from oneiros.dreaming import tell_left
+from oneiros.dreaming import decisions_of, tell_left
 from oneiros.environment import Environment
+from parts.taking_over.bundles import read_bundle, taken_in
 from parts.taking_over.importing import Imported, import_files
 
 NAMED = 12  # files of others, and lines refused, that are named one by one
@@ -46,7 +48,7 @@ def take_over(
     if mif is not None:
         if paths:
             raise UsageError("--mif takes one folder", remedy="Import other files by themselves")
-        take_bundle(environment, environment.working_folder / mif, dry=dry_run)
+        _take_bundle(environment, environment.working_folder / mif, dry=dry_run)
         return
 
     def tell_filing() -> None:
@@ -117,3 +119,14 @@ def _json(imported: Imported) -> dict[str, object]:
     problems = [str(problem) for problem in imported.found.problems]
     told = {"offered": len(hunks), "hunks": hunks, "others": imported.found.others, "problems": problems}
     return {**counts, **told, "references": imported.references, "seconds": round(imported.seconds, 2)}
+
+
+def _take_bundle(environment: Environment, folder: Path, *, dry: bool) -> None:
+    """Takes the files of a MIF bundle as topics, each shown whole before."""
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {folder}", remedy="Name the folder of a MIF bundle")
+    decisions = decisions_of(environment)
+    bundle = read_bundle(folder, Redactor(environment.person.deny_words))
+    for problem in bundle.problems:
+        talk(shown(str(problem)))
+    arrange(environment, decisions, lambda texts: taken_in(bundle, texts), is_whole=True, dry=dry)

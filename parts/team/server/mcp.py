@@ -13,45 +13,37 @@ from pydantic import Field
 
 from memory_server.document import parse_place
 from memory_server.faces.answer_text import answer_text
-from memory_server.faces.mcp_server import INSTRUCTIONS, Limit, PerSource, Several, strict_tool, tokens_of
+from memory_server.faces.mcp_server import INSTRUCTIONS, search_tool, strict_tool, tokens_of
 from memory_server.faces.memory_text import reading_text, topics_text
-from memory_server.search.query import filter_of, parse_query
-from memory_server.search.question import SHOWN_HITS, Question, Search, several
+from memory_server.search.question import Question, Search
 from memory_server.settings import PersonSettings
 from parts.team.access.asker import Asker
 from parts.team.server.desk import Desk
 from parts.team.server.entrance import asker_of
 
 Call: TypeAlias = Context[Any, Any]
+UNLISTED = ("include_raw", "type", "after", "before")  # a query says most of it too
+SEARCHES = {  # the description of each, and which arguments a model is not offered
+    Search.MEANING: ("Finds passages by meaning, whatever words they use.", (*UNLISTED, "project")),
+    Search.EXACT: (
+        "Finds passages in which every word or quoted phrase occurs: names, paths, errors, versions, numbers.",
+        (*UNLISTED, "project"),
+    ),
+    Search.RECALL: (
+        "What the team knows about something: by meaning and words together, the best answer first.",
+        UNLISTED,
+    ),
+}
 
 
 def create_mcp(desk: Desk, version: str) -> MCPServer[Any]:
     """The server over a desk. Its tools answer requests that came through the entrance, and no others."""
 
-    def answered(call: Call, question: Question) -> str:
+    def answered(question: Question, call: Call) -> str:
         found = desk.search(_asker(call), question)
         text = answer_text(found.answer, tokens_of(question, PersonSettings().answer_tokens))
         behind = "" if found.is_current else f", older than {found.head[:12]}, which was accepted since"
         return f"{text}\n(index at commit {found.commit[:12]}{behind})"
-
-    def search_memory(call: Call, query: str, limit: Limit = SHOWN_HITS, per_source: PerSource = 1) -> str:
-        """Finds passages by meaning, whatever words they use."""
-        return answered(call, parse_query(query, Search.MEANING, limit=limit, per_source=per_source))
-
-    def search_exact(call: Call, query: str, limit: Limit = SHOWN_HITS, per_source: PerSource = 1) -> str:
-        """Finds passages in which every word or quoted phrase occurs: names, paths, errors, versions, numbers."""
-        return answered(call, parse_query(query, Search.EXACT, limit=limit, per_source=per_source))
-
-    def recall(
-        call: Call,
-        query: str,
-        limit: Limit = SHOWN_HITS,
-        per_source: PerSource = 1,
-        project: Annotated[Several, Field(description="only of it")] = "",
-    ) -> str:
-        """What the team knows about something: by meaning and words together, the best answer first."""
-        beside = filter_of({"project": several(project)})
-        return answered(call, parse_query(query, beside=beside, limit=limit, per_source=per_source))
 
     def read_memory(
         call: Call,
@@ -71,7 +63,8 @@ def create_mcp(desk: Desk, version: str) -> MCPServer[Any]:
         """What this memory holds, and which commit its index stands at."""
         return "\n".join(f"{key}: {value}" for key, value in asdict(desk.status(_asker(call))).items())
 
-    tools = [strict_tool(function) for function in (search_memory, search_exact, recall, read_memory, memory_status)]
+    searches = [search_tool(search, answered, *offered) for search, offered in SEARCHES.items()]
+    tools = [*searches, *map(strict_tool, (read_memory, memory_status))]
     instructions = INSTRUCTIONS.replace("this person's memory", "this team's memory")
     return MCPServer(
         "oneiros-team",

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from memory_server.document import Interval, SourcePath
-from memory_server.layers.exchange import as_markdown
+from memory_server.document import Interval
 from memory_server.layers.mif import MAX_VALUES, Value, parse_frontmatter
 from memory_server.layers.validate import validate_root
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings
 from tests.memories import new_root
-from tests.memory_server.layers.test_exchange import FULL, OLDER
+from tests.memory_server.layers.mif_files import FULL, OLDER
 
 FAULTS = (  # what stands in the valid file, and what is put in its place
     ("id: 7f3a8b2c-1d4e-5f6a-9b0c-2d3e4f5a6b7c\n", ""),
@@ -86,8 +85,7 @@ def faults_of(root: MemoryRoot) -> list[str]:
 
 
 def test_a_valid_store_has_no_fault(tmp_path: Path) -> None:
-    other = as_markdown(OLDER, SourcePath("topics/relay.md"), "2026-03-02")
-    assert faults_of(store_of(tmp_path, FULL, OLDER.replace("relay-port", "relay-2"), other)) == []
+    assert faults_of(store_of(tmp_path, FULL, OLDER)) == []
 
 
 @pytest.mark.parametrize(("right", "wrong"), FAULTS)

@@ -258,7 +258,7 @@ def test_no_memory_is_given_a_model_that_makes_no_vectors(
     ],
 )
 def test_what_decides_which_program_runs_is_for_the_person_alone(words: list[str], is_theirs: bool) -> None:
-    assert bool(person_words("oneiros", words)) == is_theirs
+    assert bool(person_words(words)) == is_theirs
 
 
 # -- a memory that is not English -------------------------------------------------------------------------------

@@ -132,6 +132,11 @@ def test_what_only_reads_or_writes_elsewhere_is_free(command: str, template: Pat
     assert reason(command, template) == ""
 
 
+@pytest.mark.parametrize("command", lines("denied_too.txt"))
+def test_what_is_denied_although_it_reads_is_what_the_documents_say(command: str, template: Path) -> None:
+    assert "surely only reads" in reason(command, template) or "for the person alone" in reason(command, template)
+
+
 @pytest.mark.parametrize("command", lines("slips.txt"))
 def test_what_slips_past_is_what_the_documents_say(command: str, template: Path) -> None:
     assert reason(command, template) == "" or not any(mark in command.encode() for mark in GUARDED)

@@ -44,6 +44,9 @@ def test_a_call_is_judged_whatever_its_length_and_denied_beyond_all_measure(tmp_
     assert said(call("Write", file_path=str(tmp_path / "x.md"), content=long), tmp_path) == ""
     assert '"deny"' in said(call("Write", content=long, file_path=str(root / "topics" / "x.md")), tmp_path)
     assert '"deny"' in said(call("Write", file_path=str(tmp_path / "x.md"), content=beyond), tmp_path)
+    assert '"deny"' in said(call("Bash", command=f"oneiros review # {'x' * 1_200_000}"), tmp_path)
+    assert '"deny"' in said(call("Bash", command=f": {'x' * 1_200_000}; oneiros dream accept 2026-01-01-1"), tmp_path)
+    assert said(call("Bash", command=f"cd build # memory {'x' * 1_200_000}"), tmp_path) == ""
 
 
 def test_a_guard_that_breaks_denies_what_may_touch_a_memory(tmp_path: Path) -> None:

@@ -201,8 +201,8 @@ def test_a_secret_in_a_question_is_masked_before_it_is_sent_or_kept(asked_memory
 
 
 def test_an_assistant_may_not_start_a_chat() -> None:
-    assert person_words("oneiros", ["chat", "which port"]) == "oneiros chat"
-    assert person_words("oneiros", ["recall", "chat"]) == ""
+    assert person_words(["chat", "which port"]) == "oneiros chat"
+    assert person_words(["recall", "chat"]) == ""
 
 
 # -- the Anthropic API ------------------------------------------------------------------------------------------

@@ -16,12 +16,12 @@ from dream.proposals.arrangement import Arrangement, Texts
 from dream.topics import TopicText, read_topics
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, Problem, UsageError
-from memory_server.layers.exchange import as_id, as_json_ld, as_markdown, as_own
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import markdown_files, read_text
 from memory_server.machine.clock import local_day
 from memory_server.machine.files import make_folder, replace_file
 from memory_server.redaction import Redactor
+from parts.taking_over.exchange import as_id, as_json_ld, as_markdown, as_own
 
 CONFIG = 'mif_version: "1.0.0"\nconformance_level: 3\n'
 OTHER_THAN_PLAIN = re.compile(r"[^\w .-]+")
