@@ -9,6 +9,7 @@ import os
 import posixpath
 import re
 import time
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -185,6 +186,8 @@ def read_text(file: Path) -> str:
         raise ContentError(
             f"the file has {len(raw):,} bytes, the limit is {MAX_SOURCE_BYTES:,}", line=1, remedy="Split it"
         )
+    if raw.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise ContentError("the file is UTF-16 text", line=1, remedy="Save it as UTF-8 text")
     if b"\0" in raw:
         raise ContentError(
             "the file holds NUL bytes", line=1 + raw[: raw.index(b"\0")].count(b"\n"), remedy="Save it as UTF-8 text"

@@ -353,7 +353,7 @@ ACCIDENTS = [
     Accident("a hit with a broken head", lambda home: home.head("title: a: b\n"), ("exact", "rack nine"), BROKEN),
     # files of the memory that cannot be read
     Accident("Latin-1", lambda home: home.topic("# Café\n".encode("latin-1")), QUESTION, UNREADABLE),
-    Accident("UTF-16", lambda home: home.topic("# Relay\n".encode("utf-16")), NO_ANSWER, UNREADABLE),
+    Accident("UTF-16", lambda home: home.topic("# Relay\n".encode("utf-16")), VALIDATE, "the file is UTF-16 text"),
     Accident("NUL bytes of a crash", lambda home: indexed(home, b"# Relay\n" + bytes(9)), STATUS, UNREADABLE),
     Accident("a file of five megabytes", lambda home: home.topic("x\n" * 2_500_000), DOCTOR, "1 topics cannot be read"),
     Accident("an unreadable session", lambda home: session_file(home).write_bytes(b"\xff"), QUESTION, UNREADABLE),
