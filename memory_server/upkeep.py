@@ -29,6 +29,7 @@ from memory_server.layers.index_page import write_index_page
 from memory_server.layers.notes import bring_notes_level
 from memory_server.layers.topics import Unapproved
 from memory_server.lifecycle.fading import Fading
+from memory_server.machine.database import is_read_only
 from memory_server.machine.files import remove_file, replace_file
 from memory_server.machine.process import give_back_freed
 from memory_server.machine.repair import repairable
@@ -137,7 +138,12 @@ class Upkeep:
         return [*skipped_of(changes.skipped), *(Skipped(kind, "", count) for kind, count in behind.items() if count)]
 
     def refresh(self, report_progress: Callable[[Progress], None] = lambda _: None) -> Changes:
-        """Indexes a small change, no large one and in no root of another process; returns what is still to be done."""
+        """Indexes a small change, no large one and in no root of another process; returns what is still to be done.
+
+        Where the indices may only be read that is all of it.
+        """
+        if is_read_only(self.root.derived):
+            return self.changes()
         self.point()
         with repairable(self.root.derived):
             is_raw_behind = 0 < self._sessions_behind() <= SMALL_CHANGE

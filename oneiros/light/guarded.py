@@ -17,6 +17,7 @@ APPROVED = ("topics", "lessons.md", "MEMORY.md", "ontology.yaml", "proposals")
 KEPT = ("sessions", ".git", ".oneiros", "oneiros.toml")  # what they said and decided, what answers, how it is kept
 OURS = re.compile(r"\.oneiros\b|\bONEIROS_ROOT\b|\boneiros/config\.toml")
 PATTERN = re.compile(r"[*?\[]")
+BEGINNING = re.compile(r"[~/\w.-]")
 BETWEEN = re.compile(r"[=:,;@|<>&()'\"\[\]{}\s]+")
 PREFIX = re.compile(r"^(?:-+\w|[ab]/)")  # of an option, of a file in a diff
 TILDE = re.compile(r"^~[^/]*")
@@ -56,6 +57,11 @@ class Guarded:
         """Raises Denied where a word of a command, or a part of it, names a memory or what is the person's own."""
         self._deny(self._named(word, folder))
 
+    def check_pattern(self, path: str, folder: str) -> None:
+        """Raises Denied where a pattern of the shell matches what is the person's."""
+        if PATTERN.search(path):
+            self.check_word(path, folder)
+
     def check_whole(self, path: str, folder: str) -> None:
         """Raises Denied where a path holds a memory or what is the person's own."""
         places = (*self._folders, *self._files)
@@ -70,7 +76,8 @@ class Guarded:
 
     def _named(self, text: str, folder: str) -> Iterator[str]:
         """What a text names of the person's; a bare name that is a memory's too, as in `npm run memory`, is no path."""
-        parts = {one for one in BETWEEN.split(text) if any(name in one.casefold() for name in self._names)}
+        names = self._names
+        parts = {one for one in BETWEEN.split(text) if _is_placed(one) or any(name in one.casefold() for name in names)}
         for piece in (text, *parts, *(PREFIX.sub("", one) for one in parts)):
             for at in self._meant(piece, folder):
                 if any(_lies_in(at, place) and (at != place or "/" in piece) for place in self._folders):
@@ -101,6 +108,12 @@ class Guarded:
         for at in found:
             is_approved = any(_lies_in(at, place) for place in self._approved)
             raise Denied((WRITE_DENIED if is_approved else OWN_DENIED).format(path=at))
+
+
+def _is_placed(word: str) -> bool:
+    """Whether a word is a pattern that begins with a name: `*/x` is often an option's."""
+    found = PATTERN.search(word)
+    return bool(found and BEGINNING.match(word) and any(map(str.isalnum, word[: found.start()])))
 
 
 def _resolved(path: str) -> str:

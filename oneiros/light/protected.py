@@ -27,6 +27,7 @@ from oneiros.light.shell import (
     fill_in,
     is_plain,
     join_lines,
+    read_escapes,
     split_roughly,
     split_steps,
     take_substitutions,
@@ -34,6 +35,7 @@ from oneiros.light.shell import (
 
 EDITORS = {"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path"}
 MAX_CHARS = 1 << 15  # of a command that names anything of ours; an ordinary one has a few thousand at most
+QUOTED_SCRIPT = re.compile(r"[\s`]")  # in a word, which some programs run
 FOLDER_OPTIONS = ("cd", "pushd", "-C")
 MESSAGED = (["git", "commit"], ["gh", "pr"], ["gh", "issue"])
 MESSAGE_OPTIONS = ("-m", "-am", "-qm", "--message", "--title", "--body")
@@ -66,6 +68,7 @@ def reason_to_deny(
 
 def _check_command(guarded: Guarded, text: str, folder: str, variables: Mapping[str, str]) -> None:
     """Raises Denied."""
+    text = read_escapes(text)
     joined = join_lines(text)
     try:
         if len(text) > MAX_CHARS or COMMENT.search(text):
@@ -142,10 +145,13 @@ def _check_step(guarded: Guarded, step: SimpleCommand, folder: str) -> None:
 
 
 def _check_removals(guarded: Guarded, steps: Sequence[SimpleCommand], folder: str) -> None:
-    """Raises Denied where a folder is removed or replaced that holds what is the person's."""
+    """Raises Denied where a folder is removed or replaced that holds what is the person's, in a script within too."""
     for step in steps:
-        for place, word in enumerate(step.words):
-            program = os.path.basename(word)
-            for path in replaced(program, step.words[place + 1 :]) if program in REPLACING else ():
-                guarded.check_whole(path, folder)
+        within = " ".join(step.words) if any(QUOTED_SCRIPT.search(word) for word in step.words) else ""
+        for words in (step.words, *(one.words for one in split_roughly(within))):
+            for place, word in enumerate(words):
+                program = os.path.basename(word)
+                for path in replaced(program, words[place + 1 :]) if program in REPLACING else ():
+                    guarded.check_whole(path, folder)
+                    guarded.check_pattern(path, folder)
         folder = list(_folders(guarded, [step], folder))[-1] if step.words[:1] in (["cd"], ["pushd"]) else folder

@@ -14,7 +14,7 @@ READING = frozenset(
     "jq which type sleep seq date cd read find sort uniq awk sed git for".split()
 )
 KEYWORDS = frozenset("then do else elif if while until done fi ! { }".split())
-REMOVING = frozenset("rm rmdir unlink shred srm trash trash-put rename mv".split())
+REMOVING = frozenset("rm rmdir unlink shred srm trash trash-put truncate rename mv".split())
 COPYING = frozenset("cp install rsync scp mv".split())  # to their last word
 REPLACING = REMOVING | COPYING | {"find", "git"}
 XARGS = re.compile(r"\Axargs\0(?:(?:-0|-r|-n\0?\d+|-I\0?(?:\{\}|%))\0)*")

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 MARKS = ";&|()<>\n"
 HIDDEN = {ord(mark): 0xE000 + ord(mark) for mark in MARKS}  # where they are quoted
 SHOWN = {hidden: mark for mark, hidden in HIDDEN.items()}
-ROUGH = {**dict.fromkeys(map(ord, "\"'\\")), **dict.fromkeys(map(ord, ";&|()<>"), " ")}  # no quotes, marks as spaces
+ROUGH = {**dict.fromkeys(map(ord, "\"'\\")), **dict.fromkeys(map(ord, ";&|()<>`"), " ")}  # no quotes, marks as spaces
 MAX_VALUE = 200  # characters of a variable, which may stand many times in one command
 FIRST_COMMENTS = re.compile(r"\A(?:\s*#[^\n]*\n)+")  # in no quotes, since nothing stands before them
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -20,6 +20,10 @@ COMMENT = re.compile(r"(?<![^\s;&|()<>])#")
 SUBSTITUTED = re.compile(r"(?<!\\)(?:\$\(([^()]*)\)|`([^`\\]*)`)")
 NOT_PLAIN = re.compile(r"\$(?:[('\"\[]|\{(?!\w+\}))|`|<<|[<>]\(|" + COMMENT.pattern)
 VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+DEFAULT = re.compile(r"\$\{\w+:?[-=+]([^{}$]*)\}")
+ESCAPES = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
+BRACES = re.compile(r"\{([^{},]*,[^{}]*)\}")
+MAX_EXPANDED = 64  # words that one word with braces becomes
 ASSIGNMENT = re.compile(r"(\w+)\+?=(.*)", re.DOTALL)
 
 
@@ -43,6 +47,25 @@ def drop_first_comments(text: str) -> str:
 def join_lines(text: str) -> str:
     """A command in which no line goes on behind a backslash; in a comment none would."""
     return ESCAPED.sub(lambda found: "" if found[1] == "\n" else found[0], text)
+
+
+def read_escapes(text: str) -> str:
+    """A command with the characters that `$'mem\\x6fry'` stands for in its place."""
+    return ESCAPES.sub(lambda found: shlex.quote(found[1].encode().decode("unicode_escape", "replace")), text)
+
+
+def expand_braces(word: str) -> list[str]:
+    """The words that a shell makes of one with braces; those that stand for themselves come back as they are."""
+    words = [word]
+    while (
+        len(words) < MAX_EXPANDED
+        and (place := next((at for at, one in enumerate(words) if BRACES.search(one)), -1)) >= 0
+    ):
+        found = BRACES.search(words[place])
+        assert found
+        start, end = words[place][: found.start()], words[place][found.end() :]
+        words[place : place + 1] = [f"{start}{part}{end}" for part in found[1].split(",")]
+    return words
 
 
 def split_steps(text: str) -> list[SimpleCommand]:
@@ -94,16 +117,20 @@ def is_plain(text: str) -> bool:
 
 
 def fill_in(steps: list[SimpleCommand], variables: Mapping[str, str]) -> None:
-    """Puts in the place of each variable the value that it was given last, or came with; others stay."""
+    """Puts in the place of each variable the value that it was given last, came with or has by default; others stay.
+
+    Of a word with braces it makes those that it stands for.
+    """
     values = dict(variables)
 
     def filled(word: str) -> str:
-        word = VARIABLE.sub(lambda name: values.get(name[1] or name[2], name[0]), word)
+        word = VARIABLE.sub(lambda name: values.get(name[1] or name[2], name[0]), DEFAULT.sub(r"\1", word))
         if (given := ASSIGNMENT.fullmatch(word)) and len(given[2]) < MAX_VALUE:
             values[given[1]] = given[2]
         return word
 
     for step in steps:
         pairs = [(word, filled(word)) for word in step.words]
-        step.words = [one for word, text in pairs for one in (text.split() if word.startswith("$") else [text])]
-        step.targets = list(map(filled, step.targets))
+        split = [one for word, text in pairs for one in (text.split() if word.startswith("$") else [text])]
+        step.words = [word for one in split for word in expand_braces(one)]
+        step.targets = [word for target in step.targets for word in expand_braces(filled(target))]

@@ -144,6 +144,7 @@ def test_no_process_without_a_terminal_and_no_assistant_begins_a_registration(wa
 
 
 def test_a_page_on_any_free_port_asks_for_no_passkey(waiting: House) -> None:
+    waiting.settle(http_port=0)
     waiting.serve()
     seen = at_terminal(waiting, [], "open", "review")
     found = re.search(r"#code=([0-9a-f]+)", seen.screen)

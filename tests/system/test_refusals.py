@@ -54,6 +54,7 @@ def test_a_memory_that_cannot_be_written_is_named_and_not_called_damaged(house: 
 
     for found in folders:
         found.chmod(found.stat().st_mode | 0o200)
-    assert codes == ["3"] * len(commands)
+    assert "behind; bring them level" in told
+    assert codes == ["0", "0", "3", "3", "3", "3"]  # what only reads answers from the indices that are there
     assert not any(word in told for word in ("Traceback", "unexpectedly", "damaged", "Errno"))
-    assert all(line.startswith(str(house.root)) for line in told.splitlines())
+    assert all(line.startswith(str(house.root)) for line in told.splitlines()[-4:])

@@ -33,7 +33,9 @@ def passkey(
     context: typer.Context,
     name: Annotated[str, typer.Option(help="what it is called: the device that holds it")] = "passkey",
     remove: Annotated[bool, typer.Option("--remove", help="take the one of this name out")] = False,
-    port: Annotated[int, typer.Option(help="of the page, where http_port is 0", min=1024, max=65_535)] = USUAL_PORT,
+    port: Annotated[
+        int, typer.Option(help="of the page from now on", min=1024, max=65_535, show_default="that of the settings")
+    ] = 0,
 ) -> None:
     """Register a passkey, which signs what you decide on the page.
 
@@ -60,7 +62,8 @@ def _register(environment: Environment, name: str, port: int) -> None:
     if any(one.name == name for one in decisions.chain().passkeys().values()):
         raise UsageError(f"a passkey is called {name!r} already", remedy="Give this one another name with --name")
     talk("A passkey signs what you decide on the page; its device asks for you each time.")
-    if not environment.person.http_port:
+    port = port or (0 if environment.person.http_port else USUAL_PORT)
+    if port:
         talk(f"It needs a fixed port: http_port is set to {port}, and the daemon starts anew.")
     consent = person_asked(environment)
     client = _on_fixed_port(environment, port)
@@ -77,9 +80,9 @@ def _register(environment: Environment, name: str, port: int) -> None:
 
 
 def _on_fixed_port(environment: Environment, port: int) -> Client:
-    """The daemon on the port that the settings name, which are given one where they name none."""
+    """The daemon on the port that the settings name. `port`: what they are to name; 0 for what they do."""
     root, client = environment.choice.root, Client.of(environment)
-    if not environment.person.http_port:
+    if port:
         change_setting(environment.person_file, "http_port", port, follow=True)
     wanted = read_person_settings(environment.person_file).http_port
     if is_running(str(root.path)) and daemon_json(root)["port"] != wanted:

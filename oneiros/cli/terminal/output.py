@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 def require_known(context: typer.Context, project: str) -> str:
     """The project. Raises UsageError where there is none of that name but one that is nearly called so."""
-    from oneiros.ingest.readings import known_projects  # more than most commands cost
-
     root = context.obj.choice.root if project else None
     if root and root.index_page.exists():
+        from oneiros.ingest.readings import known_projects  # more than most commands cost
+
         known = known_projects(root)
         is_known = fold(project) in map(fold, known)
         if not is_known and (remedy := nearest_or("", project, known)):
