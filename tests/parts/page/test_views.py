@@ -270,11 +270,11 @@ def test_embedding_rests_and_goes_on(at: OpenView, filled: House) -> None:
     assert filled.client.ask("GET", "/api/indexing")["paused"] is False
 
 
-def test_a_trainer_that_does_not_answer_is_a_line(at: OpenView) -> None:
+def test_where_no_trainer_is_named_and_none_runs_the_page_says_how_one_starts(at: OpenView) -> None:
     page = at("/trainers")
 
-    page.wait_for_selector("text=does not answer")
-    assert page.locator("#view h2").count() == 1 and page.locator("#trouble").is_hidden()
+    page.wait_for_selector("text=names no trainer, and none runs on this machine")
+    assert page.locator("#view section").count() == 0 and page.locator("#trouble").is_hidden()
 
 
 def test_the_overview_says_how_things_stand(at: OpenView) -> None:
