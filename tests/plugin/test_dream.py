@@ -138,5 +138,5 @@ def test_what_is_captured_is_filed_as_said_marked_where_inferred_and_an_observat
     assert "namespace: decisions/storage (agent_inferred)" in seen.screen and "tags: invoices\n" in seen.screen
     topic = (client.house.root / "topics" / own_project(client) / "invoices.md").read_text(encoding="utf-8")
     assert 'agent_inferred: "semantic, decisions/storage"' in topic and "cites docs/retention.md" in topic
-    written = (client.house.root / noted.strip()).read_text(encoding="utf-8")
+    written = (client.house.root / noted.split()[-1]).read_text(encoding="utf-8")
     assert observed in written and "sourceType: agent_inferred" in written
