@@ -34,8 +34,9 @@ def passkey(
     name: Annotated[str, typer.Option(help="what it is called: the device that holds it")] = "passkey",
     remove: Annotated[bool, typer.Option("--remove", help="take the one of this name out")] = False,
     port: Annotated[
-        int, typer.Option(help="of the page from now on", min=1024, max=65_535, show_default="that of the settings")
-    ] = 0,
+        int | None,
+        typer.Option(help="of the page from now on", min=1024, max=65_535, show_default="that of the settings"),
+    ] = None,
 ) -> None:
     """Register a passkey, which signs what you decide on the page.
 
@@ -57,7 +58,7 @@ def passkey_lines(environment: Environment) -> list[str]:
     return [f"{one.fingerprint}  passkey {shown_line(one.name)}, on {one.origin}" for one in known]
 
 
-def _register(environment: Environment, name: str, port: int) -> None:
+def _register(environment: Environment, name: str, port: int | None) -> None:
     decisions = decisions_of(environment)
     if any(one.name == name for one in decisions.chain().passkeys().values()):
         raise UsageError(f"a passkey is called {name!r} already", remedy="Give this one another name with --name")
@@ -69,10 +70,7 @@ def _register(environment: Environment, name: str, port: int) -> None:
     client = _on_fixed_port(environment, port)
     made = _made_on_page(environment, client, name)
     talk(f"Made: {made.fingerprint}, called {made.name}, on {made.origin}.")
-    if ask_on_terminal("Does the page show the same, and did you make it? Take it up [y,n]? ").strip() not in (
-        "y",
-        "Y",
-    ):
+    if ask_on_terminal(SAME).strip() not in ("y", "Y"):
         raise UsageError("that was no yes", remedy="No passkey was taken up")
     with signed(environment, decisions):
         decisions.note_passkey(Event.REGISTERED, made, consent)
