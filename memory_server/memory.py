@@ -386,9 +386,9 @@ class Memory:
         """Where the last sessions stopped, and what those that run say."""
         return Blackboard(self.root).text(self._now())
 
-    def waiting_note(self, session_id: str, project: str) -> WaitingNote | None:
+    def find_waiting_note(self, session_id: str, project: str) -> WaitingNote | None:
         """What another session left for one of this project."""
-        return Blackboard(self.root).waiting_for(session_id, project, self._now())
+        return Blackboard(self.root).find_waiting(session_id, project, self._now())
 
     def validate(self) -> list[Problem]:
         """What is wrong with the files of this memory."""

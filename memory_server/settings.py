@@ -22,10 +22,7 @@ from memory_server.machine.clock import is_zone
 Settings = TypeVar("Settings")
 Value = TypeVar("Value")
 
-REFERENCE_ENDINGS = (
-    *(".md", ".txt", ".rst", ".py", ".sh", ".js", ".ts", ".c", ".cpp", ".h", ".ino", ".groovy", ".yml", ".yaml"),
-    ".toml",
-)
+REFERENCE_ENDINGS = tuple(".md .txt .rst .py .sh .js .ts .c .cpp .h .ino .groovy .yml .yaml .toml".split())
 
 Count = Annotated[int, Meta(ge=1)]
 Amount = Annotated[float, Meta(ge=0, le=1e9)]  # a bound keeps infinity out

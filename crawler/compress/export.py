@@ -12,7 +12,7 @@ from crawler.transcripts.turns import Turn
 from memory_server.escaping import shown, shown_line
 
 
-def session_markdown(record: SessionRecord, turns: Sequence[Turn]) -> Iterator[str]:
+def render_session(record: SessionRecord, turns: Sequence[Turn]) -> Iterator[str]:
     """A page with a heading a turn; what a tool was called with and returned is set in as code."""
     yield f"{EXPORT_MARK}\n\n# Session {shown_line(record.session_id)}\n"
     for number, turn in enumerate(turns, start=1):
@@ -22,9 +22,9 @@ def session_markdown(record: SessionRecord, turns: Sequence[Turn]) -> Iterator[s
         yield "".join(f"    {line}\n" for line in said.splitlines()) if turn.tool else f"{said}\n"
 
 
-def session_data(record: SessionRecord, turns: Sequence[Turn]) -> dict[str, Any]:
+def session_json(record: SessionRecord, turns: Sequence[Turn]) -> dict[str, Any]:
     """The same as one object."""
-    told = [
+    rows = [
         {
             "number": number,
             "role": str(turn.role),
@@ -39,4 +39,4 @@ def session_data(record: SessionRecord, turns: Sequence[Turn]) -> dict[str, Any]
         for number, turn in enumerate(turns, start=1)
     ]
     about = {"session_id": record.session_id, "project": record.project, "folder": record.cwd}
-    return {"oneiros": CHAT_MARK, **about, "turns": told}
+    return {"oneiros": CHAT_MARK, **about, "turns": rows}

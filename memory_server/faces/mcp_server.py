@@ -107,11 +107,11 @@ def memory_tools(
     """The tools of the memory itself; other parts of the house bring their own."""
     answering = door or memory
 
-    def answered(question: Question, context: Context[Any, Any]) -> CallToolResult:
+    def answer(question: Question, context: Context[Any, Any]) -> CallToolResult:
         before_answer()
-        answer = limit_to_project(answering.search(question), project_of(context))
-        text = TextContent(type="text", text=answer_text(answer, tokens_of(question, memory.person.answer_tokens)))
-        structured = answer_json(answer) if memory.person.structured_output else None
+        found = limit_to_project(answering.search(question), project_of(context))
+        text = TextContent(type="text", text=answer_text(found, tokens_of(question, memory.person.answer_tokens)))
+        structured = answer_json(found) if memory.person.structured_output else None
         return CallToolResult(content=[text], structured_content=structured)
 
     def read_memory(
@@ -136,7 +136,7 @@ def memory_tools(
         """What it holds, and whether its indices are in order."""
         return status_text(memory.status())
 
-    searches = [search_tool(search, answered, *offered) for search, offered in SEARCHES.items()]
+    searches = [search_tool(search, answer, *offered) for search, offered in SEARCHES.items()]
     return [*searches, strict_tool(read_memory, unlisted=("first", "last")), strict_tool(memory_status)]
 
 

@@ -373,14 +373,14 @@ def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
         await made_fresh(memory, indexing, waited)
         answer = await run_sync(memory.search, question)
         hits = tuple(hit for hit in answer.hits if hit.path.startswith("episodes/"))[: asked.limit]
-        found, uses = answer_json(dataclasses.replace(answer, hits=hits)), uses_of(hit.path for hit in hits)
+        found, uses = answer_json(dataclasses.replace(answer, hits=hits)), read_uses(hit.path for hit in hits)
         return {**found, "hits": [{**hit, **use_json(uses.use(hit["path"]))} for hit in found["hits"]]}
 
-    def uses_of(paths: Iterable[SourcePath]) -> Aliveness:
+    def read_uses(paths: Iterable[SourcePath]) -> Aliveness:
         return memory.aging().aliveness(list(paths))
 
     def told(episode: Episode) -> dict[str, Any]:
-        return episode_json(episode, uses_of([episode.path]).use(episode.path))
+        return episode_json(episode, read_uses([episode.path]).use(episode.path))
 
     @api.post("/api/episodes", status_code=201)
     def create_episode(note: NewEpisode) -> dict[str, Any]:
@@ -395,7 +395,7 @@ def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
     ) -> dict[str, Any]:
         """A page of episodes, newest first."""
         episodes, total = notes.list_episodes(memory.root, page=page, per_page=per_page)
-        uses = uses_of(one.path for one in episodes)
+        uses = read_uses(one.path for one in episodes)
         whole = [episode_json(one, uses.use(one.path)) for one in episodes]
         found = [{key: value for key, value in one.items() if key not in TEXTS} for one in whole]
         return {"episodes": found, "total": total, "page": page, "per_page": per_page}

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from memory_server.document import ChunkId, Layer, SourceHead
 from memory_server.index.ledger import Ledger, SourceMark
-from memory_server.machine.database import address_of
+from memory_server.machine.database import build_uri
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def read_passages(ledger: Ledger, vector_keys: Path, before: ReadTable | None = 
     """
     connection = ledger.connection
     # one transaction over ledger and vector cache, so that both are of the same moment
-    connection.execute("attach database ? as cache", (address_of(vector_keys),))
+    connection.execute("attach database ? as cache", (build_uri(vector_keys),))
     connection.execute("begin")
     marks = ledger.source_marks()
     changed = None if before is None else _changed(before, marks)

@@ -35,7 +35,7 @@ class Area:
     namespaces: tuple[str, ...]  # with those below them
     topics: tuple[str, ...]  # by name
 
-    def points_to(self, head: TopicHead) -> bool:
+    def includes(self, head: TopicHead) -> bool:
         """Whether a topic bears on it."""
         space = f"{head.namespace.casefold()}/"
         return head.name in self.topics or any(space.startswith(f"{one.casefold()}/") for one in self.namespaces)
@@ -45,7 +45,7 @@ class Area:
 class UsualArea(Area):
     """An area that most projects have, and the topics that are called by it or lie in a folder of that name."""
 
-    def points_to(self, head: TopicHead) -> bool:
+    def includes(self, head: TopicHead) -> bool:
         return not {*head.name.casefold().split("/"), *head.namespace.casefold().split("/")}.isdisjoint(self.topics)
 
 
@@ -78,7 +78,7 @@ def read_ontology(root: MemoryRoot) -> Ontology | None:
     return parse_ontology(read_text(root.ontology)) if is_plain_file(root.ontology) else None
 
 
-def areas_of(path: str, ontology: Ontology | None) -> Iterator[Area]:
+def find_areas(path: str, ontology: Ontology | None) -> Iterator[Area]:
     """The areas of a path from the top of a work tree, in the order of the file; the usual ones where it names none."""
     areas = ontology.areas if ontology and ontology.areas else USUAL_AREAS
     return (area for area in areas if any(fits(glob, path) for glob in area.paths))

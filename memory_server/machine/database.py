@@ -24,7 +24,7 @@ def connect(file: Path) -> sqlite3.Connection:
     # Nothing is cached: from Python 3.12 on two threads are handed the same cached statement, and each gets rows of the
     # other's question. To bind a value in one also holds the interpreter while another thread waits for a writer.
     connection = sqlite3.connect(
-        address_of(file),
+        build_uri(file),
         timeout=LOCK_SECONDS,
         isolation_level=None,
         check_same_thread=False,
@@ -47,7 +47,7 @@ def is_read_only(folder: Path) -> bool:
     return folder.is_dir() and not os.access(folder, os.W_OK)
 
 
-def address_of(file: Path) -> str:
+def build_uri(file: Path) -> str:
     """What SQLite opens, or attaches to a connection of this module, for a file."""
     if not is_read_only(file.parent):
         return str(file)
@@ -71,7 +71,7 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
-def connect_with(file: Path, schema: str, earlier: Path) -> sqlite3.Connection:
+def connect_sharing(file: Path, schema: str, earlier: Path) -> sqlite3.Connection:
     """A connection to a file that several parts of the program keep tables in. Raises sqlite3.Error.
 
     `schema`: the tables of one part, as statements that may be repeated; `earlier`: the file that these tables had to
@@ -180,7 +180,7 @@ def version_of(file: Path) -> int:
     if not file.exists():
         return 0
     try:
-        with closing(sqlite3.connect(address_of(file), uri=True)) as connection:
+        with closing(sqlite3.connect(build_uri(file), uri=True)) as connection:
             return int(connection.execute("pragma user_version").fetchone()[0])
     except sqlite3.DatabaseError:
         return 0
@@ -190,7 +190,7 @@ class SharedDatabase:
     """Tables of a shared file, which is opened at its first use; one thread at a time asks it."""
 
     def __init__(self, file: Path, schema: str, earlier: str):
-        """`schema` and the name of the file of an earlier layout, see `connect_with`."""
+        """`schema` and the name of the file of an earlier layout, see `connect_sharing`."""
         self._file = file
         self._schema = schema
         self._earlier = file.with_name(earlier)
@@ -206,7 +206,7 @@ class SharedDatabase:
         """The connection, for this thread alone."""
         with self._guard:
             if self._connection is None:
-                self._connection = connect_with(self._file, self._schema, self._earlier)
+                self._connection = connect_sharing(self._file, self._schema, self._earlier)
             yield self._connection
 
     @contextmanager

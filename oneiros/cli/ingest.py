@@ -11,7 +11,7 @@ import typer
 
 from crawler.archive.append import IngestProgress, RefusedFile
 from crawler.archive.store import mark_of, resolve_session
-from crawler.compress.export import session_data, session_markdown
+from crawler.compress.export import render_session, session_json
 from crawler.compress.levels import Depth, SessionReader
 from crawler.ingest import readmit
 from crawler.references import ScanReport
@@ -136,9 +136,9 @@ def _export(reader: SessionReader, session: str, form: Literal["markdown", "json
     session_id = resolve_session(reader.archive, session)
     record, turns = reader.archive.record(session_id), list(reader.archive.turns(session_id))
     if form == "json":
-        data_json(session_data(record, turns))
+        data_json(session_json(record, turns))
     else:
-        for part in session_markdown(record, turns):
+        for part in render_session(record, turns):
             data(part)
 
 

@@ -23,7 +23,7 @@ from oneiros.ingest.trainer_client import (
     TrainerClient,
     TrainerMachine,
     TrainerUnreachable,
-    asked_machines,
+    find_machines,
 )
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -63,12 +63,12 @@ def status(
     variables = {**os.environ, URLS: host} if host else os.environ
     console = Console(no_color=no_color or None, highlight=False)
     is_drawn = console.is_terminal and not as_json and not once
-    machines = chosen(asked_machines(variables), names or [])
+    machines = choose_by_name(find_machines(variables), names or [])
     if not machines and not as_json:
         talk(as_sentence(NO_TRAINER))
         raise typer.Exit(1)
     if is_drawn and not names and len(machines) > 1 and sys.stdin.isatty():
-        machines = offered(machines)
+        machines = choose_at_terminal(machines)
     client = TrainerClient(machines)
     if once or (not console.is_terminal and not as_json):
         seen = look(client)
@@ -83,7 +83,7 @@ def status(
         raise typer.Exit(130) from None
 
 
-def chosen(machines: Sequence[TrainerMachine], names: Sequence[str]) -> list[TrainerMachine]:
+def choose_by_name(machines: Sequence[TrainerMachine], names: Sequence[str]) -> list[TrainerMachine]:
     """The machines of these names, in the order of the setting. Raises UsageError for a name it does not hold."""
     known = {machine.name for machine in machines}
     if unknown := [name for name in names if name not in known]:
@@ -94,14 +94,14 @@ def chosen(machines: Sequence[TrainerMachine], names: Sequence[str]) -> list[Tra
     return [machine for machine in machines if not names or machine.name in names]
 
 
-def offered(machines: list[TrainerMachine]) -> list[TrainerMachine]:
+def choose_at_terminal(machines: list[TrainerMachine]) -> list[TrainerMachine]:
     """Those that the person chooses by number or name; all where they only press Enter."""
     for number, machine in enumerate(machines, start=1):
         talk(f"{number}  {machine.name}  {machine.url}")
     known = {str(number): machine for number, machine in enumerate(machines, start=1)}
     known |= {machine.name: machine for machine in machines}
     typed = typer.prompt("Which one (Enter: all)", default="", show_default=False, err=True).strip()
-    return [known[typed]] if typed in known else chosen(machines, [typed] if typed else [])
+    return [known[typed]] if typed in known else choose_by_name(machines, [typed] if typed else [])
 
 
 def watch(client: TrainerClient, console: Console, seconds: float, *, as_json: bool) -> None:

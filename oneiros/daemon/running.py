@@ -10,7 +10,7 @@ from oneiros.daemon.index_runs import IndexRuns
 from oneiros.daemon.standing import standing
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import spending
-from oneiros.ingest.trainer_client import TrainerClient, TrainerUnreachable, asked_machines, fetched, machines_of
+from oneiros.ingest.trainer_client import TrainerClient, TrainerUnreachable, fetched, find_machines, machines_of
 from oneiros.served import Running
 
 
@@ -22,7 +22,7 @@ def running_on(environment: Environment, memory: Memory, indexer: IndexRuns) -> 
         indexing=indexer.state,
         poke=indexer.poke,
         spent=lambda: spending(environment, memory.root, now()).spent_today().usd,
-        trainers=lambda: [machine.name for machine in asked_machines(environment.variables)],
+        trainers=lambda: [machine.name for machine in find_machines(environment.variables)],
         trainer=partial(look_at, environment),
     )
 

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from memory_server.escaping import shown_line
 from memory_server.layers.index_page import pointer
-from memory_server.layers.ontology import areas_of
+from memory_server.layers.ontology import find_areas
 from memory_server.layers.topics import approved_heads, is_topic, topic_heads
 from memory_server.memory import Memory
 from oneiros.environment import top_of
@@ -62,10 +62,10 @@ def area_pointers(
         return {}
     ontology = memory.ontology()
     paths = [_below_top(call.folder, path) for path in list(paths_of(call))[:MAX_PATHS]]
-    areas = dict.fromkeys(area for path in paths if path for area in areas_of(path, ontology))
+    areas = dict.fromkeys(area for path in paths if path for area in find_areas(path, ontology))
     found: dict[str, list[Pointer]] = {}
     for head in topic_heads(memory.root) if areas else ():
-        area = next((area for area in areas if area.points_to(head)), None)
+        area = next((area for area in areas if area.includes(head)), None)
         is_ours = is_topic(head.path) and head.project.casefold() in ("", project.casefold())
         if area is None or not is_ours or head.path in seen or head.interval.outside(memory.today):
             continue

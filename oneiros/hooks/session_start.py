@@ -65,7 +65,7 @@ def answer_session_start(
     where = whereabouts(call.folder, memory.person)
     lines, waiting = [READING, *review.for_model()], list(review.waiting())
     if not where.is_quiet(memory.person):
-        if note := memory.waiting_note(call.session_id, where.project):
+        if note := memory.find_waiting_note(call.session_id, where.project):
             lines.append(NOTE_WAITS)
             waiting.append(f"a {note.kind} of session {shown_line(id8_of(note.session_id))} waits, of {note.age}")
         lines += context_lines(memory, files, where, room_of(max_bytes) - size_of(map(safe, lines)))

@@ -63,7 +63,7 @@ def machines_of(variables: Mapping[str, str]) -> tuple[TrainerMachine, ...]:
     return tuple(machines)
 
 
-def asked_machines(variables: Mapping[str, str]) -> tuple[TrainerMachine, ...]:
+def find_machines(variables: Mapping[str, str]) -> tuple[TrainerMachine, ...]:
     """Those that a person looks at: the ones named, else the local one where it runs."""
     machines = machines_of(variables)
     if variables.get(URLS, "").strip(", "):

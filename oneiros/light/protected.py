@@ -18,16 +18,16 @@ from itertools import pairwise
 
 from oneiros.light.guarded import Denied, Guarded
 from oneiros.light.person_only import PERSON_DENIED, names_decision, person_words
-from oneiros.light.reading import REPLACING, find_program, only_reads, replaced
+from oneiros.light.reading import REPLACING, find_program, list_replaced, only_reads
 from oneiros.light.shell import (
     COMMENT,
     SimpleCommand,
     Unreadable,
     drop_first_comments,
-    fill_in,
     is_plain,
     join_lines,
     read_escapes,
+    replace_variables,
     split_roughly,
     split_steps,
     take_substitutions,
@@ -77,7 +77,7 @@ def _check_command(guarded: Guarded, text: str, folder: str, variables: Mapping[
         _take_out_messages(steps, joined)
     except Unreadable:
         steps = split_roughly(f"{text}\n{joined}")
-    fill_in(steps, {**variables, "PWD": folder})
+    replace_variables(steps, {**variables, "PWD": folder})
     said = " ".join(word for step in steps for word in (*step.words, *step.targets))
     if names_decision(said) or any(guarded.is_named(said, one) for one in _folders(guarded, steps, folder)):
         _check_reads(guarded, joined, folder)
@@ -151,7 +151,7 @@ def _check_removals(guarded: Guarded, steps: Sequence[SimpleCommand], folder: st
         for words in (step.words, *(one.words for one in split_roughly(within))):
             for place, word in enumerate(words):
                 program = os.path.basename(word)
-                for path in replaced(program, words[place + 1 :]) if program in REPLACING else ():
+                for path in list_replaced(program, words[place + 1 :]) if program in REPLACING else ():
                     guarded.check_whole(path, folder)
                     guarded.check_pattern(path, folder)
         folder = list(_folders(guarded, [step], folder))[-1] if step.words[:1] in (["cd"], ["pushd"]) else folder

@@ -65,7 +65,7 @@ def only_reads(words: Sequence[str], *, is_fed_words: bool) -> bool:
     return not is_unsure and (program not in ALL_WORDS or bool(ALL_WORDS[program].fullmatch("\0".join(rest))))
 
 
-def replaced(program: str, words: Sequence[str]) -> list[str]:
+def list_replaced(program: str, words: Sequence[str]) -> list[str]:
     """Folders that a program removes, moves or replaces with all that they hold."""
     said = [word for word in words if not word.startswith("-")]
     if program == "find" and any(map(UNSURE["find"].match, words)):

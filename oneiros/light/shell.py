@@ -116,21 +116,21 @@ def is_plain(text: str) -> bool:
     return not NOT_PLAIN.search(text)
 
 
-def fill_in(steps: list[SimpleCommand], variables: Mapping[str, str]) -> None:
+def replace_variables(steps: list[SimpleCommand], variables: Mapping[str, str]) -> None:
     """Puts in the place of each variable the value that it was given last, came with or has by default; others stay.
 
     Of a word with braces it makes those that it stands for.
     """
     values = dict(variables)
 
-    def filled(word: str) -> str:
+    def fill(word: str) -> str:
         word = VARIABLE.sub(lambda name: values.get(name[1] or name[2], name[0]), DEFAULT.sub(r"\1", word))
         if (given := ASSIGNMENT.fullmatch(word)) and len(given[2]) < MAX_VALUE:
             values[given[1]] = given[2]
         return word
 
     for step in steps:
-        pairs = [(word, filled(word)) for word in step.words]
+        pairs = [(word, fill(word)) for word in step.words]
         split = [one for word, text in pairs for one in (text.split() if word.startswith("$") else [text])]
         step.words = [word for one in split for word in expand_braces(one)]
-        step.targets = [word for target in step.targets for word in expand_braces(filled(target))]
+        step.targets = [word for target in step.targets for word in expand_braces(fill(target))]

@@ -64,11 +64,11 @@ class Shell:
         for path in ("/", *whole, *below):
             routes.get(path)(shell)
 
-        async def moved(request: Request) -> Response:
+        async def redirect(request: Request) -> Response:
             return RedirectResponse(MOVED[request.url.path], 308, headers=GUARDED)
 
         for path in MOVED:
-            routes.get(path)(moved)
+            routes.get(path)(redirect)
 
         @routes.get("/static/{name}")
         async def static(name: str) -> Response:

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from memory_server.errors import NeedsRepair, UsageError
 from oneiros.cli.main import main
-from oneiros.cli.trainer import add_commands, look, offered, sparkline
+from oneiros.cli.trainer import add_commands, choose_at_terminal, look, sparkline
 from oneiros.ingest.trainer_client import URLS, TrainerClient, TrainerMachine, TrainerUnreachable, machines_of
 
 GPU = {
@@ -275,10 +275,10 @@ def test_the_machines_are_offered_where_none_is_named(
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
 
     if named:
-        assert [machine.name for machine in offered(machines)] == named
+        assert [machine.name for machine in choose_at_terminal(machines)] == named
     else:
         with pytest.raises(UsageError, match="there is no trainer 'x'"):
-            offered(machines)
+            choose_at_terminal(machines)
 
 
 def test_an_unknown_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ SEARCHES = {  # the description of each, and which arguments a model is not offe
 def create_mcp(desk: Desk, version: str) -> MCPServer[Any]:
     """The server over a desk. Its tools answer requests that came through the entrance, and no others."""
 
-    def answered(question: Question, call: Call) -> str:
+    def answer(question: Question, call: Call) -> str:
         found = desk.search(_asker(call), question)
         text = answer_text(found.answer, tokens_of(question, PersonSettings().answer_tokens))
         behind = "" if found.is_current else f", older than {found.head[:12]}, which was accepted since"
@@ -63,7 +63,7 @@ def create_mcp(desk: Desk, version: str) -> MCPServer[Any]:
         """What this memory holds, and which commit its index stands at."""
         return "\n".join(f"{key}: {value}" for key, value in asdict(desk.status(_asker(call))).items())
 
-    searches = [search_tool(search, answered, *offered) for search, offered in SEARCHES.items()]
+    searches = [search_tool(search, answer, *offered) for search, offered in SEARCHES.items()]
     tools = [*searches, *map(strict_tool, (read_memory, memory_status))]
     instructions = INSTRUCTIONS.replace("this person's memory", "this team's memory")
     return MCPServer(

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 
 from oneiros.daemon.running import look_at
 from oneiros.environment import Environment
-from oneiros.ingest.trainer_client import asked_machines
+from oneiros.ingest.trainer_client import find_machines
 from oneiros.served import ServedMemory
 from parts.page.person import trainer_routes
 from parts.page.rendering import Renderer
@@ -91,7 +91,7 @@ def test_a_trainer_that_refuses_the_token_says_so_and_nothing_else(tmp_path: Pat
 
 def test_where_no_trainer_is_named_or_runs_the_page_says_so_and_shows_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("oneiros.ingest.trainer_client.DEFAULT_URL", "http://127.0.0.1:1")
-    running = SimpleNamespace(trainers=lambda: [one.name for one in asked_machines({"HOME": "/nowhere"})])
+    running = SimpleNamespace(trainers=lambda: [one.name for one in find_machines({"HOME": "/nowhere"})])
     api = FastAPI()
     api.include_router(trainer_routes(cast("ServedMemory", SimpleNamespace(running=running)), Renderer()))
 
