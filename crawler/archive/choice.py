@@ -88,8 +88,10 @@ def git_common_directory(folder: Path) -> Path | None:
     """The directory that all worktrees of a repository share, read from its files without running git.
 
     A worktree's `.git` is a file that names its own directory, whose `commondir` names the shared one. None outside a
-    repository, and where its files cannot be read.
+    repository, where its files cannot be read, and for a folder of another system, which is no place of this one.
     """
+    if not folder.is_absolute():
+        return None
     for candidate in (folder, *folder.parents):
         marker = candidate / ".git"
         try:

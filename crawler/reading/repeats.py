@@ -5,7 +5,7 @@ An error is known by its text with numbers, paths and ids masked, words of the p
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from crawler.calls import command_of, error_line, fix_after, worked_in_other_words
@@ -112,3 +112,16 @@ def met_again(readings: Sequence[Reading]) -> Mapping[str, int]:
         for failure in reading.failures:
             sessions[failure.template].add(reading.session_id)
     return {template: len(found) for template, found in sessions.items() if len(found) >= MIN_SESSIONS}
+
+
+def errors_among(readings: Iterable[Reading]) -> Iterator[tuple[str, list[tuple[str, Failure]]]]:
+    """Errors that enough sessions of one project met, those of most sessions first: the project, and of each session
+    its id and the failure.
+    """
+    found: dict[tuple[str, str], dict[str, Failure]] = defaultdict(dict)  # by project and template, one of each session
+    for reading in readings:
+        for failure in reading.failures:
+            found[reading.project, failure.template].setdefault(reading.session_id, failure)
+    for (project, _), of_session in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
+        if len(of_session) >= MIN_SESSIONS:
+            yield project, list(of_session.items())

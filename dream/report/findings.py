@@ -2,13 +2,15 @@
 
 import datetime as dt
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import pairwise
+from itertools import islice, pairwise
 from urllib.parse import unquote
 
 from crawler.archive.store import Archive
+from crawler.reading.record import Reading
+from crawler.reading.repeats import errors_among
 from dream.decisions.approvals import Doubt, Unexplained
 from dream.judge.compare import near_pairs
 from dream.judge.contradiction import contradiction_of, share_of
@@ -59,6 +61,7 @@ class Concern(StrEnum):
     LINKS = "dead links and pointers"
     PAGE = "problems of MEMORY.md"
     QUERIES = "questions without an answer"
+    ERRORS = "errors that came back"
     USE = "what nobody uses, and what would fade"
     INDEX = "problems of the indices"
 
@@ -338,3 +341,18 @@ def _of(one: Asked, what: str, step: str) -> Finding:
 
 def _short(text: str) -> str:
     return shortened(shown_line(text), QUESTION_CHARS)
+
+
+# -- sessions -------------------------------------------------------------------------------------------------------
+
+
+def errors_that_came_back(readings: Iterable[Reading], recent: Collection[str]) -> Iterator[Finding]:
+    """Errors of commands that sessions of one project met again in a `recent` one, with what worked, where that is
+    known.
+    """
+    again = ((project, met) for project, met in errors_among(readings) if any(name in recent for name, _ in met))
+    for project, met in islice(again, MOST_SHOWN):
+        worked = next((one.worked for _, one in reversed(met) if one.worked), "")
+        then = f"; “{_short(worked)}” worked" if worked else ""
+        what = f"“{_short(met[-1][1].error)}” in {len(met)} sessions of {shown_line(project) or 'no project'}{then}"
+        yield Finding(Concern.ERRORS, "", 0, what, 'say what to do: oneiros remember "..."')

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from crawler.archive.store import Archive
+from crawler.reading.store import FOLDER, Readings
 from dream.citations import citations_on
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import doubts_of_git
@@ -23,6 +24,7 @@ from dream.report.findings import (
     contradictions,
     dead_links,
     ending_topics,
+    errors_that_came_back,
     fading,
     grown_topics,
     keeping,
@@ -125,7 +127,12 @@ class WeeklyReview:
         yield from page_problems(problems, is_level=self._memory.upkeep.changes().is_empty)
         yield from self._over_time(hunks, today)
         yield from unanswered(asked)
+        yield from errors_that_came_back(Readings(root.sessions.parent / FOLDER).every(), self._sessions_of_week())
         yield from self._index()
+
+    def _sessions_of_week(self) -> set[str]:
+        since = (self._now() - WEEK).isoformat()
+        return {one.session_id for one in self._archive.records() if one.ended >= since}
 
     def _over_time(self, hunks: Sequence[Hunk], today: dt.date) -> Iterator[Finding]:
         memory, root = self._memory, self._memory.root

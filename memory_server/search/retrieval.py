@@ -293,6 +293,13 @@ class Retriever:
             found.append(after)
         return found
 
+    def whole_source(self, chunk: StoredChunk, most: int) -> list[StoredChunk]:
+        """All passages of a passage's source, in their order; none where there are more than `most`."""
+        first = chunk.row - chunk.ordinal
+        near = self._indices.ledger.chunks(range(first, first + most + 1))
+        own = [near[row] for row in sorted(near) if near[row].source == chunk.source]
+        return own if len(own) <= most else []
+
     def beginning_with(self, source: int, line: int) -> StoredChunk | None:
         """The passage of a source that begins with a line or turn; None where none does."""
         return self._indices.ledger.chunk_from(source, line)

@@ -1,14 +1,15 @@
 """What was said in sessions, as passages of an answer: a digest leads to a session, its turns hold the answer.
 
 A passage is the stretch of turns that fits the question best and what followed it, since a question is settled by what
-comes after it; what begins with the person's words is read at the last reply they got. What the digest of a session
-says does not change the order: it was measured, and helps nowhere.
+comes after it; what begins with the person's words is read at the last reply they got. A short session is also read at
+its last long reply, which says what was settled. What the digest of a session says does not change the order: it was
+measured, and helps nowhere.
 """
 
 import datetime as dt
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, takewhile
+from itertools import accumulate, islice, takewhile
 from textwrap import shorten
 
 from memory_server.document import Answer, Hit, Layer, LineRange, Standing, show_place
@@ -30,6 +31,8 @@ QUESTIONING_CHARS = 4_000  # of a reply, within which the question is looked for
 MOST_OWN_CHARS = 4_000  # of the person's words without a reply, behind which it is looked for what was said next
 COMPARED = 10  # best stretches, of which one may amend another
 WHOLE = 3  # best passages, of which those of one session are one hit
+SHORT_SESSION = 20  # stretches of one whose last long reply is the third of these; in longer ones that loses answers
+LONG_REPLY_CHARS = 250
 
 
 def reads_spoken(question: Question) -> bool:
@@ -78,7 +81,7 @@ def spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage], quest
     hits: list[Hit] = []
     of_source: dict[int, int] = {}
     passages = 0
-    for candidate, chunk, amended in _with_amending(retriever, candidates, question):
+    for candidate, chunk, amended in _with_conclusion(retriever, _with_amending(retriever, candidates, question)):
         if passages >= WHOLE and len(hits) >= question.limit:
             break
         most = question.per_source if passages < WHOLE else question.per_session
@@ -100,6 +103,22 @@ def spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage], quest
 def _unshown(parts: Sequence[StoredChunk], shown: Collection[tuple[int, int]]) -> Sequence[StoredChunk]:
     """Stretches up to the first that is shown already."""
     return list(takewhile(lambda part: _place(part) not in shown, parts))
+
+
+def _with_conclusion(
+    retriever: Retriever, found: Iterator[tuple[RankedPassage, StoredChunk, str]]
+) -> Iterator[tuple[RankedPassage, StoredChunk, str]]:
+    """What was found, the last long reply of the best one's session in the third place where that is a short one."""
+    first = list(islice(found, WHOLE - 1))
+    yield from first
+    for candidate, chunk, _ in first[:1]:
+        replies = (one for one in retriever.whole_source(chunk, SHORT_SESSION) if _reply_chars(one) >= LONG_REPLY_CHARS)
+        yield from ((candidate, reply, "") for reply in list(replies)[-1:])
+    yield from found
+
+
+def _reply_chars(chunk: StoredChunk) -> int:
+    return len(chunk.passage) - chunk.person_chars
 
 
 def _with_amending(

@@ -220,6 +220,33 @@ def test_a_long_reply_that_ends_in_a_question_is_shown_with_the_answer(tmp_path:
     assert len(best.passage) <= PASSAGE_CHARS
 
 
+@pytest.mark.parametrize("exchanges", [0, 30])
+def test_a_short_session_is_shown_with_its_last_long_reply(
+    exchanges: int, tmp_path: Path, make_engine: MakeEngine
+) -> None:
+    between = [
+        record
+        for number in range(exchanges)
+        for record in (
+            person(10 + 2 * number, f"Spare lamp {number}?"),
+            assistant(11 + 2 * number, f"In the cellar. {LOG}"),
+        )
+    ]
+    records = [
+        person(1, "Do we keep the spare lamps of the lighthouse in the cellar?"),
+        assistant(2, "The cellar is damp, so the spare lamps of the lighthouse rust there."),
+        *between,
+        person(90, "So be it."),
+        assistant(91, f"They go to the attic, in oiled paper. {'It is dry up there all winter. ' * 10}"),
+        person(92, "Fine."),
+    ]
+
+    with holding(tmp_path, make_engine, records) as memory:
+        hits = recall(memory, "spare lamps of the lighthouse in the cellar").hits
+
+    assert ("oiled paper" in "\n".join(hit.passage for hit in hits[:1])) == (not exchanges)
+
+
 def test_a_question_that_nobody_answered_is_shown_with_what_was_said_next(
     tmp_path: Path, make_engine: MakeEngine
 ) -> None:
