@@ -16,12 +16,13 @@ from pathlib import Path
 import yaml
 
 from memory_server.document import SourcePath
-from memory_server.errors import ContentError, NeedsRepair, UsageError
+from memory_server.errors import ContentError, UsageError
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.sessions import slug_of
 from memory_server.layers.topics import EXCHANGE, markdown_files, read_text
 from memory_server.machine.clock import local
 from memory_server.machine.files import is_plain_file, remove_file, replace_file
+from memory_server.machine.repair import refusal_of
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 
@@ -218,6 +219,6 @@ def _write(file: Path, text: str) -> None:
     try:
         replace_file(file, text)
     except OSError as error:
-        raise NeedsRepair(
-            f"the episode cannot be written ({error.strerror})", where=file.parent, remedy="Free disk space, try again"
-        ) from error
+        if refusal := refusal_of(error, file.parent, "the episode"):
+            raise refusal from error
+        raise

@@ -261,7 +261,10 @@ def _opened(file: Path) -> Iterator[Any]:
             yield BufferedReader(stream, PIECE_BYTES)
     except FileNotFoundError as error:
         raise ContentError("there is no such file", where=file, remedy="Name one that `oneiros` wrote") from error
-    except (OSError, EOFError, zstandard.ZstdError, ValueError) as error:
+    except OSError as error:
+        what = f"the file cannot be read ({error.strerror})"
+        raise ContentError(what, where=file, remedy="Name one that `oneiros` wrote") from error
+    except (EOFError, zstandard.ZstdError, ValueError) as error:
         raise _odd(file, f"it cannot be read ({error})") from error
 
 

@@ -12,6 +12,7 @@ from tests.memories import write_topic
 PROGRAM = """
 import sys
 from oneiros.cli.main import main
+sys.stderr = sys.stdout
 for line in sys.argv[1:]:
     print("##", line)
     print("->", main(line.split()), flush=True)
@@ -53,3 +54,20 @@ def test_a_memory_that_can_only_be_read_answers_from_its_indices(tmp_path: Path)
     assert "failed" not in doctor
     assert "-> 3" in remembered
     assert {path: path.stat().st_mtime_ns for path in root.rglob("*")} == before
+
+
+def test_whoever_writes_into_it_says_what_is_in_the_way(tmp_path: Path) -> None:
+    root = tmp_path / "memory"
+    variables = {"HOME": str(tmp_path), "ONEIROS_ROOT": str(root), "HF_HUB_CACHE": "/x", "PATH": os.environ["PATH"]}
+    assert main(["init"], Environment(variables, tmp_path, tmp_path)) == 0
+    write_topic(root, "ports", "# Ports\n\nThe relay listens on port 2525.\n")
+    said = as_reader(
+        root,
+        *("remember x", "wrong ports:3 x", "episode x", "ingest", "dream", "report", "reindex", "forget abc", "serve"),
+        *("topics retire ports", "topics mv ports harbours", "backup copy.tar.zst"),
+        **variables,
+    )
+
+    for answer in said:
+        assert str(root) in answer and "Permission denied" in answer and "rights" in answer, answer
+        assert "-> 3" in answer and "Errno" not in answer and "unexpected" not in answer, answer

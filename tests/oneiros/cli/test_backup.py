@@ -273,6 +273,8 @@ def test_a_bundle_that_was_cut_or_changed_is_refused(share: float, first: Machin
             read_bundle(tmp_path / name, "backup")
     with pytest.raises(ContentError, match="there is no such file"):
         read_bundle(tmp_path / "gone", "backup")
+    with pytest.raises(ContentError, match="the file cannot be read \\(Is a directory\\)"):
+        read_bundle(tmp_path, "backup")
 
 
 @pytest.mark.parametrize("name", ["state.db", "queries.db", "use.db"])
