@@ -16,6 +16,7 @@ class PartKind(StrEnum):
 
     PROMPT = "prompt"  # words of the person
     QUEUED = "queued"  # words of the person, typed while the client was busy; a later entry may repeat them
+    TAKEN_BACK = "taken_back"  # queued words that went back into the person's prompt: what they send is told then
     BESIDE_RESULT = "beside_result"  # words of the person in the entry of a tool result
     COMMAND = "command"  # a slash command or skill that the person called, as "/name arguments"
     SHELL = "shell"  # a `!` line of the person

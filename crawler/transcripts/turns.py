@@ -89,6 +89,7 @@ class Shape:
     prompts: set[str] = field(default_factory=set)  # records of the main chain in which the person spoke
     typed_at: dict[bytes, int] = field(default_factory=dict)  # words of a `user` record -> its last position
     queued_with_uuid: set[bytes] = field(default_factory=set)
+    taken_back_at: dict[bytes, int] = field(default_factory=dict)  # queued words -> the last position
     sidechains: set[str] = field(default_factory=set)
     leaf: str = ""  # the last record of the main chain that says something
     dead: frozenset[str] = frozenset()
@@ -115,7 +116,9 @@ def shape_of(entries: Iterable[Entry]) -> Shape:
             shape.sidechains.add(entry.id)
             continue
         for part in entry.parts:
-            if part.kind is PartKind.QUEUED:
+            if part.kind is PartKind.TAKEN_BACK:
+                shape.taken_back_at[words_key(part.text)] = position
+            elif part.kind is PartKind.QUEUED:
                 if not is_made(entry):
                     shape.queued_with_uuid.add(words_key(part.text))
             elif ROLES[part.kind] is Role.PERSON:
@@ -170,7 +173,9 @@ class _Joiner:
                 yield self._turn(entry, part)
 
     def _is_elsewhere(self, position: int, entry: Entry, part: EntryPart) -> bool:
-        """Whether these are words that a later entry repeats, or the title of another session."""
+        """Whether these are words that a later entry repeats or takes back, or the title of another session."""
+        if part.kind is PartKind.TAKEN_BACK:
+            return True
         if part.kind is PartKind.TITLE:
             return bool(entry.parent) and entry.parent not in self._shape.parents
         return part.kind is PartKind.QUEUED and not self._is_new(position, entry, part)
@@ -186,9 +191,9 @@ class _Joiner:
         yield self._turn(entry, result, tool=call.tool, arguments=call.arguments, entries=(asked.id, entry.id))
 
     def _is_new(self, position: int, entry: Entry, part: EntryPart) -> bool:
-        """Whether a queued prompt stands nowhere else: a client writes the same words up to three times."""
+        """Whether a queued prompt stands, and nowhere else: a client writes the same words up to three times."""
         key = words_key(part.text)
-        if self._shape.typed_at.get(key, -1) > position:
+        if max(self._shape.typed_at.get(key, -1), self._shape.taken_back_at.get(key, -1)) > position:
             return False
         if is_made(entry) and (key in self._shape.queued_with_uuid or key in self._queued):
             return False

@@ -51,6 +51,15 @@ def test_a_queued_prompt_that_stands_nowhere_else_is_told_once(tmp_path: Path) -
     assert [(turn.text, turn.is_prompt) for turn in turns] == [("begin", True), ("and the docs", True)]
 
 
+def test_a_queued_prompt_that_was_taken_back_was_not_said(tmp_path: Path) -> None:
+    back, again = queued("drop the table", "popAll", 31), queued("drop the table", second=32)
+    words = [person(1, "begin"), queued("drop the table"), back]
+
+    assert [turn.text for turn in turns_of(tmp_path / "a", *words)] == ["begin"]
+    assert [turn.text for turn in turns_of(tmp_path / "b", *words, again)] == ["begin", "drop the table"]
+    assert [turn.text for turn in turns_of(tmp_path / "c", *words, person(2, "keep it"))] == ["begin", "keep it"]
+
+
 def test_a_summary_that_quotes_a_queued_prompt_does_not_replace_it(tmp_path: Path) -> None:
     turns = turns_of(tmp_path, queued("and the docs"), person(1, "and the docs", isCompactSummary=True))
 
