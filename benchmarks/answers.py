@@ -231,6 +231,10 @@ class CopiedSessions:
         found = self._store.marks().items()
         return {COPY * copy + name: mark for name, mark in found for copy in range(self._copies)}
 
+    def sizes(self) -> Mapping[str, int]:
+        found = self._store.sizes().items()
+        return {COPY * copy + name: size for name, size in found for copy in range(self._copies)}
+
     def session(self, session_id: str) -> ArchivedSession:
         found = self._store.session(session_id.lstrip(COPY))
         return replace(found, document=replace(found.document, path=raw_path(session_id)))

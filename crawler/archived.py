@@ -51,6 +51,10 @@ class ArchivedSessions:
             for path in sorted(self._records.glob("*.json"))
         }
 
+    def sizes(self) -> Mapping[str, int]:
+        """The bytes of every session's record."""
+        return {path.stem: path.stat().st_size for path in self._records.glob("*.json")}
+
     def session(self, session_id: str) -> ArchivedSession:
         """One session with all its turns; with none while its archive is damaged, which every ingest names."""
         try:

@@ -146,9 +146,7 @@ class Upkeep:
             return self.changes()
         self.point()
         with repairable(self.root.derived):
-            is_raw_behind = 0 < self._sessions_behind() <= SMALL_CHANGE
-            if self.raw is not None and is_raw_behind:
-                self.raw.bring_level(report_progress)
+            is_raw_behind = self._brings_turns_level(report_progress)
         changes = self.changes()
         if not is_small(changes) or (changes.is_empty and not is_raw_behind):  # notes are made of turns
             return changes
@@ -157,6 +155,14 @@ class Upkeep:
         except NotOwner:
             return changes
         return Changes(unchanged=changes.unchanged)
+
+    def _brings_turns_level(self, report_progress: Callable[[Progress], None]) -> bool:
+        """Whether sessions were behind, few and short ones, that are read now."""
+        changed, removed = self.raw.changes() if self.raw is not None else ([], [])
+        is_small = 0 < len(changed) + len(removed) <= SMALL_CHANGE
+        if self.raw is None or not is_small or not self.raw.is_small(changed):
+            return False
+        return self.raw.bring_level(report_progress, waits=False) > 0
 
     def is_of_another_format(self) -> bool:
         """Whether another version of the program made one of the indices: the next run makes it anew."""

@@ -10,7 +10,7 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Protocol
@@ -30,6 +30,7 @@ from memory_server.machine.database import remove_database
 
 RAW_FOLDER = "sessions/archive/"  # a raw source is named `sessions/archive/<session id>`; no file has that name
 PIECE_CHARS = 1_000  # of a turn: what is ranked and shown as one passage
+SMALL_BYTES = 100_000  # of the records of sessions that are read while a question waits, or written together
 WORD = re.compile(r"[^\W_]+")
 READING_TURNS = "reading turns"  # the stage
 NO_HASH = TextHash(b"raw")  # marks a chunk as searchable; no vector is ever kept under it
@@ -61,6 +62,9 @@ class SessionStore(Protocol):
 
     def marks(self) -> Mapping[str, str]:
         """Every archived session, with a mark that differs whenever its content does."""
+
+    def sizes(self) -> Mapping[str, int]:
+        """The bytes of every session's record: the more of it was said, the more."""
 
     def session(self, session_id: str) -> ArchivedSession:
         """One session with all its turns."""
@@ -97,7 +101,8 @@ class RawIndex:
         self._keeps_words = cut is None
         self._fading = fading
         self._cut = cut or chunks_of
-        self.guard = threading.RLock()
+        self.guard = threading.RLock()  # of what is being searched
+        self._run = threading.Lock()  # held by the one thread that brings it level
         self._file = file
         self._ledger: Ledger | None = None
         self._snapshot: Snapshot | None = None
@@ -139,18 +144,41 @@ class RawIndex:
         marks = self.store.marks().items()
         return {name: mark + fading.session_mark(name) for name, mark in marks if not fading.is_away(name)}
 
-    def bring_level(self, report_progress: Callable[[Progress], None] = lambda _: None) -> int:
-        """Reads what is new in the archive and drops what is gone; returns how many sessions that were."""
-        changed, removed = self.changes()
-        marks, fading = self.marks(), self._fading()
-        if not changed and not removed:
+    def is_small(self, sessions: Sequence[str]) -> bool:
+        """Whether a search may wait until these are read."""
+        sizes = self.store.sizes()
+        return sum(sizes.get(name, 0) for name in sessions) <= SMALL_BYTES
+
+    def bring_level(self, report_progress: Callable[[Progress], None] = lambda _: None, *, waits: bool = True) -> int:
+        """Reads what is new in the archive and drops what is gone; returns how many sessions that were.
+
+        Short sessions come first, and searches go on beside it. `waits`: for another thread that is at it; else
+        nothing is done.
+        """
+        if not self._run.acquire(blocking=waits):
             return 0
-        ledger = self.ledger
+        try:
+            changed, removed = self.changes()
+            if changed or removed:
+                with closing(Ledger(self._file)) as ledger:  # of its own: other threads are reading the shared one
+                    self._read_changes(ledger, changed, removed, report_progress)
+            return len(changed) + len(removed)
+        finally:
+            self._run.release()
+
+    def _read_changes(
+        self,
+        ledger: Ledger,
+        changed: Sequence[str],
+        removed: Sequence[str],
+        report_progress: Callable[[Progress], None],
+    ) -> None:
+        marks, fading, sizes = self.marks(), self._fading(), self.store.sizes()
         with self._changing(ledger):
             for session_id in removed:
                 ledger.remove_source(raw_path(session_id))
-        for start in range(0, len(changed), SOURCES_A_TRANSACTION):
-            part = changed[start : start + SOURCES_A_TRANSACTION]
+        done = 0
+        for part in batches(sorted(changed, key=lambda name: sizes.get(name, 0)), sizes):
             states = [SourceState(raw_path(name), 0, 0, marks[name]) for name in part]
             read = [
                 self._read(ledger, state, name, fading.turns(name)) for name, state in zip(part, states, strict=True)
@@ -158,10 +186,10 @@ class RawIndex:
             with self._changing(ledger):
                 for state, (document, cut) in zip(states, read, strict=True):
                     ledger.put_source(document, state, [chunk for chunk, _ in cut], [key for _, key in cut])
-            report_progress(Progress(READING_TURNS, start + len(part), len(changed)))
+            done += len(part)
+            report_progress(Progress(READING_TURNS, done, len(changed)))
         with self._changing(ledger):
             ledger.connection.execute("delete from gone")  # a list for a semantic index, which there is not
-        return len(changed) + len(removed)
 
     def _read(
         self, ledger: Ledger, state: SourceState, session_id: str, kept: Sequence[Range] | None
@@ -180,10 +208,10 @@ class RawIndex:
 
     @contextmanager
     def _changing(self, ledger: Ledger) -> Iterator[None]:
-        """A write of this process, whose own connection does not tell it that something changed."""
-        with self.guard, ledger.transaction():
+        """A change that no search sees half of: those under way are waited for when it is to be seen, not before."""
+        with ExitStack() as seen, ledger.transaction():
             yield
-            self._snapshot = None
+            seen.enter_context(self.guard)
 
     def drop(self) -> None:
         """Deletes the index; the next `bring_level` builds it anew. Call with no search under way."""
@@ -201,6 +229,19 @@ class RawIndex:
                 self._snapshot = Snapshot(passages, self.ledger.stored_sources(), no_vectors, no_tokens)
                 self._seen = generation
             return self._snapshot
+
+
+def batches(names: Sequence[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:
+    """Sessions that are written together: so many, or so few that their records have SMALL_BYTES; a long one alone."""
+    batch, size = list[str](), 0
+    for name in names:
+        if batch and (len(batch) == SOURCES_A_TRANSACTION or size + sizes.get(name, 0) > SMALL_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(name)
+        size += sizes.get(name, 0)
+    if batch:
+        yield batch
 
 
 def bare(session_id: str) -> Document:

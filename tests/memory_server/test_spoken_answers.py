@@ -13,11 +13,13 @@ import pytest
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
+from memory_server.completeness import SkipKind
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.vector_cache import VectorCache
 from memory_server.embedding.workers import WorkerPlan
 from memory_server.errors import NeedsRepair
+from memory_server.index.build import Changes
 from memory_server.index.raw import RawIndex
 from memory_server.index.token_vectors import token_bytes
 from memory_server.language.cues import AskedState
@@ -656,3 +658,23 @@ def test_a_topic_of_one_word_is_no_greeting(tmp_path: Path, make_engine: MakeEng
         hits = search_memory(memory, "is the printer ready").hits
 
     assert [hit.path for hit in hits] == ["topics/printer.md"]
+
+
+def test_a_question_waits_for_no_long_session(
+    tmp_path: Path, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def behind(memory: Memory) -> int:
+        return sum(one.count for one in memory.upkeep.skipped(Changes()) if one.kind is SkipKind.SESSION)
+
+    with holding(tmp_path, make_engine, EXCHANGE) as memory:
+        write_transcript(
+            tmp_path / "live", person(31, "The buoy is red.", session=OTHER_SESSION), session=OTHER_SESSION
+        )
+        with Ingester(settings_in(memory.root.path)) as ingester:
+            ingester.ingest([tmp_path / "live"])
+        monkeypatch.setattr("memory_server.index.raw.SMALL_BYTES", 0)
+        memory.upkeep.refresh()
+        assert behind(memory) == 1
+        monkeypatch.undo()
+        memory.upkeep.refresh()
+        assert behind(memory) == 0

@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_server.document import Document, Layer
-from memory_server.index.raw import PIECE_CHARS, ArchivedSession, ArchivedTurn, RawIndex, pieces_of, raw_path
+from memory_server.index.build import Progress
+from memory_server.index.raw import (
+    PIECE_CHARS,
+    SMALL_BYTES,
+    ArchivedSession,
+    ArchivedTurn,
+    RawIndex,
+    pieces_of,
+    raw_path,
+)
 from memory_server.layers.notes import SessionNote
 
 
@@ -19,6 +28,9 @@ class Sessions:
 
     def marks(self) -> Mapping[str, str]:
         return {session_id: str(hash(tuple(turns))) for session_id, turns in self.texts.items()}
+
+    def sizes(self) -> Mapping[str, int]:
+        return {session_id: sum(map(len, turns)) for session_id, turns in self.texts.items()}
 
     def session(self, session_id: str) -> ArchivedSession:
         turns = [ArchivedTurn("assistant", text) for text in self.texts[session_id]]
@@ -90,3 +102,20 @@ def test_pieces_lose_nothing_but_white_space_at_their_ends(text: str) -> None:
 
     assert "".join("".join(pieces).split()) == "".join(text.split())
     assert all(len(piece) <= PIECE_CHARS + 200 for piece in pieces)
+
+
+def test_short_sessions_are_read_first_and_a_search_goes_on_beside_a_long_one(tmp_path: Path) -> None:
+    said = {"a": ["x" * SMALL_BYTES], "b": ["the relay listens"], "c": ["the printer jams"]}
+    index = RawIndex(tmp_path / "raw.db", Sessions(said))
+    seen = []
+
+    def look(_: Progress) -> None:
+        seen.append([passage for passage in passages(index) if len(passage) < 100])
+        assert index.bring_level(waits=False) == 0  # this thread is at it
+
+    assert index.bring_level(look) == 3
+    assert sorted(seen[0]) == ["assistant: the printer jams", "assistant: the relay listens"]
+    assert len(seen) == 2
+    assert not index.is_small(["a", "b"]) and index.is_small(["b", "c"])
+    assert len(index.snapshot().passages) == len(passages(index))
+    index.close()

@@ -21,6 +21,9 @@ class TwoSessions:
     def marks(self) -> dict[str, str]:
         return {SESSION: "1", OTHER: "1"}
 
+    def sizes(self) -> dict[str, int]:
+        return {SESSION: 1, OTHER: 1}
+
     def session(self, session_id: str) -> ArchivedSession:
         texts = {
             SESSION: ["Why does the relay drop connections?", "The idle timeout is 3600 seconds.", "Error E-4711"],
