@@ -76,7 +76,7 @@ def count_waiting(
     with TailState(settings.state, settings.machine) as tail:
         known = tail.files()
     found = find_transcripts(paths)
-    waiting = [file for file in found.files if not _is_kept(known.get(str(file.path)), file)]
+    waiting = [file for file in found.files if file.size and not _is_kept(known.get(str(file.path)), file)]
     kept = [state for file in found.files if (state := known.get(str(file.path))) and _is_kept(state, file)]
     if only := settings.choice.only:
         projects = Projects(dict(settings.aliases))

@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from memory_server.errors import ContentError
+from memory_server.language.spelling import unify
 from memory_server.machine.clock import local
 from memory_server.machine.files import replace_file
 
@@ -303,7 +304,7 @@ def _own_fields(session: CompressedSession) -> dict[str, Any]:
 
 def slug_of(title: str) -> str:
     """A few words of the title, safe in a file name anywhere."""
-    words = re.findall(r"[a-z0-9]+", title.lower())[:SLUG_WORDS]
+    words = re.findall(r"[a-z0-9]+", unify(title).casefold())[:SLUG_WORDS]
     return "-".join(words)[:60].strip("-") or "session"
 
 

@@ -191,7 +191,9 @@ class Pipeline:
         candidates = [*found.candidates, *typing.by_words()]
         unless = () if question.search is Search.EXACT else question.excluded()  # which sees to it itself
         hits = typing.kept(self.retriever.hits(candidates, unless))
-        if question.search is not Search.EXACT:
+        if question.search is Search.EXACT:  # what holds the words itself before what stands below them
+            hits.sort(key=lambda hit: (-hit.score, not holds(question.expression, hit.passage)))
+        else:
             hits = [hit for hit in hits if hit.layer is Layer.TOPIC or not says_nothing(hit.passage)]
         hits = grouped(hits, MAX_LIMIT if question.types else question.per_source)[: 3 * most_hits(question)]
         hits += self._topics_beside(question, hits, typing)

@@ -16,7 +16,6 @@ import typer
 
 from memory_server.errors import UsageError, nearest_or
 from memory_server.escaping import shown
-from memory_server.fields import fold
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,7 +27,8 @@ def require_known(context: typer.Context, project: str) -> str:
     """The project. Raises UsageError where there is none of that name but one that is nearly called so."""
     root = context.obj.choice.root if project else None
     if root and root.index_page.exists():
-        from oneiros.ingest.readings import known_projects  # more than most commands cost
+        from memory_server.fields import fold  # these are more than most commands cost
+        from oneiros.ingest.readings import known_projects
 
         known = known_projects(root)
         is_known = fold(project) in map(fold, known)

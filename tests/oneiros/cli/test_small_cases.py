@@ -64,6 +64,9 @@ CASES = (
     Case("exact manatee", "2026-03-02"),
     Case("exact walrus", "2026-03-02", "1970"),
     Case("exact narwhal", "2026-03-02", "2099"),
+    Case("exact httpserver2go", " 1  use HTTPServer2Go in every shop"),  # and not the reply below a title that holds it
+    Case("exact ladenstrasse", "die-ladenstrasse-ist-gesperrt"),
+    Case("exact nothing-of-the-kind", "Nothing holds", "not archived yet"),  # for all the empty transcript
 )
 
 
@@ -114,6 +117,8 @@ SESSIONS = (
         person(3, "ok", timestamp="2026-03-02T10:01:00.000Z"),
         assistant(4, "I was wrong: five of five direct jumps landed.", timestamp="2026-03-02T10:02:00.000Z"),
     ],
+    exchange("use HTTPServer2Go in every shop", "fine"),
+    exchange("Die Ladenstraße ist gesperrt.", "Notiert."),
     *(failure(day) for day in ("2026-02-05", "2026-03-05", "2026-11-20")),
 )
 
@@ -147,6 +152,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory, founded: Path) -> Iterator
             session = str(UUID(int=number << 96 | 4 << 76 | 8 << 60))
             own = [{**record, "sessionId": session, "uuid": f"{number:08}{record['uuid'][8:]}"} for record in records]
             write_transcript(home / ".claude" / "projects" / folder, *own, session=session)
+        (home / ".claude" / "projects" / "-srv-app" / "empty.jsonl").touch()
         assert Machine(home).run("ingest") == 0
         yield Machine(home)
     time.tzset()
@@ -158,7 +164,7 @@ def test_a_case_is_answered(case: Case, machine: Machine, capsys: pytest.Capture
     options = words[:2] if words[0] == "--project" else []
     machine.run(command, *options, " ".join(words[len(options) :]))
 
-    shown = capsys.readouterr().out
+    shown = "".join(capsys.readouterr())
     assert case.holds in shown
     assert case.lacks not in shown
 
