@@ -26,6 +26,7 @@ CONTEXTS = (
             r"(?:(?:sudo\s+)?chpasswd|sudo\s+(?:-\w+\s+)*-S\b)"
         ),
     ),
+    ("windows-credential", r"\bcmdkey\s", r"[^\n|;&]*?/pass(?:word)?[:=]\s*['\"]?([^\s'\"$/*%<][^\s'\"]{3,})"),
     ("net-use", r"\bnet\s+use\s", r"[^\n|;&]*?(?:/user:\S+|\\\\\S+)\s+['\"]?([^\s'\"$/*][^\s'\"]{3,})"),
     ("archive-password", r"\b(?:un)?zip\s", rf"[^\n|;&]*?(?-i:-P)\s*{WORD}"),
     ("archive-password", r"\b(?:7z[ar]?|(?:un)?rar)\s", rf"[^\n|;&]*?\s-h?p{WORD}"),

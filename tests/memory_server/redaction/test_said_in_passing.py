@@ -11,6 +11,7 @@ from memory_server.redaction import Redactor
         (r"net use Z: \\srv\share /user:corp\bob Hunter2!x9", "Hunter2!x9"),
         (r"net use Z: \\srv\share Hunter2!x9 /user:corp\bob", "Hunter2!x9"),
         ("cmdkey /add:srv /user:bob /pass:S3cret!pw", "S3cret!pw"),
+        ("cmdkey /generic:srv /user:bob /pass:Blume77", "Blume77"),
         ("GET /callback?code=4/0AX4XfWh2kQ9zLrT1m&state=x", "0AX4XfWh2kQ9zLrT1m"),
         ("https://app.example/cb?state=1&code=SplxlOBeZQQYbYS6WxSbIA", "SplxlOBeZQQYbYS6WxSbIA"),
         ("Recovery codes: 1a2b-3c4d 5e6f-7g8h 9i0j-1k2l", "9i0j-1k2l"),
