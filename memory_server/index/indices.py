@@ -10,8 +10,8 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ from memory_server.errors import NeedsRepair
 from memory_server.index.build import HAS_GRAPH, UNFINISHED, Changes, Indexer, Progress, Report, fill_cache
 from memory_server.index.ledger import Ledger
 from memory_server.index.passages import ReadTable, read_passages, rows_of_ids
+from memory_server.index.shared_lock import SharedLock
 from memory_server.index.snapshot import Snapshot, superseded_by
 from memory_server.index.token_vectors import token_bytes
 from memory_server.layers.questions import NoQuestions, StatementQuestions
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SNAPSHOT_SHARE = 0.05  # of the time may go into reading snapshots while another process writes
+SAMPLED_VECTORS = 50  # of each layer, found by themselves when a graph is opened; its ids are all compared
 MAX_DELETED_SHARE = 0.3  # of a graph; beyond, deleted points slow and hide the living ones, so it is built anew
 
 
@@ -53,41 +55,6 @@ class NotOwner(NeedsRepair):
             where=root.path,
             remedy="Wait until it is done, or end it: the daemon by `oneiros stop`",
         )
-
-
-class SharedLock:
-    """Lets any number of searches through, or one exchange of what they search; an exchange goes first."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._searching = 0
-        self._exchanging = False
-
-    @contextmanager
-    def searching(self) -> Iterator[None]:
-        with self._changed:
-            self._changed.wait_for(lambda: not self._exchanging)
-            self._searching += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._searching -= 1
-                self._changed.notify_all()
-
-    @contextmanager
-    def exchanging(self) -> Iterator[None]:
-        """Call with no search of one's own under way."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._exchanging)
-            self._exchanging = True
-            self._changed.wait_for(lambda: self._searching == 0)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._exchanging = False
-                self._changed.notify_all()
 
 
 class Indices:
@@ -112,7 +79,10 @@ class Indices:
         self._retired: list[Ledger | VectorCache] = []  # of files that were replaced; a thread may still be reading one
         self._cache: VectorCache | None = None
         self._checked: VectorCache | None = None  # whether it holds what it should is looked at once, or when rows went
+        self.wants_graph: bool | None = None  # None: one that is there is kept level, none is made
+        self.answered = {"chromadb": 0, "scan": 0}  # questions without a filter, by which of both
         self._semantic: SemanticIndex | None = None
+        self._opening = threading.Lock()  # of the semantic index, for which no question waits
         self._snapshot: Snapshot | None = None
         self._table: ReadTable | None = None  # of the snapshot
         self._filled = ""  # the note of the semantic index that it was read with
@@ -221,12 +191,12 @@ class Indices:
             if not self.is_owner or not self.ledger.note("semantic_folder").startswith(self._model.fingerprint):
                 return None
             if not self.has_graph():
-                return None  # a memory of this size has none
+                return None
             if self.ledger.note("semantic_is_filling"):
                 return None  # a graph under construction would hide what it does not hold yet
+            if self._semantic is None:
+                return None  # opening it takes a second, which the scan does not
             try:
-                if self._semantic is None:
-                    self._semantic = self._open_semantic(self.ledger)
                 return self._semantic.nearest(layer, question, limit)
             except NeedsRepair as error:
                 logger.warning("%s", error)
@@ -243,9 +213,23 @@ class Indices:
             for layer in layers:
                 ids = self.nearest(layer, question, limit)
                 if ids is None:
+                    self.answered["scan"] += 1
                     return None
                 found += rows_of_ids(self.ledger, ids)
+            self.answered["chromadb"] += 1
         return found
+
+    def answers_by(self) -> str:
+        """Which of both answers a question without a filter here, and why where it is the scan."""
+        with self._guard:
+            if self.wants_graph is False:
+                return "a scan, as you set it"
+            if self.wants_graph is None:
+                return "a scan"
+            is_level = self.has_graph() and not self.ledger.note("semantic_is_filling")
+            if self._semantic is not None and is_level:
+                return "ChromaDB"
+            return "a scan, until ChromaDB is open" if is_level else "a scan, until ChromaDB is filled"
 
     # -- writing ------------------------------------------------------------------------------------------------
 
@@ -307,6 +291,9 @@ class Indices:
                 ledger.set_note("semantic_is_filling", "")
             with self._guard:
                 self._seen = (-1, 0.0, 0.0)
+                if not self.has_graph(ledger):
+                    self._close_semantic()
+                    remove_other_folders(self._root.semantic_index)
             finish()
             ledger.set_note(UNFINISHED, "")
             return report
@@ -314,7 +301,8 @@ class Indices:
             ledger.close()
 
     def _indexer(self, ledger: Ledger) -> Indexer:
-        return Indexer(self._root, ledger, self.cache, self._semantic_of(ledger), self._fading(), self._questions)
+        semantic = self._semantic_of(ledger)
+        return Indexer(self._root, ledger, self.cache, semantic, self._fading(), self._questions, self.wants_graph)
 
     def _retire_ledger(self) -> None:
         if self._ledger is not None:
@@ -425,9 +413,7 @@ class Indices:
             logger.warning("the vector cache lost vectors; they are made again")
             self._start_new_semantic(ledger)
         elif not self.has_graph(ledger):
-            with self._guard:
-                self._close_semantic()
-                remove_other_folders(self._root.semantic_index)
+            pass  # nothing beside the cache to look at
         elif not (self._root.semantic_index / name).is_dir():
             self._start_new_semantic(ledger)
         elif ledger.note("semantic_is_dirty") and not self._semantic_is_whole(ledger):
@@ -448,8 +434,36 @@ class Indices:
                 ledger.set_note("semantic_is_filling", "yes")
             ledger.forget_semantic()
 
+    def open_graph(self) -> bool:
+        """Opens the graph, if one is kept, and looks whether it is the right one. Where it is not, it is planned anew:
+        false, and the next run fills it from the cache. The process must own the root, with no run under way.
+        """
+        if self._semantic is not None or not self.has_graph():
+            return True
+        try:
+            if all(map(self._is_right, Layer)) and not self.unreachable(SAMPLED_VECTORS):
+                return True
+        except NeedsRepair as error:
+            logger.warning("%s", error)
+        logger.warning("the semantic index is not the one of this memory; it is filled again")
+        with closing(Ledger(self._root.ledger)) as ledger:
+            self._start_new_semantic(ledger)
+        return False
+
+    def _is_right(self, layer: Layer) -> bool:
+        """Whether the graph holds the ids that the ledger names, and of some the vectors of the cache."""
+        semantic, expected = self._semantic_of(self.ledger)(), self.ledger.semantic_keys(layer)
+        sample = dict(sorted(expected.items())[:SAMPLED_VECTORS])
+        rows, vectors = self.cache.find(sample.values()), self.cache.vectors()
+        stored = semantic.stored(layer, [*sample]) if sample else {}
+        return semantic.ids(layer) == expected.keys() and all(
+            key in rows and np.allclose(stored[name], vectors[rows[key].vector], atol=1e-4)
+            for name, key in sample.items()
+            if name in stored
+        )
+
     def has_graph(self, ledger: Ledger | None = None) -> bool:
-        """Whether the memory is so large that a graph of its vectors is kept."""
+        """Whether a graph of the vectors is kept."""
         return bool((ledger or self.ledger).note(HAS_GRAPH))
 
     def _lost_vectors(self, ledger: Ledger) -> bool:
@@ -477,8 +491,7 @@ class Indices:
         rows = self.cache.find(expected.values())
         if not self.has_graph(ledger):
             return [name for name, key in expected.items() if key not in rows]
-        with self._guard:
-            stored = self._semantic_of(ledger)().stored(layer)
+        stored = self._semantic_of(ledger)().stored(layer)
         vectors = self.cache.vectors()
         wrong = [
             name
@@ -500,6 +513,9 @@ class Indices:
             rows = self.cache.find(keys.values())
             vectors = self.cache.vectors()
             for name, key in keys.items():
+                if key not in rows:
+                    missed += 1
+                    continue
                 vector = np.array(vectors[rows[key].vector])
                 near = self._semantic_of(self.ledger)().nearest(layer, vector, 10)
                 twins = {other for other, its_key in keys.items() if its_key == key}
@@ -512,7 +528,7 @@ class Indices:
 
     def _semantic_of(self, ledger: Ledger) -> "Callable[[], SemanticIndex]":
         def opened() -> "SemanticIndex":
-            with self._guard:
+            with self._opening:
                 if self._semantic is None:
                     self._semantic = self._open_semantic(ledger)
                 return self._semantic
