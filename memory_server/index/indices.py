@@ -82,6 +82,7 @@ class Indices:
         self.wants_graph: bool | None = None  # None: one that is there is kept level, none is made
         self.answered = {"chromadb": 0, "scan": 0}  # questions without a filter, by which of both
         self._semantic: SemanticIndex | None = None
+        self._is_graph_right = False  # whether the one that is open was looked at: until then it answers nothing
         self._opening = threading.Lock()  # of the semantic index, for which no question waits
         self._snapshot: Snapshot | None = None
         self._table: ReadTable | None = None  # of the snapshot
@@ -194,12 +195,13 @@ class Indices:
                 return None
             if self.ledger.note("semantic_is_filling"):
                 return None  # a graph under construction would hide what it does not hold yet
-            if self._semantic is None:
+            if self._semantic is None or not self._is_graph_right:
                 return None  # opening it takes a second, which the scan does not
             try:
                 return self._semantic.nearest(layer, question, limit)
             except NeedsRepair as error:
                 logger.warning("%s", error)
+                self._is_graph_right = False
                 return None
 
     def nearest_rows(
@@ -222,12 +224,10 @@ class Indices:
     def answers_by(self) -> str:
         """Which of both answers a question without a filter here, and why where it is the scan."""
         with self._guard:
-            if self.wants_graph is False:
-                return "a scan, as you set it"
-            if self.wants_graph is None:
-                return "a scan"
+            if not self.wants_graph:
+                return "a scan" if self.wants_graph is None else "a scan, as you set it"
             is_level = self.has_graph() and not self.ledger.note("semantic_is_filling")
-            if self._semantic is not None and is_level:
+            if self._is_graph_right and is_level:
                 return "ChromaDB"
             return "a scan, until ChromaDB is open" if is_level else "a scan, until ChromaDB is filled"
 
@@ -294,6 +294,8 @@ class Indices:
                 if not self.has_graph(ledger):
                     self._close_semantic()
                     remove_other_folders(self._root.semantic_index)
+            if self.wants_graph:
+                self.open_graph()
             finish()
             ledger.set_note(UNFINISHED, "")
             return report
@@ -438,13 +440,14 @@ class Indices:
         """Opens the graph, if one is kept, and looks whether it is the right one. Where it is not, it is planned anew:
         false, and the next run fills it from the cache. The process must own the root, with no run under way.
         """
-        if self._semantic is not None or not self.has_graph():
+        if self._is_graph_right or not self.has_graph():
             return True
         try:
-            if all(map(self._is_right, Layer)) and not self.unreachable(SAMPLED_VECTORS):
-                return True
+            self._is_graph_right = all(map(self._is_right, Layer)) and not self.unreachable(SAMPLED_VECTORS)
         except NeedsRepair as error:
             logger.warning("%s", error)
+        if self._is_graph_right:
+            return True
         logger.warning("the semantic index is not the one of this memory; it is filled again")
         with closing(Ledger(self._root.ledger)) as ledger:
             self._start_new_semantic(ledger)
@@ -459,7 +462,6 @@ class Indices:
         return semantic.ids(layer) == expected.keys() and all(
             key in rows and np.allclose(stored[name], vectors[rows[key].vector], atol=1e-4)
             for name, key in sample.items()
-            if name in stored
         )
 
     def has_graph(self, ledger: Ledger | None = None) -> bool:
@@ -513,11 +515,8 @@ class Indices:
             rows = self.cache.find(keys.values())
             vectors = self.cache.vectors()
             for name, key in keys.items():
-                if key not in rows:
-                    missed += 1
-                    continue
-                vector = np.array(vectors[rows[key].vector])
-                near = self._semantic_of(self.ledger)().nearest(layer, vector, 10)
+                find = self._semantic_of(self.ledger)().nearest
+                near = find(layer, np.array(vectors[rows[key].vector]), 10) if key in rows else []
                 twins = {other for other, its_key in keys.items() if its_key == key}
                 missed += name not in near and not twins & set(near)
         return missed
@@ -549,7 +548,7 @@ class Indices:
     def _close_semantic(self) -> None:
         if self._semantic is not None:
             self._semantic.close()
-            self._semantic = None
+            self._semantic, self._is_graph_right = None, False
 
     @property
     def fingerprint(self) -> str:
