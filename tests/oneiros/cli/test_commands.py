@@ -174,15 +174,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     ]
     assert list(shell.json("doctor")["checks"][0]) == ["check", "state", "detail", "repair"]
     assert list(shell.json("config")) == [
-        *(
-            "trusted_roots",
-            "both_memories",
-            "signing_key",
-            "embedding_share",
-            "embedding_cores",
-            "embedding_engine",
-            "semantic",
-        ),
+        *("trusted_roots", "both_memories", "signing_key", "embedding_share", "embedding_cores", "embedding_engine"),
         *("sparse_model", "late_model", "rerank_model", "raw_vectors", "query_log", "use_breaks_ties", "half_lives"),
         *("fade_days", "archive_max_mb", "backup_days", "structured_output"),
         *(
