@@ -5,9 +5,6 @@
 Latencies are taken in one process on a synthetic corpus (see `synthetic.py`); `embedder_share` and `rebuild_speedup` on
 2,000 chunks of `--data` that the model really embeds, and `save_to_search_s` with the daemon's own watcher and indexer
 on the synthetic memory. All of one run, on one machine: compare ratios, not milliseconds.
-
-`--graph` measures ChromaDB alone, as the daemon keeps it: the seconds in which it is filled and opened, and its overlap
-with the exact scan, fresh and after half of the files were replaced and a tenth deleted.
 """
 
 import argparse
@@ -62,16 +59,13 @@ def main() -> None:
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--data", type=Path, default=Path("../shared/data/docs"))
     parser.add_argument("--keep", type=Path, help="a folder for the synthetic memory, reused by the next run")
-    parser.add_argument("--graph", action="store_true", help="ChromaDB beside the scan, and nothing else")
     arguments = parser.parse_args()
     print(f"{machine_text()}; {model_text()}")
     prepare_process()
     with tempfile.TemporaryDirectory(prefix="oneiros-scale-") as scratch:
-        folder = arguments.keep or Path(scratch) / "synthetic"
-        if arguments.graph:
-            figures = measure_graph(arguments.chunks, folder, Path(scratch))
-        else:
-            figures = measure(arguments.chunks, arguments.data, folder, Path(scratch))
+        figures = measure(
+            arguments.chunks, arguments.data, arguments.keep or Path(scratch) / "synthetic", Path(scratch)
+        )
     arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     for name, value in figures.items():
         print(f"{name:<24} {value}")
@@ -95,43 +89,6 @@ def measure(chunks: int, data: Path, folder: Path, scratch: Path) -> dict[str, A
     figures |= real_indexing(data, scratch)
     figures["daemon_mb"] = daemon_mb(root, scratch)
     return figures
-
-
-def measure_graph(chunks: int, folder: Path, scratch: Path) -> dict[str, Any]:
-    """What ChromaDB answers of a memory that the daemon keeps, beside the scan."""
-    root, model = MemoryRoot(folder, states_of(scratch)), catalogue().find()
-    corpus = write_corpus(root, chunks)
-    fill_vectors(root, model)
-    figures: dict[str, Any] = {"chunks": chunks}
-    with open_memory(root, timed) as memory:
-        memory.indices.own()
-        memory.reindex()
-        before = psutil.Process().memory_info().rss
-        memory.indices.wants_graph = True
-        figures["fill_s"] = round(memory.reindex().seconds, 1)
-        figures["rss_mb"] = round((psutil.Process().memory_info().rss - before) / 1e6, 1)
-        figures["overlap@10"] = overlap(memory, corpus)
-        replace_half(root, chunks, scratch / "later")
-        fill_vectors(root, model)
-        figures["refill_s"] = round(memory.reindex().seconds, 1)
-        figures["overlap@10_replaced"] = overlap(memory, corpus)
-        figures |= {"unreachable_of_50": memory.indices.unreachable(50), **memory.indices.answered}
-    with open_memory(root, timed) as memory:
-        memory.indices.own()
-        started = time.monotonic()
-        is_right = memory.indices.open_graph()
-        return figures | {"open_s": round(time.monotonic() - started, 2), "is_right": is_right}
-
-
-def replace_half(root: MemoryRoot, chunks: int, folder: Path) -> None:
-    """Every second file gets other words, and every tenth goes."""
-    later = MemoryRoot(folder, root.state)
-    write_corpus(later, chunks, seed=1)
-    for number, file in enumerate(sorted(root.topics.glob("*.md"))):
-        if number % 10 == 0:
-            file.unlink()
-        elif number % 2:
-            file.write_text((later.topics / file.name).read_text(encoding="utf-8"), encoding="utf-8")
 
 
 def states_of(scratch: Path) -> Path:

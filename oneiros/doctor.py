@@ -218,10 +218,7 @@ def _meaning(environment: Environment, memory: Memory) -> Check:
         return failed(f"{found.wrong} passages differ between ledger and semantic index", REBUILD)
     if found.unreached:
         return failed(f"{found.unreached} of {SAMPLE} vectors do not find themselves", REBUILD)
-    by = "a scan, without a daemon"
-    with suppress(DaemonLost):
-        by = Client.of(environment).ask("GET", "/api/indexing")["semantic"]
-    return ok(f"all {found.held} vectors are held, and sampled ones find themselves; answered by {by}")
+    return ok(f"all {found.held} vectors are held, and sampled ones find themselves")
 
 
 def _compared(environment: Environment, memory: Memory) -> Comparison | None:

@@ -5,7 +5,6 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -14,7 +13,6 @@ from hypothesis import settings
 from memory_server.embedding.catalogue import packaged_model
 from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles
-from memory_server.index.indices import Indices
 from memory_server.machine.process import prepare_process
 from memory_server.memory import Memory
 from tests.garden import write_garden
@@ -98,14 +96,8 @@ def make_engine(real_model: ModelFiles) -> MakeEngine:
 
 @pytest.fixture
 def graph(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every memory has a graph of its vectors, as in the daemon."""
-    made = Indices.__init__
-
-    def wanting(indices: Indices, *arguments: Any, **named: Any) -> None:
-        made(indices, *arguments, **named)
-        indices.wants_graph = True
-
-    monkeypatch.setattr(Indices, "__init__", wanting)
+    """Every memory has a graph of its vectors, as large ones do."""
+    monkeypatch.setattr("memory_server.index.build.GRAPH_FROM", 0)
 
 
 @pytest.fixture

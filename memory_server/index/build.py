@@ -44,6 +44,7 @@ TEXTS_AN_APPEND = 64
 IDS_A_CONFIRMATION = 1_000
 MOST_SQLITE_INTEGER = 2**63 - 1
 HASH_CHARS = 64  # of a sha256; behind it stands what else a source was indexed by
+GRAPH_FROM = 120_000  # passages; up to so many recall is as quick by a scan as by a graph, and misses nothing
 HAS_GRAPH = "semantic_graph"  # the note that says so
 UNFINISHED = "unfinished"  # the note of a run under way, or of one that was interrupted
 
@@ -71,7 +72,6 @@ class Changes:
 
 
 EMBEDDING = "embedding"  # the stage of all but topics, which takes longest
-INDEXING = "indexing"  # the stage that fills the semantic index from the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +113,8 @@ class Indexer:
         semantic: "Callable[[], SemanticIndex]",
         fading: Fading,
         questions: StatementQuestions,
-        wants_graph: bool | None = None,
     ):
-        """`semantic` opens the semantic index when it is first needed, since that takes half a second. Where
-        `wants_graph` is None, a graph that is there is kept level and none is made.
-        """
-        self._wants_graph = wants_graph
+        """`semantic` opens the semantic index when it is first needed, since that takes half a second."""
         self._fading = fading
         self._questions = questions
         self._root = root
@@ -182,7 +178,7 @@ class Indexer:
         read_more()
         self._embed(engine, plan, report, report_progress, set(Layer))
         report.chunks = self._ledger.counts()["searchable"]
-        self._index(report_progress)
+        self._index(report.chunks, report_progress)
         report.seconds = time.monotonic() - started
         return report
 
@@ -264,10 +260,10 @@ class Indexer:
         report.embedded += len(missing)
         report.embedding_seconds += time.monotonic() - started
 
-    def _index(self, report_progress: Callable[[Progress], None]) -> None:
-        """Brings the semantic index level with the ledger, where there is to be one."""
+    def _index(self, passages: int, report_progress: Callable[[Progress], None]) -> None:
+        """Brings the semantic index level with the ledger; a memory in which a scan is as quick has none."""
         had_graph = bool(self._ledger.note(HAS_GRAPH))
-        needs_graph = had_graph if self._wants_graph is None else self._wants_graph
+        needs_graph = passages > (GRAPH_FROM // 2 if had_graph else GRAPH_FROM)
         if needs_graph != had_graph:
             name, _, number = self._ledger.note("semantic_folder").rpartition("-")
             self._ledger.set_note("semantic_folder", f"{name}-{int(number) + 1}")
@@ -300,7 +296,7 @@ class Indexer:
                 semantic.add(layer, learnt, vectors[[rows[key].vector for _, key in part]])
                 self._ledger.confirm(learnt=learnt)
                 done += len(part)
-                report_progress(Progress(INDEXING, done, len(pending)))
+                report_progress(Progress("indexing", done, len(pending)))
 
 
 def fill_cache(

@@ -10,8 +10,8 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,6 @@ from memory_server.errors import NeedsRepair
 from memory_server.index.build import HAS_GRAPH, UNFINISHED, Changes, Indexer, Progress, Report, fill_cache
 from memory_server.index.ledger import Ledger
 from memory_server.index.passages import ReadTable, read_passages, rows_of_ids
-from memory_server.index.shared_lock import SharedLock
 from memory_server.index.snapshot import Snapshot, superseded_by
 from memory_server.index.token_vectors import token_bytes
 from memory_server.layers.questions import NoQuestions, StatementQuestions
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SNAPSHOT_SHARE = 0.05  # of the time may go into reading snapshots while another process writes
-SAMPLED_VECTORS = 50  # of each layer, found by themselves when a graph is opened; its ids are all compared
 MAX_DELETED_SHARE = 0.3  # of a graph; beyond, deleted points slow and hide the living ones, so it is built anew
 
 
@@ -55,6 +53,41 @@ class NotOwner(NeedsRepair):
             where=root.path,
             remedy="Wait until it is done, or end it: the daemon by `oneiros stop`",
         )
+
+
+class SharedLock:
+    """Lets any number of searches through, or one exchange of what they search; an exchange goes first."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._searching = 0
+        self._exchanging = False
+
+    @contextmanager
+    def searching(self) -> Iterator[None]:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._exchanging)
+            self._searching += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._searching -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def exchanging(self) -> Iterator[None]:
+        """Call with no search of one's own under way."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._exchanging)
+            self._exchanging = True
+            self._changed.wait_for(lambda: self._searching == 0)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._exchanging = False
+                self._changed.notify_all()
 
 
 class Indices:
@@ -79,11 +112,7 @@ class Indices:
         self._retired: list[Ledger | VectorCache] = []  # of files that were replaced; a thread may still be reading one
         self._cache: VectorCache | None = None
         self._checked: VectorCache | None = None  # whether it holds what it should is looked at once, or when rows went
-        self.wants_graph: bool | None = None  # None: one that is there is kept level, none is made
-        self.answered = {"chromadb": 0, "scan": 0}  # questions without a filter, by which of both
         self._semantic: SemanticIndex | None = None
-        self._is_graph_right = False  # whether the one that is open was looked at: until then it answers nothing
-        self._opening = threading.Lock()  # of the semantic index, for which no question waits
         self._snapshot: Snapshot | None = None
         self._table: ReadTable | None = None  # of the snapshot
         self._filled = ""  # the note of the semantic index that it was read with
@@ -192,16 +221,15 @@ class Indices:
             if not self.is_owner or not self.ledger.note("semantic_folder").startswith(self._model.fingerprint):
                 return None
             if not self.has_graph():
-                return None
+                return None  # a memory of this size has none
             if self.ledger.note("semantic_is_filling"):
                 return None  # a graph under construction would hide what it does not hold yet
-            if self._semantic is None or not self._is_graph_right:
-                return None  # opening it takes a second, which the scan does not
             try:
+                if self._semantic is None:
+                    self._semantic = self._open_semantic(self.ledger)
                 return self._semantic.nearest(layer, question, limit)
             except NeedsRepair as error:
                 logger.warning("%s", error)
-                self._is_graph_right = False
                 return None
 
     def nearest_rows(
@@ -215,21 +243,9 @@ class Indices:
             for layer in layers:
                 ids = self.nearest(layer, question, limit)
                 if ids is None:
-                    self.answered["scan"] += 1
                     return None
                 found += rows_of_ids(self.ledger, ids)
-            self.answered["chromadb"] += 1
         return found
-
-    def answers_by(self) -> str:
-        """Which of both answers a question without a filter here, and why where it is the scan."""
-        with self._guard:
-            if not self.wants_graph:
-                return "a scan" if self.wants_graph is None else "a scan, as you set it"
-            is_level = self.has_graph() and not self.ledger.note("semantic_is_filling")
-            if self._is_graph_right and is_level:
-                return "ChromaDB"
-            return "a scan, until ChromaDB is open" if is_level else "a scan, until ChromaDB is filled"
 
     # -- writing ------------------------------------------------------------------------------------------------
 
@@ -291,11 +307,6 @@ class Indices:
                 ledger.set_note("semantic_is_filling", "")
             with self._guard:
                 self._seen = (-1, 0.0, 0.0)
-                if not self.has_graph(ledger):
-                    self._close_semantic()
-                    remove_other_folders(self._root.semantic_index)
-            if self.wants_graph:
-                self.open_graph()
             finish()
             ledger.set_note(UNFINISHED, "")
             return report
@@ -303,8 +314,7 @@ class Indices:
             ledger.close()
 
     def _indexer(self, ledger: Ledger) -> Indexer:
-        semantic = self._semantic_of(ledger)
-        return Indexer(self._root, ledger, self.cache, semantic, self._fading(), self._questions, self.wants_graph)
+        return Indexer(self._root, ledger, self.cache, self._semantic_of(ledger), self._fading(), self._questions)
 
     def _retire_ledger(self) -> None:
         if self._ledger is not None:
@@ -415,7 +425,9 @@ class Indices:
             logger.warning("the vector cache lost vectors; they are made again")
             self._start_new_semantic(ledger)
         elif not self.has_graph(ledger):
-            pass  # nothing beside the cache to look at
+            with self._guard:
+                self._close_semantic()
+                remove_other_folders(self._root.semantic_index)
         elif not (self._root.semantic_index / name).is_dir():
             self._start_new_semantic(ledger)
         elif ledger.note("semantic_is_dirty") and not self._semantic_is_whole(ledger):
@@ -436,36 +448,8 @@ class Indices:
                 ledger.set_note("semantic_is_filling", "yes")
             ledger.forget_semantic()
 
-    def open_graph(self) -> bool:
-        """Opens the graph, if one is kept, and looks whether it is the right one. Where it is not, it is planned anew:
-        false, and the next run fills it from the cache. The process must own the root, with no run under way.
-        """
-        if self._is_graph_right or not self.has_graph():
-            return True
-        try:
-            self._is_graph_right = all(map(self._is_right, Layer)) and not self.unreachable(SAMPLED_VECTORS)
-        except NeedsRepair as error:
-            logger.warning("%s", error)
-        if self._is_graph_right:
-            return True
-        logger.warning("the semantic index is not the one of this memory; it is filled again")
-        with closing(Ledger(self._root.ledger)) as ledger:
-            self._start_new_semantic(ledger)
-        return False
-
-    def _is_right(self, layer: Layer) -> bool:
-        """Whether the graph holds the ids that the ledger names, and of some the vectors of the cache."""
-        semantic, expected = self._semantic_of(self.ledger)(), self.ledger.semantic_keys(layer)
-        sample = dict(sorted(expected.items())[:SAMPLED_VECTORS])
-        rows, vectors = self.cache.find(sample.values()), self.cache.vectors()
-        stored = semantic.stored(layer, [*sample]) if sample else {}
-        return semantic.ids(layer) == expected.keys() and all(
-            key in rows and np.allclose(stored[name], vectors[rows[key].vector], atol=1e-4)
-            for name, key in sample.items()
-        )
-
     def has_graph(self, ledger: Ledger | None = None) -> bool:
-        """Whether a graph of the vectors is kept."""
+        """Whether the memory is so large that a graph of its vectors is kept."""
         return bool((ledger or self.ledger).note(HAS_GRAPH))
 
     def _lost_vectors(self, ledger: Ledger) -> bool:
@@ -493,7 +477,8 @@ class Indices:
         rows = self.cache.find(expected.values())
         if not self.has_graph(ledger):
             return [name for name, key in expected.items() if key not in rows]
-        stored = self._semantic_of(ledger)().stored(layer)
+        with self._guard:
+            stored = self._semantic_of(ledger)().stored(layer)
         vectors = self.cache.vectors()
         wrong = [
             name
@@ -515,8 +500,8 @@ class Indices:
             rows = self.cache.find(keys.values())
             vectors = self.cache.vectors()
             for name, key in keys.items():
-                find = self._semantic_of(self.ledger)().nearest
-                near = find(layer, np.array(vectors[rows[key].vector]), 10) if key in rows else []
+                vector = np.array(vectors[rows[key].vector])
+                near = self._semantic_of(self.ledger)().nearest(layer, vector, 10)
                 twins = {other for other, its_key in keys.items() if its_key == key}
                 missed += name not in near and not twins & set(near)
         return missed
@@ -527,7 +512,7 @@ class Indices:
 
     def _semantic_of(self, ledger: Ledger) -> "Callable[[], SemanticIndex]":
         def opened() -> "SemanticIndex":
-            with self._opening:
+            with self._guard:
                 if self._semantic is None:
                     self._semantic = self._open_semantic(ledger)
                 return self._semantic
@@ -548,7 +533,7 @@ class Indices:
     def _close_semantic(self) -> None:
         if self._semantic is not None:
             self._semantic.close()
-            self._semantic, self._is_graph_right = None, False
+            self._semantic = None
 
     @property
     def fingerprint(self) -> str:

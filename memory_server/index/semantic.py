@@ -85,18 +85,10 @@ class SemanticIndex:
             raise damaged(self.folder, error) from error
         return [ChunkId(name) for name in found["ids"][0]]
 
-    def ids(self, layer: Layer) -> set[ChunkId]:
-        """Every id of a layer."""
+    def stored(self, layer: Layer) -> dict[ChunkId, Vectors]:
+        """Every id of a layer with its vector as the graph holds it: what a query can return, not what is counted."""
         try:
-            return {ChunkId(name) for name in self._collections[layer].get(include=[])["ids"]}
-        except ChromaError as error:
-            raise damaged(self.folder, error) from error
-
-    def stored(self, layer: Layer, ids: Sequence[ChunkId] | None = None) -> dict[ChunkId, Vectors]:
-        """Every id of a layer, or some, with its vector as the graph holds it: not what is counted."""
-        try:
-            names = None if ids is None else [*map(str, ids)]
-            found = self._collections[layer].get(ids=names, include=["embeddings"])
+            found = self._collections[layer].get(include=["embeddings"])
         except ChromaError as error:
             raise damaged(self.folder, error) from error
         vectors = found["embeddings"]

@@ -7,7 +7,6 @@ further and further apart.
 """
 
 import logging
-import math
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from collections.abc import Callable
 from memory_server.embedding.workers import Interrupted
 from memory_server.errors import OneirosError
 from memory_server.faces.indexing import FRESH_SECONDS, IndexingState
-from memory_server.index.build import EMBEDDING, INDEXING, Progress, Report
+from memory_server.index.build import EMBEDDING, Progress, Report
 from memory_server.index.raw import READING_TURNS
 from memory_server.memory import Memory
 from oneiros.worker import Worker
@@ -30,7 +29,6 @@ LAST_RETRY_SECONDS = 300.0
 FIRST_INDEX_SECONDS = 20.0  # from its beginning, for which questions wait; beyond, they are told how far it is
 START_SECONDS = 2.0  # likewise for the look at the disk with which every daemon begins
 BEHIND = "What was written last is not indexed yet."
-GRAPH_SECONDS = 3.0  # behind the first run, so that the first answer does not share the processor with the import
 END_SECONDS = 30.0  # for the batch under way when it is closed
 
 
@@ -61,8 +59,6 @@ class IndexRuns:
         self._rebuild = self._anyway = False
         self._stage = Progress("waiting", 0, 0)
         self._runs = 0
-        self._keeps_graph = False
-        self._graph_at = math.inf  # from when on ChromaDB is opened, in the clock's seconds
         self._error = ""
         self._retry_seconds = FIRST_RETRY_SECONDS
         self._last: Report | None = None
@@ -137,8 +133,6 @@ class IndexRuns:
             watching=self._watching(),
             share=memory.person.embedding_share,
             cores=memory.embedding.plan().cores,
-            semantic=memory.indices.answers_by(),
-            answered=dict(memory.indices.answered),
         )
 
     @property
@@ -158,10 +152,6 @@ class IndexRuns:
         try:
             self._bring_level(rebuild, anyway)
             self._error, self._retry_seconds = "", FIRST_RETRY_SECONDS
-            if self._runs == 1:
-                self._graph_at = time.monotonic() + GRAPH_SECONDS
-            if not self._keeps_graph:
-                retry = max(0.0, self._graph_at - time.monotonic())
         except Interrupted:
             return None
         except Overtaken:
@@ -203,11 +193,6 @@ class IndexRuns:
     def _bring_level(self, rebuild: bool, anyway: bool) -> None:
         memory = self._memory
         anyway = rebuild or anyway or memory.upkeep.is_of_another_format()
-        indices = memory.indices
-        if time.monotonic() >= self._graph_at:
-            self._keeps_graph = True
-            indices.wants_graph = memory.person.semantic == "chromadb"
-            anyway |= indices.has_graph() != indices.wants_graph or not indices.open_graph()
         if anyway or not memory.upkeep.changes().is_empty or memory.is_unfinished():
             self._stage = Progress("reading", 0, 0)
             self._last = memory.reindex(rebuild=rebuild, report_progress=self._show)
@@ -222,7 +207,7 @@ class IndexRuns:
             if step.stage in (READING_TURNS, EMBEDDING):
                 self._read = max(self._read, self._ordered)
                 self._served.notify_all()
-            if step.stage in (EMBEDDING, INDEXING) and step.done < step.total and self._written > self._ordered:
+            if step.stage == EMBEDDING and step.done < step.total and self._written > self._ordered:
                 raise Overtaken
 
     def _finish(self, ticket: int) -> None:

@@ -499,13 +499,16 @@ def test_vectors_of_equal_texts_are_kept_once(indexed: Memory) -> None:
     assert np.isfinite(indexed.indices.cache.vectors()).all()
 
 
-def test_a_graph_is_kept_where_one_is_wanted_and_the_answers_are_the_same(indexed: Memory, tmp_path: Path) -> None:
+def test_a_graph_is_kept_of_a_large_memory_alone_and_the_answers_are_the_same(
+    indexed: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected = state_of(indexed, QUESTIONS)["answers"]
+    assert indexed.indices.nearest(Layer.TOPIC, np.ones(384, np.float32), 1) is not None
     seen = []
 
-    for number, wanted in enumerate((True, None, False, None, True)):  # None leaves it as it is
-        indexed.indices.wants_graph = wanted
-        write_topic(indexed.root, "note", f"The drawer is full for {number} days.")
+    for most in (5, 3, 100, 3):  # within half of what needs one it stays; there are 6 passages
+        monkeypatch.setattr("memory_server.index.build.GRAPH_FROM", most)
+        write_topic(indexed.root, "note", f"The drawer is full for {most} days.")
         indexed.reindex()
         (indexed.root.topics / "note.md").unlink()
         indexed.reindex()
@@ -514,15 +517,15 @@ def test_a_graph_is_kept_where_one_is_wanted_and_the_answers_are_the_same(indexe
         assert alike(state_of(indexed, QUESTIONS)["answers"], expected)
         assert unlike_fresh(indexed, tmp_path / f"fresh-{len(seen)}") == []
 
-    assert seen == [(True, 1), (True, 1), (False, 0), (False, 0), (True, 1)]
+    assert seen == [(True, 1), (True, 1), (False, 0), (True, 1)]
 
 
-@pytest.mark.parametrize("wanted", [True, False])  # the memory gets a graph; it loses it
+@pytest.mark.parametrize("most", [3, 100])  # the memory gets a graph; it loses it
 @pytest.mark.parametrize("last", ["semantic_folder", "semantic_is_filling", HAS_GRAPH])
 def test_a_kill_while_a_graph_comes_or_goes_is_repaired_by_the_next_run(
-    indexed: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: bool, last: str
+    indexed: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, last: str
 ) -> None:
-    indexed.indices.wants_graph = not wanted
+    monkeypatch.setattr("memory_server.index.build.GRAPH_FROM", 103 - most)
     indexed.reindex(rebuild=True)
     write_topic(indexed.root, "note", "The drawer is full.")
     write_note = Ledger.set_note
@@ -532,7 +535,7 @@ def test_a_kill_while_a_graph_comes_or_goes_is_repaired_by_the_next_run(
         if key == last:
             raise Killed
 
-    indexed.indices.wants_graph = wanted
+    monkeypatch.setattr("memory_server.index.build.GRAPH_FROM", most)
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "set_note", killing_note)
         with pytest.raises(Killed):
@@ -541,60 +544,8 @@ def test_a_kill_while_a_graph_comes_or_goes_is_repaired_by_the_next_run(
 
     with open_memory(indexed, WordEngine) as again:
         again.indices.own()
-        again.indices.wants_graph = wanted
         again.reindex()
 
-        assert again.indices.has_graph() == wanted
+        assert again.indices.has_graph() == (most == 3)
         assert again.indices.unreachable(10) == 0
         assert unlike_fresh(again, tmp_path / "fresh") == []
-
-
-@pytest.mark.parametrize("harm", ["gone", "scribbled", "of another memory", "lost a passage"])
-def test_a_wrong_graph_is_noticed_when_it_is_opened_and_filled_from_the_cache(
-    indexed: Memory, tmp_path: Path, harm: str
-) -> None:
-    assert indexed.indices.own()
-    expected = state_of(indexed, QUESTIONS)["answers"]
-    graph = indexed.indices._semantic_of(indexed.indices.ledger)()
-    [name, *_] = sorted(graph.ids(Layer.TOPIC))
-    if harm == "lost a passage":
-        graph.delete(Layer.TOPIC, [name])
-    if harm == "of another memory":
-        graph.add(Layer.TOPIC, [name], -np.stack([graph.stored(Layer.TOPIC)[name]]))
-    indexed.close()
-    for file in indexed.root.semantic_index.rglob("*"):
-        if file.is_file() and harm == "gone":
-            file.unlink()
-        elif file.is_file() and harm == "scribbled":
-            scribble(file)
-
-    with open_memory(indexed, WordEngine) as again:
-        again.indices.own()
-        is_right = again.indices.open_graph()
-        report = again.reindex()
-
-        assert (is_right, report.embedded) == (False, 0)
-        assert again.indices.answers_by() == "ChromaDB"
-        assert alike(state_of(again, QUESTIONS)["answers"], expected)
-        assert unlike_fresh(again, tmp_path / "fresh") == []
-
-
-def test_a_question_never_waits_for_the_graph_to_open(indexed: Memory) -> None:
-    def answers(memory: Memory) -> list[list[object]]:
-        return [
-            [[hit.chunk, hit.score] for hit in search(word).hits] for word in WORDS for search in searches_of(memory)
-        ]
-
-    expected = answers(indexed)
-    indexed.close()
-
-    with open_memory(indexed, WordEngine) as again:
-        again.indices.own()
-        before, by_scan = again.indices.answers_by(), answers(again)
-        asked = dict(again.indices.answered)
-        assert again.indices.open_graph()
-        by_graph = answers(again)
-
-        assert (before, again.indices.answers_by()) == ("a scan, until ChromaDB is open", "ChromaDB")
-        assert asked["chromadb"] == 0 and again.indices.answered == {**asked, "chromadb": asked["scan"]}
-        assert alike(by_scan, expected) and alike(by_graph, expected)
