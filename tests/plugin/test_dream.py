@@ -6,6 +6,7 @@ import re
 import pytest
 
 from crawler.archive.store import Archive
+from dream.judge.filing import make_slug
 from memory_server.layers.sessions import project_name
 from tests.dream.builders import begin_history, git
 from tests.plugin.genuine_client import GenuineClient, results_in
@@ -44,8 +45,8 @@ def test_what_a_person_asks_to_remember_is_proposed_with_their_own_sentence(clie
 
 
 def own_project(client: GenuineClient) -> str:
-    """What the folder is called that the client works in."""
-    return project_name(str(client.folder))
+    """The folder of topics of the project that the client works in, whose name may hold a `_`."""
+    return make_slug(project_name(str(client.folder)))
 
 
 def archive_of(client: GenuineClient) -> Archive:
