@@ -29,6 +29,7 @@ TOPICS = {
     "underscore": "# Calls\n\nCall foo_bar_baz() before push_back(), since dd08561ab. The ＡＰＩ of Straßenkarten.\n",
     "colon": "---\ntitle: Deploys: when and how\n---\n\nDeploys happen on Thursday.\n",
     "setext": "Harbour\n=======\n\n<!-- not for readers -->\nThe harbour opens at six. %%nor this%%\n",
+    "long": f"# Long\n\n{' '.join(f'item{number}' for number in range(20_000))}\n",  # on one line
     "toml": '+++\ntitle = "Tides"\n+++\n\nThe tide table hangs in the hall.\n',
 }
 
@@ -53,6 +54,9 @@ CASES = (
         for typed in ("foo_bar*", "foo_bar_baz*", "push_b*", "dd08561", "API", "strassenkarten")
     ),
     Case("recall when do deploys happen", "Thursday"),
+    Case("read topics/colon.md:5", "Deploys happen on Thursday"),
+    Case("exact item19999", "topics/long.md"),
+    Case("read topics/long.md:3", "item19999"),
     Case("recall when does the harbour open", "Harbour", "not for readers"),
     Case("recall when does the harbour open", "opens at six", "nor this"),
     Case("recall where is the tide table", "Tides", "+++"),
