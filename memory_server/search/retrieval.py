@@ -293,7 +293,7 @@ class Retriever:
             found.append(after)
         return found
 
-    def whole_source(self, chunk: StoredChunk, most: int) -> list[StoredChunk]:
+    def read_source(self, chunk: StoredChunk, most: int) -> list[StoredChunk]:
         """All passages of a passage's source, in their order; none where there are more than `most`."""
         first = chunk.row - chunk.ordinal
         near = self._indices.ledger.chunks(range(first, first + most + 1))

@@ -32,7 +32,7 @@ MOST_OWN_CHARS = 4_000  # of the person's words without a reply, behind which it
 COMPARED = 10  # best stretches, of which one may amend another
 WHOLE = 3  # best passages, of which those of one session are one hit
 SHORT_SESSION = 20  # stretches of one whose last long reply is the third of these; in longer ones that loses answers
-LONG_REPLY_CHARS = 250
+LONG_REPLY_CHARS = 250  # what says less is no conclusion
 
 
 def reads_spoken(question: Question) -> bool:
@@ -108,17 +108,19 @@ def _unshown(parts: Sequence[StoredChunk], shown: Collection[tuple[int, int]]) -
 def _with_conclusion(
     retriever: Retriever, found: Iterator[tuple[RankedPassage, StoredChunk, str]]
 ) -> Iterator[tuple[RankedPassage, StoredChunk, str]]:
-    """What was found, the last long reply of the best one's session in the third place where that is a short one."""
-    first = list(islice(found, WHOLE - 1))
+    """What was found, the last long reply of the first one's session in the third place where that is a short one.
+
+    What something amends settles nothing, and keeps its place behind that.
+    """
+    first, near = list(islice(found, WHOLE - 1)), list(islice(found, 2 * COMPARED))
+    amended_rows = {chunk.row for _, chunk, amended in near if amended}
     yield from first
     for candidate, chunk, _ in first[:1]:
-        replies = (one for one in retriever.whole_source(chunk, SHORT_SESSION) if _reply_chars(one) >= LONG_REPLY_CHARS)
-        yield from ((candidate, reply, "") for reply in list(replies)[-1:])
+        session = retriever.read_source(chunk, SHORT_SESSION)
+        replies = [one for one in session if len(one.passage) - one.person_chars >= LONG_REPLY_CHARS]
+        yield from ((candidate, reply, "") for reply in replies[-1:] if reply.row not in amended_rows)
+    yield from near
     yield from found
-
-
-def _reply_chars(chunk: StoredChunk) -> int:
-    return len(chunk.passage) - chunk.person_chars
 
 
 def _with_amending(

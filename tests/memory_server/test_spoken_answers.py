@@ -249,6 +249,32 @@ def test_a_short_session_is_shown_with_its_last_long_reply(
     assert ("oiled paper" in "\n".join(hit.passage for hit in hits[:1])) == (not exchanges)
 
 
+def test_a_last_long_reply_that_a_later_session_amends_stays_behind_it(tmp_path: Path, make_engine: MakeEngine) -> None:
+    later: dict[str, Any] = {"session": OTHER_SESSION, "timestamp": "2026-03-04T10:00:00.000Z"}
+    amending = "Wrapped in oiled paper in the attic no longer: spare lamps dry."
+    write_transcript(
+        tmp_path / "live", person(21, "And now?", **later), assistant(22, amending, **later), session=OTHER_SESSION
+    )
+    records = [
+        person(1, "Do we keep the spare lamps of the lighthouse in the cellar?"),
+        assistant(2, f"The cellar of the lighthouse is damp. {LOG}"),
+        person(3, "Is the cellar of the lighthouse so damp?"),
+        assistant(4, f"The cellar of the lighthouse is damp. {LOG}"),
+        person(5, "So be it."),
+        assistant(
+            6, f"Spare lamps: wrapped in oiled paper, in the attic. {'Wrapped in oiled paper in the attic. ' * 6}"
+        ),
+        person(7, "Fine."),
+    ]
+
+    with holding(tmp_path, make_engine, records) as memory:
+        hits = recall(memory, "do we keep the spare lamps of the lighthouse in the cellar").hits
+
+    said = "\n".join(f"{hit.passage}\n{hit.amended}" for hit in hits)
+    assert -1 < said.find("in the attic no longer") < said.find("Spare lamps: wrapped")
+    assert "amended 2026-03-04 at " in said or "\n2026-03-04 at " in said
+
+
 def test_a_question_that_nobody_answered_is_shown_with_what_was_said_next(
     tmp_path: Path, make_engine: MakeEngine
 ) -> None:

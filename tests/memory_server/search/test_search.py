@@ -684,3 +684,13 @@ def test_a_question_that_sees_the_indices_before_a_change_has_a_score_for_every_
     hits = recall(memory, "which gasket leaks").hits
 
     assert hits and all(math.isfinite(hit.score) for hit in hits)
+
+
+def test_a_phrase_in_another_case_stands_before_its_words_apart(tmp_path: Path, make_engine: MakeEngine) -> None:
+    root = new_root(tmp_path / "memory")
+    write_topic(root, "apart", "# Apart\n\nThe port of the relay; a relay has a port.\n")
+    write_topic(root, "phrase", "# Phrase\n\nMind the Relay Port.\n")
+    with open_memory(tmp_path / "memory", make_engine) as memory:
+        memory.reindex()
+
+        assert names(search_exact(memory, "relay port")) == ["phrase", "apart"]
