@@ -231,8 +231,8 @@ class CopiedSessions:
         found = self._store.marks().items()
         return {COPY * copy + name: mark for name, mark in found for copy in range(self._copies)}
 
-    def sizes(self) -> Mapping[str, int]:
-        found = self._store.sizes().items()
+    def read_sizes(self) -> Mapping[str, int]:
+        found = self._store.read_sizes().items()
         return {COPY * copy + name: size for name, size in found for copy in range(self._copies)}
 
     def session(self, session_id: str) -> ArchivedSession:

@@ -31,15 +31,15 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="every such function with its place")
     options = parser.parse_args()
     functions = [(package, place, name) for package in PACKAGES for place, name in find_functions(ROOT / package)]
-    counted, nameless = Counter(package for package, _, _ in functions), Counter[str]()
+    counted, others = Counter(package for package, _, _ in functions), Counter[str]()
     for package, place, name in functions:
         if not is_verb(name):
-            nameless[package] += 1
+            others[package] += 1
             if options.list:
                 print(f"{place}: {name}")
     for package in PACKAGES:
-        print(f"{package:14} {nameless[package]:4} of {counted[package]:5}  {nameless[package] / counted[package]:.1%}")
-    print(f"{'all':14} {nameless.total():4} of {counted.total():5}  {nameless.total() / counted.total():.1%}")
+        print(f"{package:14} {others[package]:4} of {counted[package]:5}  {others[package] / counted[package]:.1%}")
+    print(f"{'all':14} {others.total():4} of {counted.total():5}  {others.total() / counted.total():.1%}")
 
 
 def find_functions(folder: Path) -> Iterator[tuple[str, str]]:

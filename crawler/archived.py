@@ -51,7 +51,7 @@ class ArchivedSessions:
             for path in sorted(self._records.glob("*.json"))
         }
 
-    def sizes(self) -> Mapping[str, int]:
+    def read_sizes(self) -> Mapping[str, int]:
         """The bytes of every session's record."""
         return {path.stem: path.stat().st_size for path in self._records.glob("*.json")}
 

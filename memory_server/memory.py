@@ -388,7 +388,7 @@ class Memory:
 
     def find_waiting_note(self, session_id: str, project: str) -> WaitingNote | None:
         """What another session left for one of this project."""
-        return Blackboard(self.root).find_waiting(session_id, project, self._now())
+        return Blackboard(self.root).find_waiting_note(session_id, project, self._now())
 
     def validate(self) -> list[Problem]:
         """What is wrong with the files of this memory."""

@@ -146,7 +146,7 @@ class Upkeep:
             return self.changes()
         self.point()
         with repairable(self.root.derived):
-            is_raw_behind = self._brings_turns_level(report_progress)
+            is_raw_behind = self._read_short_sessions(report_progress)
         changes = self.changes()
         if not is_small(changes) or (changes.is_empty and not is_raw_behind):  # notes are made of turns
             return changes
@@ -156,8 +156,8 @@ class Upkeep:
             return changes
         return Changes(unchanged=changes.unchanged)
 
-    def _brings_turns_level(self, report_progress: Callable[[Progress], None]) -> bool:
-        """Whether sessions were behind, few and short ones, that are read now."""
+    def _read_short_sessions(self, report_progress: Callable[[Progress], None]) -> bool:
+        """Brings the turns level where few and short sessions are behind; whether there were such."""
         changed, removed = self.raw.changes() if self.raw is not None else ([], [])
         is_small = 0 < len(changed) + len(removed) <= SMALL_CHANGE
         if self.raw is None or not is_small or not self.raw.is_small(changed):

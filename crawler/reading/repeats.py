@@ -114,7 +114,7 @@ def met_again(readings: Sequence[Reading]) -> Mapping[str, int]:
     return {template: len(found) for template, found in sessions.items() if len(found) >= MIN_SESSIONS}
 
 
-def errors_among(readings: Iterable[Reading]) -> Iterator[tuple[str, list[tuple[str, Failure]]]]:
+def group_errors(readings: Iterable[Reading]) -> Iterator[tuple[str, list[tuple[str, Failure]]]]:
     """Errors that enough sessions of one project met, those of most sessions first: the project, and of each session
     its id and the failure.
     """
@@ -123,5 +123,5 @@ def errors_among(readings: Iterable[Reading]) -> Iterator[tuple[str, list[tuple[
         for failure in reading.failures:
             found[reading.project, failure.template].setdefault(reading.session_id, failure)
     for (project, _), of_session in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
-        if len(of_session) >= MIN_SESSIONS:
+        if len({failure.entry for failure in of_session.values()}) >= MIN_SESSIONS:  # a fork repeats entries
             yield project, list(of_session.items())

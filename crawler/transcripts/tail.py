@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from crawler.transcripts.entry import Entry
 from crawler.transcripts.grammar import is_id
-from memory_server.machine.database import connect_sharing, erase_deleted, transaction
+from memory_server.machine.database import connect_shared, erase_deleted, transaction
 
 PIECE_BYTES = 1 << 20  # read and hashed at once
 
@@ -68,7 +68,7 @@ class TailState:
 
     def __init__(self, path: Path, machine: str):
         self._machine = machine
-        self._db = connect_sharing(path, SCHEMA, path.with_name("ingest.sqlite"))
+        self._db = connect_shared(path, SCHEMA, path.with_name("ingest.sqlite"))
 
     def close(self) -> None:
         self._db.close()

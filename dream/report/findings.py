@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from crawler.archive.store import Archive
 from crawler.reading.record import Reading
-from crawler.reading.repeats import errors_among
+from crawler.reading.repeats import group_errors
 from dream.decisions.approvals import Doubt, Unexplained
 from dream.judge.compare import near_pairs
 from dream.judge.contradiction import contradiction_of, share_of
@@ -346,11 +346,11 @@ def _short(text: str) -> str:
 # -- sessions -------------------------------------------------------------------------------------------------------
 
 
-def errors_that_came_back(readings: Iterable[Reading], recent: Collection[str]) -> Iterator[Finding]:
+def find_repeated_errors(readings: Iterable[Reading], recent: Collection[str]) -> Iterator[Finding]:
     """Errors of commands that sessions of one project met again in a `recent` one, with what worked, where that is
     known.
     """
-    again = ((project, met) for project, met in errors_among(readings) if any(name in recent for name, _ in met))
+    again = ((project, met) for project, met in group_errors(readings) if any(name in recent for name, _ in met))
     for project, met in islice(again, MOST_SHOWN):
         worked = next((one.worked for _, one in reversed(met) if one.worked), "")
         then = f"; “{_short(worked)}” worked" if worked else ""

@@ -24,8 +24,8 @@ from dream.report.findings import (
     contradictions,
     dead_links,
     ending_topics,
-    errors_that_came_back,
     fading,
+    find_repeated_errors,
     grown_topics,
     keeping,
     lost,
@@ -127,10 +127,10 @@ class WeeklyReview:
         yield from page_problems(problems, is_level=self._memory.upkeep.changes().is_empty)
         yield from self._over_time(hunks, today)
         yield from unanswered(asked)
-        yield from errors_that_came_back(Readings(root.sessions.parent / FOLDER).every(), self._sessions_of_week())
+        yield from find_repeated_errors(Readings(root.sessions.parent / FOLDER).every(), self._list_sessions_of_week())
         yield from self._index()
 
-    def _sessions_of_week(self) -> set[str]:
+    def _list_sessions_of_week(self) -> set[str]:
         since = (self._now() - WEEK).isoformat()
         return {one.session_id for one in self._archive.records() if one.ended >= since}
 

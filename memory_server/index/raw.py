@@ -63,7 +63,7 @@ class SessionStore(Protocol):
     def marks(self) -> Mapping[str, str]:
         """Every archived session, with a mark that differs whenever its content does."""
 
-    def sizes(self) -> Mapping[str, int]:
+    def read_sizes(self) -> Mapping[str, int]:
         """The bytes of every session's record: the more of it was said, the more."""
 
     def session(self, session_id: str) -> ArchivedSession:
@@ -146,7 +146,7 @@ class RawIndex:
 
     def is_small(self, sessions: Sequence[str]) -> bool:
         """Whether a search may wait until these are read."""
-        sizes = self.store.sizes()
+        sizes = self.store.read_sizes()
         return sum(sizes.get(name, 0) for name in sessions) <= SMALL_BYTES
 
     def bring_level(self, report_progress: Callable[[Progress], None] = lambda _: None, *, waits: bool = True) -> int:
@@ -173,12 +173,12 @@ class RawIndex:
         removed: Sequence[str],
         report_progress: Callable[[Progress], None],
     ) -> None:
-        marks, fading, sizes = self.marks(), self._fading(), self.store.sizes()
+        marks, fading, sizes = self.marks(), self._fading(), self.store.read_sizes()
         with self._changing(ledger):
             for session_id in removed:
                 ledger.remove_source(raw_path(session_id))
         done = 0
-        for part in batches(sorted(changed, key=lambda name: sizes.get(name, 0)), sizes):
+        for part in split_batches(sorted(changed, key=lambda name: sizes.get(name, 0)), sizes):
             states = [SourceState(raw_path(name), 0, 0, marks[name]) for name in part]
             read = [
                 self._read(ledger, state, name, fading.turns(name)) for name, state in zip(part, states, strict=True)
@@ -231,7 +231,7 @@ class RawIndex:
             return self._snapshot
 
 
-def batches(names: Sequence[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:
+def split_batches(names: Sequence[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:
     """Sessions that are written together: so many, or so few that their records have SMALL_BYTES; a long one alone."""
     batch, size = list[str](), 0
     for name in names:

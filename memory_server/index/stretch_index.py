@@ -92,6 +92,8 @@ class StretchIndex:
     def drop(self) -> None:
         """Deletes what was cut; the next `bring_level` cuts it anew. Call with no search under way."""
         self._turns.drop()
+        with self._guard:
+            self._snapshot = None  # a new file counts its changes anew
 
     def read(self, report_progress: Callable[[Progress], None]) -> None:
         """Cuts what is new in the archive, which is found by its words then, and drops what is gone."""
@@ -100,9 +102,7 @@ class StretchIndex:
         self._folder.mkdir(exist_ok=True)
         if self.is_behind():
             self.ledger.set_note(UNFINISHED, "yes")
-        if self._turns.bring_level(report_progress):
-            with self._guard:
-                self._snapshot = None  # a connection is not told of its own writes
+        self._turns.bring_level(report_progress)
 
     def is_behind(self) -> bool:
         """Whether a session is not cut as it is now, or an interrupted run left stretches without vectors."""

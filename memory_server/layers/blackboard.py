@@ -147,7 +147,7 @@ class Blackboard:
             found.append((stamp, NoteForSessions(path, file.parent.name, kind, _age(stamp, now), text.strip())))
         return [note for _, note in sorted(found, key=lambda one: one[0], reverse=True)]
 
-    def find_waiting(self, session_id: str, project: str, now: dt.datetime) -> WaitingNote | None:
+    def find_waiting_note(self, session_id: str, project: str, now: dt.datetime) -> WaitingNote | None:
         """The note, else the newest handoff of the last KEPT_DAYS, that waits for a session of a project, from another
         session of it or from one whose project nobody knows; None where none does.
         """

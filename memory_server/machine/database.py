@@ -71,7 +71,7 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
-def connect_sharing(file: Path, schema: str, earlier: Path) -> sqlite3.Connection:
+def connect_shared(file: Path, schema: str, earlier: Path) -> sqlite3.Connection:
     """A connection to a file that several parts of the program keep tables in. Raises sqlite3.Error.
 
     `schema`: the tables of one part, as statements that may be repeated; `earlier`: the file that these tables had to
@@ -190,7 +190,7 @@ class SharedDatabase:
     """Tables of a shared file, which is opened at its first use; one thread at a time asks it."""
 
     def __init__(self, file: Path, schema: str, earlier: str):
-        """`schema` and the name of the file of an earlier layout, see `connect_sharing`."""
+        """`schema` and the name of the file of an earlier layout, see `connect_shared`."""
         self._file = file
         self._schema = schema
         self._earlier = file.with_name(earlier)
@@ -206,7 +206,7 @@ class SharedDatabase:
         """The connection, for this thread alone."""
         with self._guard:
             if self._connection is None:
-                self._connection = connect_sharing(self._file, self._schema, self._earlier)
+                self._connection = connect_shared(self._file, self._schema, self._earlier)
             yield self._connection
 
     @contextmanager

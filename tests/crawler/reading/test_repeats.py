@@ -12,6 +12,7 @@ from crawler.reading.repeats import (
     MOST_HABITS,
     error_template,
     failures_in,
+    group_errors,
     habits_among,
     is_same_request,
     met_again,
@@ -177,3 +178,13 @@ def test_an_error_is_met_again_where_two_sessions_met_it() -> None:
     readings = [reading(1, failures=(kept, kept, once)), reading(2, failures=(kept,))]
 
     assert met_again(readings) == {"the build is kept": 2}
+
+
+def test_errors_of_two_sessions_of_a_project_belong_together_but_those_of_a_fork() -> None:
+    met, again = (Failure("the build is kept", entry_id(number), "x") for number in (1, 2))
+    elsewhere = reading(4, failures=(again,), project="garden")
+
+    assert list(group_errors([reading(1, failures=(met,)), elsewhere, reading(2, failures=(again,))])) == [
+        ("shop", [("s1", met), ("s2", again)])
+    ]
+    assert list(group_errors([reading(1, failures=(met,)), reading(3, failures=(met,))])) == []

@@ -29,7 +29,7 @@ class Sessions:
     def marks(self) -> Mapping[str, str]:
         return {session_id: str(hash(tuple(turns))) for session_id, turns in self.texts.items()}
 
-    def sizes(self) -> Mapping[str, int]:
+    def read_sizes(self) -> Mapping[str, int]:
         return {session_id: sum(map(len, turns)) for session_id, turns in self.texts.items()}
 
     def session(self, session_id: str) -> ArchivedSession:

@@ -124,5 +124,5 @@ def test_a_note_waits_for_the_other_sessions_of_its_project(
     board.tell("a", "status", "I rename the relay.", NOON)
     board.end(Handoff("b", NOON, "garden", next_steps=["Water the beds."]))
 
-    assert board.find_waiting(session, project, NOON) == waits
-    assert board.find_waiting(session, "garden", NOON + dt.timedelta(days=20)) is None
+    assert board.find_waiting_note(session, project, NOON) == waits
+    assert board.find_waiting_note(session, "garden", NOON + dt.timedelta(days=20)) is None

@@ -21,7 +21,7 @@ class TwoSessions:
     def marks(self) -> dict[str, str]:
         return {SESSION: "1", OTHER: "1"}
 
-    def sizes(self) -> dict[str, int]:
+    def read_sizes(self) -> dict[str, int]:
         return {SESSION: 1, OTHER: 1}
 
     def session(self, session_id: str) -> ArchivedSession:
