@@ -128,7 +128,7 @@ class PasskeyDesk:
     def freeze(
         self, decisions: Decisions, choices: Sequence[Chosen], shown: Mapping[str, str], origin: str
     ) -> dict[str, Any]:
-        """What a page asks the browser, so that these choices are signed. `shown`: what it showed, as `shown_digest`.
+        """What a page asks the browser, so that these choices are signed. `shown`: what it showed, as `hash_shown`.
 
         Raises UsageError without a passkey of this page, ContentError where something is not as it was shown.
         """

@@ -403,6 +403,6 @@ def check_target(root: MemoryRoot, target: str) -> Path:
 
 
 def target_text(root: MemoryRoot, target: str) -> str | None:
-    """The text of a target; None where there is no such file. Raises ContentError as `checked_target` does."""
+    """The text of a target; None where there is no such file. Raises ContentError as `check_target` does."""
     file = check_target(root, target)
     return read_text(file) if file.exists() else None

@@ -395,13 +395,13 @@ def parse_superseded(parsed: Frontmatter) -> dict[str, str]:
 
 
 def list_names(path: SourcePath, identity: str) -> tuple[str, ...]:
-    """What a `supersedes` relationship may call a source, as `as_named` writes it: its path, name or id."""
+    """What a `supersedes` relationship may call a source, as `normalise_target` writes it: its path, name or id."""
     names = (path, path.removesuffix(".md"), topic_name(path), identity)
     return tuple(dict.fromkeys(name.casefold() for name in names if name))
 
 
 def normalise_target(target: str) -> str:
-    """The target of a relationship in the form of `names_of`."""
+    """The target of a relationship in the form of `list_names`."""
     return posixpath.normpath(target).casefold().removeprefix("urn:mif:")
 
 

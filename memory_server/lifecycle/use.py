@@ -115,7 +115,7 @@ class UseLog:
         return dt.date.fromisoformat(rows[0][0]) if rows and rows[0][0] else None
 
     def uses(self, of: Collection[str] = ()) -> Mapping[str, Use]:
-        """The use of some subjects, see `subject_of`; of all that are known where none is named."""
+        """The use of some subjects, see `find_subject`; of all that are known where none is named."""
         among = f"where subject in ({', '.join('?' * len(of))})" if of else ""
         found = {
             subject: (times, day)

@@ -53,7 +53,7 @@ class IngestQueue:
 
     def __init__(self, environment: Environment, root: MemoryRoot, on_ingested: Callable[[str, bool], None]):
         """`on_ingested` is called with a session that has something new and whether it has ended; for everything as
-        `news_of` says.
+        `list_news` says.
         """
         self._environment = environment
         self._root = root

@@ -213,7 +213,7 @@ def ingest_all(
     check: Callable[[], None] = lambda: None,
     wanted: Wanted = EVERYTHING,
 ) -> IngestOutcome:
-    """Ingests whatever is new, with the settings as they are now, and tells of it as `news_of` says."""
+    """Ingests whatever is new, with the settings as they are now, and tells of it as `list_news` says."""
     outcome = run_ingest(replace(environment), root, wanted, now(), check=check)
     for told in list_news(outcome, now()):
         on_ingested(*told)
