@@ -1,8 +1,8 @@
 """The seam: what a capability brings that may be left out, and which of them there are.
 
 A part is a folder, or another package, with one function that says what it brings: as data, and as functions that
-import what they need when they are called. Nothing is registered by an import. Core imports no part; `load_shipped_parts`
-alone asks for the table of those that come with the program, and gives none where it is not there.
+import what they need when they are called. Nothing is registered by an import. Core imports no part;
+`load_shipped_parts` alone asks for the table of those that come with the program, and gives none where it is not there.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -29,7 +29,7 @@ FEW_SOURCES = 10  # with so few, the words of whole sources tell little apart
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scope:
-    """Which passages of a snapshot may answer a question; see `find_scope`."""
+    """Which passages of a snapshot may answer a question; see `make_scope`."""
 
     layers: tuple[Layer, ...]
     sources: frozenset[int] | None  # None: every source of these layers
