@@ -2,9 +2,9 @@
 
 To be quoted byte for byte (`sentence_spans`, `clause_spans`): character ranges of chat, where sentences start in lower
 case, lines end without a full stop, and a terminal breaks a line in the middle. To stand in a digest
-(`split_sentences`): one line each without Markdown, cut at a colon too, since what follows one stands by itself. To be counted in what a
-model wrote (`MODEL_SENTENCE_END`), to introduce a topic (`first_sentence`), to part a line too long to be embedded
-(`PASSAGE_END`): at full stops alone.
+(`split_sentences`): one line each without Markdown, cut at a colon too, since what follows one stands by itself. To be
+counted in what a model wrote (`MODEL_SENTENCE_END`), to introduce a topic (`first_sentence`), to part a line too long
+to be embedded (`PASSAGE_END`): at full stops alone.
 """
 
 import itertools
