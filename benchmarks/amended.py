@@ -81,10 +81,10 @@ def planted_memory(folder: Path, make_engine: Callable[[ModelFiles], Engine] = O
 def memory_of_transcripts(folder: Path, make_engine: Callable[[ModelFiles], Engine] = OnnxEngine) -> Iterator[Memory]:
     """A memory of the transcripts in `folder/live`, indexed."""
     root = MemoryRoot(folder / "memory", folder / "state")
-    root.derived.mkdir(parents=True)
+    root.derived_folder.mkdir(parents=True)
     root.index_page.write_text("# Memory\n", encoding="utf-8")
     archive = root.path / "sessions" / "archive"
-    with Ingester(IngestSettings(archive, root.derived / "sessions.db", choice=Choice())) as ingester:
+    with Ingester(IngestSettings(archive, root.derived_folder / "sessions.db", choice=Choice())) as ingester:
         ingester.ingest([folder / "live"])
     store = ArchivedSessions(archive, root.sessions)
     person = PersonSettings(query_log=False)

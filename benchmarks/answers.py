@@ -183,9 +183,9 @@ def kept_memory(
     archive = root.path / "sessions" / "archive"
     if not (home / "complete").exists():
         files, _ = copy_transcripts(folders, home / "live", {})
-        root.derived.mkdir(parents=True, exist_ok=True)
+        root.derived_folder.mkdir(parents=True, exist_ok=True)
         root.index_page.write_text("# Memory\n", encoding="utf-8")
-        settings = IngestSettings(archive, root.derived / "sessions.db")
+        settings = IngestSettings(archive, root.derived_folder / "sessions.db")
         ingest(
             [home / "live"],
             settings,

@@ -61,7 +61,7 @@ def stretches_of(memory: Memory) -> tuple[list[str], list[str], NDArray[np.float
     rows = snapshot.passages.rows.tolist()
     chunks = stored.chunks(rows)
     paths = [str(snapshot.sources[number].path) for number in snapshot.passages.sources.tolist()]
-    return paths, [chunks[row].passage for row in rows], snapshot.vectors_at(np.arange(len(rows)))
+    return paths, [chunks[row].passage for row in rows], snapshot.read_vectors(np.arange(len(rows)))
 
 
 def ranked_by_both(

@@ -44,8 +44,8 @@ from benchmarks.topics import (
 from dream.proposals.questions import ApprovedQuestions
 from memory_server.document import Answer, Layer
 from memory_server.memory import Memory
-from memory_server.search.certainty import OF_SAID, OF_TOPICS, features_of, word_for
-from memory_server.search.query import filter_of, parse_query
+from memory_server.search.certainty import OF_SAID, OF_TOPICS, choose_certainty, compute_features
+from memory_server.search.query import build_filter, parse_query
 from memory_server.search.question import Question
 
 MORE_ABSENT = Path(__file__).parent / "absent.jsonl"
@@ -91,7 +91,9 @@ def main() -> None:
         chances = learn(rows)
         print_bounds(rows, chances)
         print("as the curves of the others call them, each project left out")
-        words = [word_for(Layer(row.layer), one) if row.layer else "" for row, one in zip(rows, chances, strict=True)]
+        words = [
+            choose_certainty(Layer(row.layer), one) if row.layer else "" for row, one in zip(rows, chances, strict=True)
+        ]
         print_words([replace(row, certainty=word) for row, word in zip(rows, words, strict=True)])
 
 
@@ -155,7 +157,7 @@ def questions_of(memory: Memory, one: Asked, project: str) -> Iterator[Question]
     yield parse_query(one.text)
     known = {source.project for source in memory.stretches.snapshot().sources.values()} if memory.stretches else set()
     if names := [name for name in known if name and (name in project or project in name)]:
-        yield parse_query(one.text, beside=filter_of({"project": names}))
+        yield parse_query(one.text, beside=build_filter({"project": names}))
 
 
 def is_of_session(answer: Answer, one: Asked, said_in: Mapping[str, str]) -> bool:
@@ -171,7 +173,7 @@ def judged(answer: Answer, memory: str, kind: str, project: str, question: str, 
     if not answer.hits:
         return Judged(memory, kind, project, question, "", {}, "", decides=False, is_right=False)
     hit = answer.hits[0]
-    features = {} if answer.is_doubtful else features_of(hit, answer)
+    features = {} if answer.is_doubtful else compute_features(hit, answer)
     return Judged(memory, kind, project, question, hit.layer, features, hit.certainty, hit.decides, is_right)
 
 

@@ -34,11 +34,11 @@ from crawler.archived import ArchivedSessions
 from memory_server.document import Layer, SourcePath
 from memory_server.index.raw import raw_path
 from memory_server.layers.topics import find_sources, read_text
-from oneiros.cli.searching import asked
+from oneiros.cli.searching import ask_memory
 from oneiros.environment import Environment
-from parts.chat.chatting import chat_on
-from parts.chat.citations import Citation, checked
-from parts.chat.context import Look, reader_of
+from parts.chat.chatting import build_chat
+from parts.chat.citations import Citation, check_citations
+from parts.chat.context import Look, build_source_reader
 from parts.chat.records import Cited, ShownPassage
 from tests.crawler.builders import person, write_transcript
 from tests.dream.builders import archive_said
@@ -83,7 +83,7 @@ def overhead(chunks: int) -> dict[str, Any]:
         house.client.start()
         wait_until(lambda: house.client.ask("GET", "/api/indexing")["runs"] > 0, LEVEL_SECONDS)
         environment = Environment(dict(house.variables), house.folder, house.folder)
-        chat = chat_on(environment, house.memory_root, partial(asked, environment, no_daemon=False))
+        chat = build_chat(environment, house.memory_root, partial(ask_memory, environment, no_daemon=False))
         found, passages = list[float](), 0
         for question in questions(corpus, 6, RUNS + 1):
             began = time.perf_counter()
@@ -108,7 +108,7 @@ def citations(folder: Path) -> dict[str, Any]:
     shutil.copytree(CHECKOUT / "memory", folder, dirs_exist_ok=True)
     root = new_root(folder)
     archive_said(root, *(f"The relay number {one} listens on port {2500 + one} since May." for one in range(1, 30)))
-    look = reader_of(root, ArchivedSessions(folder / "sessions" / "archive", root.sessions))
+    look = build_source_reader(root, ArchivedSessions(folder / "sessions" / "archive", root.sessions))
     sources = [(source.path, len(read_text(root.file(source.path)).splitlines())) for source in find_sources(root)]
     sources += [(raw_path(one), 25) for one in Archive(folder / "sessions" / "archive").session_ids()] * 3
     chance = random.Random(SEED)  # noqa: S311  the same claims in each run
@@ -194,7 +194,7 @@ def verdicts(
             text = f'So it is [{passage.number}: "{words}"], they say.'
             cuts = sorted({0, len(text), *(chance.randrange(len(text)) for _ in range(8))})
             pieces = [text[begin:end] for begin, end in pairwise(cuts)]
-        one = [piece for piece in checked(pieces, [passage], look) if isinstance(piece, Citation)]
+        one = [piece for piece in check_citations(pieces, [passage], look) if isinstance(piece, Citation)]
         assert len(one) == 1, pieces
         found += one
     return found

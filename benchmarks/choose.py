@@ -33,7 +33,7 @@ from memory_server.layers.sessions import newest_files
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.query import parse_query
-from memory_server.search.ranking.scoring import RERANK_WEIGHTS, Places, fused, shared_in_line
+from memory_server.search.ranking.scoring import RERANK_WEIGHTS, Places, fuse_scores, share_in_line
 
 SETS = (
     ("locomo", "locomo", None),
@@ -63,8 +63,8 @@ class Pool:
 
     def ranking(self, weights: Weights) -> list[str]:
         """The units in the order that the weights give, best first."""
-        scores = fused(self.features, weights)
-        order = np.lexsort((-scores, -shared_in_line(scores, self.lines)))
+        scores = fuse_scores(self.features, weights)
+        order = np.lexsort((-scores, -share_in_line(scores, self.lines)))
         return list(dict.fromkeys(self.units[place] for place in order))[:10]
 
     def reached(self, weights: Weights) -> float:
@@ -125,7 +125,7 @@ def pools_of(case: Case, memory: Memory) -> Iterator[Pool]:
     pipeline, plain = memory.pipeline(), ask_fts5(case)
     snapshot = pipeline.retriever.snapshot
     for question in case.questions:
-        _, ranking = pipeline.ranked(parse_query(question.text), pipeline.retriever)
+        _, ranking = pipeline.rank(parse_query(question.text), pipeline.retriever)
         table, places = snapshot.passages, ranking.places
         held = zip(table.sources[places].tolist(), table.lines[places].tolist(), strict=True)
         lines = [(snapshot.sources[source].path, line) for source, line in held]

@@ -30,10 +30,10 @@ import psutil
 
 from benchmarks.conformance import run_conformance, run_inspector
 from crawler.archive.store import Archive
-from crawler.transcripts.turns import Role, turns_in
+from crawler.transcripts.turns import Role, read_transcript
 from oneiros.founding import found_memory
 from oneiros.hooks.receipts import read_receipts
-from oneiros.light.endpoint import connected, daemon_state, read_token, request
+from oneiros.light.endpoint import connect_daemon, daemon_state, read_token, request
 from tests.plugin.genuine_client import CLIENT, MISSING, PROGRAMS, VERSION, GenuineClient, new_session_id
 from tests.plugin.messages_api import Call, MessagesApi
 from tests.system.house import CHECKOUT, House, wait_until
@@ -127,7 +127,7 @@ def run_quietly(command: list[str], told: bytes, variables: dict[str, str]) -> N
 
 def ask_once(house: House) -> None:
     """One request as a hook makes it."""
-    connection = connected(house.variables, str(house.root), "http")
+    connection = connect_daemon(house.variables, str(house.root), "http")
     assert connection is not None
     request(connection, read_token(house.state), "POST", "/api/hook/output", b'{"event": "PostCompact"}', 30)
 
@@ -228,7 +228,7 @@ class Storm:
             left.clear()
             for file in self.client.settings.glob("projects/*/*.jsonl"):
                 kept = Counter(turn.text for turn in archive.turns(file.stem) if turn.role in SPOKEN)
-                said = Counter(turn.text for turn in turns_in(file) if turn.role in SPOKEN)
+                said = Counter(turn.text for turn in read_transcript(file) if turn.role in SPOKEN)
                 left.update({(file.stem, text): count for text, count in (said - kept).items()})
             return not left
 

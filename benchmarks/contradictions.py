@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from benchmarks.dream_beam import SEED, Chat, Pair, pairs_of, share
 from benchmarks.intake import rows
 from benchmarks.machine import machine_text
-from dream.judge.contradiction import Difference, contradiction_of, differences
+from dream.judge.contradiction import Difference, differences, measure_contradiction
 from dream.judge.weights import FILE, Linear, Sort, Weights
 from dream.statements.reading import read_statement
-from memory_server.embedding.catalogue import packaged_model
+from memory_server.embedding.catalogue import find_packaged_model
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.language.sentences import sentence_spans
 from memory_server.language.words import Rarity
@@ -248,7 +248,7 @@ def measured_of(chat: Chat, pair: Pair, engine: OnnxEngine, contradicting: set[t
         for statement in topics.files[0].statements:
             if ours.context & statement.reading.words:
                 found += differences(ours, statement.reading, topics.rarity)
-                known = max(known, contradiction_of(ours, statement.reading, topics.rarity, nothing).score)
+                known = max(known, measure_contradiction(ours, statement.reading, topics.rarity, nothing).score)
                 one, other = engine.embed([candidate.text, statement.text])
                 cosine = max(cosine, float(one.vector @ other.vector))
     is_disputed = not pair.is_positive and any(
@@ -265,7 +265,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="where to write the figures")
     parser.add_argument("--write", action="store_true", help="learn from all chats and write the weights")
     arguments = parser.parse_args()
-    files = packaged_model()
+    files = find_packaged_model()
     assert files, "the packaged model comes with the `offline` extra"
     engine = OnnxEngine(files)
     queries = list(rows(arguments.queries))

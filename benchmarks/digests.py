@@ -27,10 +27,10 @@ from benchmarks.answers import Asked, as_asked, plain
 from benchmarks.layouts import projects_in, read_lines
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive, SessionRecord
-from crawler.calls import command_of, program_of
-from crawler.compress.exchanges import exchanges_of
-from crawler.compress.extractive import chars_for, digest
-from crawler.facts import SessionFacts, facts_of
+from crawler.calls import find_command, find_program
+from crawler.compress.exchanges import split_exchanges
+from crawler.compress.extractive import compute_max_chars, digest
+from crawler.facts import SessionFacts, gather_facts
 from crawler.quotes import session_turns
 from crawler.reading.rules import read_by_rules
 from crawler.transcripts.entry import PartKind
@@ -86,7 +86,7 @@ def sessions_of(project: str, transcripts: Path, scratch: Path) -> Iterator[Sess
         ingester.ingest([transcripts])
     for session_id in archive.session_ids():
         turns = list(archive.turns(session_id))
-        yield Session(project, archive.record(session_id), turns, facts_of(turns))
+        yield Session(project, archive.record(session_id), turns, gather_facts(turns))
 
 
 def shipped(session: Session) -> str:
@@ -97,13 +97,13 @@ def shipped(session: Session) -> str:
 
 def replies(session: Session) -> str:
     """The beginning of the last reply to each request."""
-    return beginnings([exchange.reply for exchange in exchanges_of(session.turns)], chars_for(session.facts))
+    return beginnings([exchange.reply for exchange in split_exchanges(session.turns)], compute_max_chars(session.facts))
 
 
 def requests_and_replies(session: Session) -> str:
     """The beginning of each request and of its last reply."""
-    texts = [text for exchange in exchanges_of(session.turns) for text in (exchange.request, exchange.reply)]
-    return beginnings(texts, chars_for(session.facts))
+    texts = [text for exchange in split_exchanges(session.turns) for text in (exchange.request, exchange.reply)]
+    return beginnings(texts, compute_max_chars(session.facts))
 
 
 def beginnings(texts: Sequence[str], max_chars: int) -> str:
@@ -188,11 +188,11 @@ def commands_that_worked(turns: Sequence[Turn]) -> Iterator[str]:
     """Commands that succeeded in other words than the last of the same program, which had failed."""
     failed: dict[str, str] = {}
     for turn in turns:
-        if turn.tool == "Bash" and turn.is_live and (program := program_of(turn)):
+        if turn.tool == "Bash" and turn.is_live and (program := find_program(turn)):
             if turn.is_error:
-                failed[program] = command_of(turn)
-            elif failed.pop(program, command_of(turn)) != command_of(turn):
-                yield command_of(turn)
+                failed[program] = find_command(turn)
+            elif failed.pop(program, find_command(turn)) != find_command(turn):
+                yield find_command(turn)
 
 
 def print_tables(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:

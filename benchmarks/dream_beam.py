@@ -22,15 +22,15 @@ from benchmarks.machine import machine_text
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive
 from crawler.pasted import prose_regions
-from crawler.quotes import SessionTurns, quote_of
-from crawler.reading.rules import typed_sentences, worded
+from crawler.quotes import SessionTurns, make_quote
+from crawler.reading.rules import find_typed_sentences, trim_sentence
 from dream.evidence import Evidence
-from dream.judge.compare import compare, is_known, matches_of, strongest
+from dream.judge.compare import compare, find_matches, is_known, strongest
 from dream.judge.gate import Gate
 from dream.judge.rejections import Rejections
 from dream.records import Candidate, Kind, Relation
-from dream.statements.values import ValueKind, values_in
-from dream.topics import Topics, topics_of
+from dream.statements.values import ValueKind, find_values
+from dream.topics import Topics, build_topics
 from memory_server.document import SourcePath
 from memory_server.language.sentences import sentence_spans
 from memory_server.language.words import content_words
@@ -95,7 +95,7 @@ def figures_of(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     positives = [outcome for outcome in outcomes if outcome.pair.is_positive]
     flagged = [outcome for outcome in outcomes if outcome.is_flagged]
     right = sum(outcome.is_flagged for outcome in positives)
-    valued = [outcome for outcome in positives if outcome.pair.answer and values_in(outcome.pair.answer)]
+    valued = [outcome for outcome in positives if outcome.pair.answer and find_values(outcome.pair.answer)]
     return {
         "pairs": len(positives),
         "negatives": len(outcomes) - len(positives),
@@ -130,7 +130,7 @@ class Chat:
     def __init__(self, name: str, messages: dict[int, str], evidence: Evidence, session: SessionTurns):
         self.name = name
         self.messages = messages  # of the person, by number
-        self._gate = Gate(evidence, topics_of({}), Rejections(), Redactor())
+        self._gate = Gate(evidence, build_topics({}), Rejections(), Redactor())
         self._passed: dict[str, list[Candidate]] = {}  # by entry: a check of a long chat takes most of a second
         self.candidates: dict[str, list[Candidate]] = {}
         for candidate in said_in(session):
@@ -157,7 +157,7 @@ class Chat:
         """Whether the later message is flagged against a topic that holds the earlier one."""
         score, flagged, newest = 0.0, False, False
         for candidate, topics in self.passing(pair):
-            against = strongest(matches_of(candidate, topics))
+            against = strongest(find_matches(candidate, topics))
             score = max(score, against.contradiction if against else 0.0)
             is_against = compare(candidate, topics).relation in AGAINST
             flagged = flagged or is_against
@@ -166,7 +166,7 @@ class Chat:
 
     def passing(self, pair: Pair) -> Iterator[tuple[Candidate, Topics]]:
         """What the later messages say that passes the gate, with topics that hold the earlier ones."""
-        topics = topics_of({TOPIC: topic_text(self.messages[number] for number in pair.earlier)})
+        topics = build_topics({TOPIC: topic_text(self.messages[number] for number in pair.earlier)})
         for number in pair.later:
             for candidate in self._passing(entry_of(self.name, number)):
                 if not is_known(candidate, topics):
@@ -180,10 +180,10 @@ class Chat:
 
 def said_in(session: SessionTurns) -> Iterator[Candidate]:
     """Every sentence that the person typed, as a candidate."""
-    for turn in session.spoken:
-        for first, end in typed_sentences(turn):
-            quote = quote_of(session, turn, first, end)
-            yield Candidate(worded(quote.text), Kind.FACT, (quote,), CONFIDENCE, "typed", "beam")
+    for turn in session.spoken_turns:
+        for first, end in find_typed_sentences(turn):
+            quote = make_quote(session, turn, first, end)
+            yield Candidate(trim_sentence(quote.text), Kind.FACT, (quote,), CONFIDENCE, "typed", "beam")
 
 
 def records_of(messages: Sequence[dict[str, Any]], chat: str, session_id: str) -> Iterator[dict[str, Any]]:
@@ -225,8 +225,8 @@ def topic_text(messages: Iterable[str]) -> str:
 def holds_values(text: str, answer: str) -> bool:
     """Whether a text gives every number and date of the answer."""
     counts = (ValueKind.QUANTITY, ValueKind.DATE, ValueKind.TIME, ValueKind.VERSION, ValueKind.ADDRESS)
-    wanted = {value.value for value in values_in(answer) if value.kind in counts}
-    return bool(wanted) and wanted <= {value.value for value in values_in(text)}
+    wanted = {value.value for value in find_values(answer) if value.kind in counts}
+    return bool(wanted) and wanted <= {value.value for value in find_values(text)}
 
 
 def pairs_of(rows: Sequence[dict[str, Any]], chat: Chat) -> list[Pair]:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.layouts import read_lines
-from dream.written.duplicates import Embed, embedder_of, same_as_earlier
-from memory_server.embedding.catalogue import packaged_model
+from dream.written.duplicates import Embed, make_embedder, same_as_earlier
+from memory_server.embedding.catalogue import find_packaged_model
 from memory_server.embedding.onnx_engine import OnnxEngine
 
 REWORDINGS = Path(__file__).with_name("subject_rewordings.tsv")
@@ -41,8 +41,8 @@ def measure(data: Path) -> dict[str, Any]:
 
 def embed_packaged() -> Embed | None:
     """The packaged model; None where it is not installed."""
-    files = packaged_model()
-    return embedder_of(lambda: OnnxEngine(files)) if files else None
+    files = find_packaged_model()
+    return make_embedder(lambda: OnnxEngine(files)) if files else None
 
 
 def read_rewordings() -> list[dict[str, str]]:

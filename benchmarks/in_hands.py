@@ -154,7 +154,7 @@ def search_rrf(memory: Memory, asked: Sequence[Asked]) -> list[str]:
     snapshot, ledger = memory.stretches.snapshot(), memory.stretches.ledger
     rows = [int(row) for row in snapshot.passages.rows]
     chunks = ledger.chunks(rows)
-    texts, vectors = [chunks[row].passage for row in rows], snapshot.vectors_at(np.arange(len(rows)))
+    texts, vectors = [chunks[row].passage for row in rows], snapshot.read_vectors(np.arange(len(rows)))
     found = []
     with word_index(texts) as find:
         for one in asked:

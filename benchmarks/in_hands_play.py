@@ -108,7 +108,7 @@ def list_tools() -> str:
 
     with TemporaryDirectory() as folder:
         root = MemoryRoot(Path(folder) / "memory", Path(folder) / "state")
-        root.derived.mkdir(parents=True)
+        root.derived_folder.mkdir(parents=True)
         root.index_page.write_text("# Memory\n", encoding="utf-8")
         now = dt.datetime.now(dt.UTC)
         with Memory(root, person=PersonSettings(), catalogue=catalogue(), now=lambda: now) as memory:

@@ -27,11 +27,11 @@ from typing import Any
 from benchmarks.planted_secrets import plant
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive
-from crawler.compress.run import digest_of
+from crawler.compress.run import compress_session
 from crawler.reading.store import FOLDER, Readings
 from crawler.transcripts.foreign import RECORDS_JUDGED, Origin, judge
 from crawler.transcripts.transcript import TranscriptReader, open_transcript
-from crawler.transcripts.turns import Turn, turns_in
+from crawler.transcripts.turns import Turn, read_transcript
 from memory_server.redaction import Redactor
 
 LONG_SESSION = 20_000  # characters; shorter sessions do not count for the share of their digests
@@ -153,7 +153,7 @@ def read_turns(path: Path) -> tuple[list[Turn], int]:
         reader = TranscriptReader(stream)
         for _entry in reader:
             pass
-    return list(turns_in(path)), len(reader.bad_lines)
+    return list(read_transcript(path)), len(reader.bad_lines)
 
 
 def refuse_negatives(data: Path, figures: Figures) -> None:
@@ -210,7 +210,7 @@ def read_rate(paths: list[Path], clock: Callable[[], float] = time.process_time)
     for _ in range(3):
         started = clock()
         for path in paths:
-            for _turn in turns_in(path):
+            for _turn in read_transcript(path):
                 pass
         best = max(best, size / 1e6 / (clock() - started))
     return round(best, 1)
@@ -220,7 +220,7 @@ def read_all_turns(folder: Path) -> dict[str, float]:
     """Reads every file of a folder turn by turn; the peak memory of this process."""
     turns = 0
     for path in sorted(folder.glob("*.jsonl")):
-        for _turn in turns_in(path):
+        for _turn in read_transcript(path):
             turns += 1
     unit = 1e6 if sys.platform == "darwin" else 1e3  # macOS counts bytes, Linux kilobytes
     return {"turns": turns, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit}
@@ -368,7 +368,7 @@ def measure_share(data: Path, folder: Path, figures: Figures) -> None:
         for session_id in archive.session_ids():
             turns = list(archive.turns(session_id))
             chars = sum(len(turn.text) + len(turn.arguments) for turn in turns)
-            digest = digest_of(archive, session_id, Readings(folder / FOLDER)) if chars >= LONG_SESSION else None
+            digest = compress_session(archive, session_id, Readings(folder / FOLDER)) if chars >= LONG_SESSION else None
             if digest:
                 body, whole, sessions = body + len(digest.body), whole + chars, sessions + 1
                 spoken += sum(len(turn.text) for turn in turns)

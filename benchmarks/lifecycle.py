@@ -34,7 +34,7 @@ from crawler.closed import IDLE_HOURS
 from crawler.compress.run import ClosedWhen, compress_closed
 from crawler.reading.store import FOLDER, Readings
 from crawler.transcripts.entry import Entry, EntryPart, PartKind
-from dream.citations import citations_on
+from dream.citations import count_citations
 from dream.decisions.accept import Decisions
 from memory_server.document import LineRange, SourcePath
 from memory_server.embedding.catalogue import Catalogue
@@ -42,7 +42,7 @@ from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.index.raw import raw_path
-from memory_server.layers.sessions import id8_of
+from memory_server.layers.sessions import cut_id8
 from memory_server.lifecycle import gc as lifecycle
 from memory_server.lifecycle.use import DRILLED, UseLog
 from memory_server.memory import Memory
@@ -50,7 +50,7 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from memory_server.search.query import parse_query
 from memory_server.settings import PersonSettings
-from parts.keeping.backup import back_up, bring_back, look_at
+from parts.keeping.backup import back_up, bring_back, read_backups
 from tests.states import WordEngine
 
 END = dt.datetime(2026, 11, 1, 12, 0, tzinfo=dt.UTC)
@@ -187,10 +187,10 @@ def ask_for_a_year(log: UseLog, clock: Clock, facts: Sequence[Fact], questions: 
         if fact.day > clock.now.date():
             continue
         path = fact.source if fact.is_topic else raw_path(fact.source)
-        log.found(f"{fact.question} {number}", [path])
+        log.count_found(f"{fact.question} {number}", [path])
         if chance.random() < OPENED_SHARE:
             first = 4 * FACT_AT + 1
-            log.accessed(path, LineRange(1, 9) if fact.is_topic else LineRange(first, first + 3), DRILLED)
+            log.count_access(path, LineRange(1, 9) if fact.is_topic else LineRange(first, first + 3), DRILLED)
             opened.add(fact.source)
     clock.now = END
     return opened
@@ -233,7 +233,7 @@ def contents(root: MemoryRoot) -> dict[str, str]:
     archive = Archive(root.path / "sessions" / "archive")
     found = {}
     for record in archive.records():
-        files = [archive.record_file(record.session_id), *archive.objects_of(record)]
+        files = [archive.record_file(record.session_id), *archive.list_objects(record)]
         parts = (file.read_bytes() if file.exists() else b"lost" for file in files)
         found[record.session_id] = hashlib.sha256(b"".join(parts)).hexdigest()
     for folder in ("topics", "sessions/compressed", "sessions/attic", "episodes"):
@@ -265,17 +265,17 @@ def measure(scratch: Path, sessions: int, topics: int, questions: int) -> dict[s
         before = [found_share(memory, some) for some in (fresh, old_opened)]
         figures["fresh_recall"], figures["old_recall"] = before
         figures["others_by_raw_before"] = found_share(memory, others, include_raw=True)
-        room_before, held = bytes_of(root.derived), contents(root)
+        room_before, held = bytes_of(root.derived_folder), contents(root)
         figures["index_bytes_before"] = room_before
         step(f"before: {figures}")
         started = time.monotonic()
-        citations = citations_on(root)
+        citations = count_citations(root)
         plan = memory.aging().plan(citations)
         lifecycle.carry_out(root, plan.changes, END)
         figures["plan_seconds"] = round(time.monotonic() - started, 2)
         memory.reindex()
         figures["fade_seconds"] = round(time.monotonic() - started, 2)
-        figures["index_bytes_after"] = bytes_of(root.derived)
+        figures["index_bytes_after"] = bytes_of(root.derived_folder)
         figures["index_ratio"] = round(
             int(str(figures["index_bytes_after"])) / int(str(figures["index_bytes_before"])), 3
         )
@@ -302,11 +302,11 @@ def pruned_and_back(
     """Prunes and restores; what is not as it was before."""
     archive = Archive(root.path / "sessions" / "archive")
     last = (END - dt.timedelta(days=180)).isoformat()
-    old = [one.session_id for one in archive.records() if one.ended < last and id8_of(one.session_id) not in citations]
+    old = [one.session_id for one in archive.records() if one.ended < last and cut_id8(one.session_id) not in citations]
     file, started = scratch / "export.tar.zst", time.monotonic()
     Pruning(archive).export(old, file, END)
     figures["pruned"], figures["prune_seconds"] = len(old), round(time.monotonic() - started, 2)
-    there = {id8_of(session_id) for session_id in archive.session_ids()}
+    there = {cut_id8(session_id) for session_id in archive.session_ids()}
     figures["cited_pruned"] = len(citations.keys() - there)
     Pruning(archive).restore(file, END)
     now = contents(root)
@@ -335,10 +335,10 @@ def backed_up(
     figures["backup_ratio"] = round(min(plain) / min(ours), 2)
     before = answers(memory, asked)
     other = MemoryRoot(scratch / "two" / "memory", scratch / "two" / "state")
-    bring_back(look_at(other, [made.file], made.fingerprint), "")
+    bring_back(read_backups(other, [made.file], made.fingerprint), "")
     lifecycle.settle(other)
     for vectors in ("vectors", "stretches/vectors"):  # of the same texts by the same model, which take long to make
-        shutil.copytree(root.derived / vectors, other.derived / vectors)
+        shutil.copytree(root.derived_folder / vectors, other.derived_folder / vectors)
     with open_at(other, clock) as second:
         second.own()
         second.reindex()
@@ -398,21 +398,21 @@ def gc_change(root: MemoryRoot, _: Path) -> None:
     with open_at(root, Clock(), WordEngine) as memory:
         memory.own()
         memory.reindex()
-        lifecycle.carry_out(root, memory.aging().plan(citations_on(root)).changes, END)
+        lifecycle.carry_out(root, memory.aging().plan(count_citations(root)).changes, END)
         memory.reindex()
 
 
 def prune_change(root: MemoryRoot, scratch: Path) -> None:
     archive = Archive(root.path / "sessions" / "archive")
-    held = citations_on(root)
-    old = [session_id for session_id in archive.session_ids() if id8_of(session_id) not in held]
+    held = count_citations(root)
+    old = [session_id for session_id in archive.session_ids() if cut_id8(session_id) not in held]
     Pruning(archive).export(old, scratch / "export.killed", END)
     Pruning(archive).restore(scratch / "export.killed", END)
 
 
 def backup_change(root: MemoryRoot, scratch: Path) -> None:
     made = back_up(Decisions(root, PersonSettings(), Clock(), is_true=lambda _: True), scratch / "backup.killed", END)
-    bring_back(look_at(restored(scratch), [made.file], made.fingerprint), "")
+    bring_back(read_backups(restored(scratch), [made.file], made.fingerprint), "")
 
 
 def restored(scratch: Path) -> MemoryRoot:
@@ -468,7 +468,7 @@ def check_after(name: str, root: MemoryRoot, scratch: Path, held: Mapping[str, s
     if other.path.exists() and (contents(other) != held or not (other.state / "root.json").exists()):
         problems.add("half")
     if (file := scratch / "backup.killed").exists() and not other.path.exists():
-        bring_back(look_at(other, [file]), "")
+        bring_back(read_backups(other, [file]), "")
         if contents(other) != held:
             problems.add("lost")
     return problems

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dream.judge.filing import find_nearest_topic
-from dream.topics import TopicText, read_topics, topic_of
+from dream.topics import TopicText, parse_topic, read_topics
 from memory_server.root.paths import MemoryRoot
 
 DRAWS = 1_000
@@ -27,7 +27,7 @@ def main(root: Path) -> None:
     for topic in topics.files:
         for statement in topic.statements:
             left = topic.lines[: statement.lines.first - 1] + topic.lines[statement.lines.last :]
-            without = topic_of(topic.path, "".join(left))
+            without = parse_topic(topic.path, "".join(left))
             files = tuple(without if other.path == topic.path else other for other in topics.files)
             nearest = find_nearest_topic(statement.text, topic.project, replace(topics, files=files))
             ours = nearest is not None and nearest.path == topic.path

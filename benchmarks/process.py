@@ -25,7 +25,7 @@ import psutil
 
 from benchmarks.machine import machine_text
 from oneiros.client import Client
-from oneiros.light.endpoint import connected, daemon_state, is_running, read_token, request, state_folder
+from oneiros.light.endpoint import connect_daemon, daemon_state, is_running, read_token, request, state_folder
 
 RUNS = 15
 CLIENTS = 5
@@ -163,7 +163,7 @@ def _whole(command: list[str], variables: Mapping[str, str]) -> float:
 
 def _request(variables: Mapping[str, str], root: Path) -> float:
     started = time.perf_counter()
-    connection = connected(variables, str(root), "http")
+    connection = connect_daemon(variables, str(root), "http")
     assert connection is not None
     request(
         connection,

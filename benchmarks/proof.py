@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.machine import machine_text
 from crawler.facts import ASKING_TOOL
-from crawler.quotes import Quote, SessionTurns, quote_of
+from crawler.quotes import Quote, SessionTurns, make_quote
 from crawler.reading.proof import Objection, find_objections
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
@@ -131,7 +131,7 @@ def find_quotes(session: SessionTurns, said: Iterable[tuple[int, str]]) -> tuple
     for place, words in said:
         turn = session.turns[place]
         first = max(0, turn.text.find(words))
-        found.append(quote_of(session, turn, first, min(len(turn.text), first + len(words))))
+        found.append(make_quote(session, turn, first, min(len(turn.text), first + len(words))))
     return tuple(found)
 
 

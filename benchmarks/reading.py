@@ -42,13 +42,13 @@ from crawler.archive.store import Archive
 from crawler.model.client import ModelClient
 from crawler.reading.record import Reading
 from crawler.reading.repeats import habits_among
-from dream.candidates import candidates_in, taken_back
+from dream.candidates import find_taken_back, make_candidates
 from dream.evidence import Evidence
 from dream.judge.compare import compare, is_worth_asking
 from dream.judge.gate import Gate, Refusal
 from dream.judge.rejections import Rejections
 from dream.records import Candidate, Kind
-from dream.topics import topics_of
+from dream.topics import build_topics
 from memory_server.redaction import Redactor
 
 HERE = Path(__file__).parent / "readings"
@@ -119,13 +119,13 @@ def read_project(source: Path, client: ModelClient | None, folder: Path) -> Proj
     unread = [load_unread(archive, session_id) for session_id in newest_first(archive)]
     readings = read_all(client, unread, place)
     every = list(readings.values())
-    gone, habits = taken_back(every), habits_among(every)
-    evidence, topics = Evidence(archive), topics_of({})
+    gone, habits = find_taken_back(every), habits_among(every)
+    evidence, topics = Evidence(archive), build_topics({})
     gate = Gate(evidence, topics, Rejections(), Redactor())
     offered, refused = dict[tuple[Any, ...], Candidate](), []
     for one in unread:
         session = evidence.session(one.session.session_id)
-        for candidate in candidates_in(readings[session.session_id], session, gone=gone, habits=habits):
+        for candidate in make_candidates(readings[session.session_id], session, gone=gone, habits=habits):
             refusals = gate.check(candidate)
             if refusals:
                 refused.append((candidate, refusals))

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from crawler.archive.store import Archive
-from crawler.facts import facts_of
+from crawler.facts import gather_facts
 from crawler.model.budget import Budget, Price
 from crawler.model.claude_cli import ClaudeCliClient
 from crawler.model.client import Completion, ModelClient, PaidModel, Prompt, Refused
 from crawler.quotes import SessionTurns, session_turns
 from crawler.reading.model import ModelReader, Unread
 from crawler.reading.record import Reading
-from crawler.reading.repeats import habits_among, met_again
+from crawler.reading.repeats import count_failures, habits_among
 from crawler.reading.rules import read_by_rules
 from memory_server.layers.sessions import project_name
 from memory_server.redaction import Redactor
@@ -106,7 +106,7 @@ def read_all(client: ModelClient | None, unread: Sequence[Unread], folder: Path)
         budget = Budget(folder / "spent.json", today=dt.date.today(), run_usd=0, day_usd=0)
         reader = ModelReader(PaidModel(client, budget, pause=lambda _: None), Redactor())
         plain = list(readings.values())
-        for reading in reader.read(unread, habits_among(plain), met_again(plain)):
+        for reading in reader.read(unread, habits_among(plain), count_failures(plain)):
             readings[reading.session_id] = reading
     return readings
 
@@ -119,7 +119,9 @@ def newest_first(archive: Archive) -> list[str]:
 def load_unread(archive: Archive, session_id: str) -> Unread:
     turns, record = list(archive.turns(session_id)), archive.record(session_id)
     session: SessionTurns = session_turns(session_id, project_name(record.project or record.cwd), turns)
-    return Unread(session, facts_of(turns), read_by_rules(session, turns, facts_of(turns), archive.digest(session_id)))
+    return Unread(
+        session, gather_facts(turns), read_by_rules(session, turns, gather_facts(turns), archive.digest(session_id))
+    )
 
 
 @dataclass(frozen=True, slots=True)

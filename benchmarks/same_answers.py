@@ -30,7 +30,7 @@ from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
 from oneiros.daemon.index_runs import IndexRuns
-from oneiros.ingest.typed_lines import recorder_on
+from oneiros.ingest.typed_lines import build_recorder
 
 ROUTES = ("recall", "search", "exact")
 EACH = 500  # questions of each search
@@ -86,7 +86,7 @@ def build(root: MemoryRoot, data: Path) -> None:
             head = f"---\ntitle: What was learnt {number}\nmodified: {date}T00:00:00Z\n---\n\n"
             write(root.topics / "learnt" / f"{number}.md", head + "\n".join(said) + "\n")
         memory.reindex()
-        recorder_on(memory).bring_level()
+        build_recorder(memory).bring_level()
         print(f"{memory.status().passages} passages of {dict(memory.status().sources)}")
 
 

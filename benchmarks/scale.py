@@ -36,7 +36,7 @@ from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.search.query import parse_query
 from memory_server.search.question import Search
-from memory_server.search.ranking.arms import SemanticArm, scope_of
+from memory_server.search.ranking.arms import SemanticArm, make_scope
 from memory_server.search.ranking.likeness import Likeness
 from memory_server.search.retrieval import DEFAULT_LAYERS
 from memory_server.settings import PersonSettings
@@ -162,7 +162,7 @@ def overlap(memory: Memory, corpus: Corpus) -> float:
             snapshot = memory.indices.snapshot()
             parsed = parse_query(query)
             wanted = None if parsed.filter.is_empty else parsed.filter.find_allowed(snapshot.sources)
-            scope = scope_of(snapshot, DEFAULT_LAYERS, None if wanted is None else frozenset(wanted))
+            scope = make_scope(snapshot, DEFAULT_LAYERS, None if wanted is None else frozenset(wanted))
             places = np.flatnonzero(scope.mask & (snapshot.passages.vectors >= 0))
             likeness = Likeness(snapshot, memory.embed_query(parsed.text))
             cosines = snapshot.cosines(likeness.question.vector, places)

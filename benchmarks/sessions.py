@@ -30,14 +30,14 @@ from crawler.archive.append import IngestSettings
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
 from crawler.compress.run import ClosedWhen
-from crawler.facts import facts_of
+from crawler.facts import gather_facts
 from crawler.ingest import ingest
 from crawler.reading.store import FOLDER, Readings
 from crawler.transcripts.transcript import open_transcript
 from memory_server.faces.mcp_server import create_server
 from memory_server.layers.sessions import newest_files, read_session
 from memory_server.memory import Memory
-from memory_server.reading import archived_session
+from memory_server.reading import find_archived_session
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
 
@@ -134,11 +134,11 @@ def copy_transcripts(folders: Sequence[Path], target: Path, masks: Mapping[str, 
 @contextmanager
 def built_from(live: Path, root: MemoryRoot, vectors: Path, *, raw_vectors: bool = True) -> Iterator[Memory]:
     """A memory into which all transcripts below a folder were taken, indexed."""
-    root.derived.mkdir(parents=True)
+    root.derived_folder.mkdir(parents=True)
     root.index_page.write_text("# Memory\n", encoding="utf-8")
     archive = root.path / "sessions" / "archive"
     now = dt.datetime.now(dt.UTC)
-    settings = IngestSettings(archive, root.derived / "sessions.db")
+    settings = IngestSettings(archive, root.derived_folder / "sessions.db")
     started = time.perf_counter()
     report = ingest(
         [live], settings, root.sessions, Readings(root.sessions.parent / FOLDER), ClosedWhen(now, idle_hours=0)
@@ -161,7 +161,7 @@ def compressed_share(root: MemoryRoot) -> float:
     archive = Archive(root.path / "sessions" / "archive")
     bodies = turns = 0
     for session_id, path in newest_files(root.sessions).items():
-        chars = facts_of(list(archive.turns(session_id))).chars
+        chars = gather_facts(list(archive.turns(session_id))).chars
         if chars >= LONG_SESSION:
             bodies, turns = bodies + len(read_session(path).body), turns + chars
     return bodies / max(turns, 1)
@@ -184,7 +184,7 @@ async def ask_all(memory: Memory, asked: Sequence[Asked]) -> dict[str, Run]:
                 run.failures += bool(answer.is_error)
                 text = "\n".join(block.text for block in answer.content if block.type == "text")
                 paths = [match["path"] for line in text.splitlines() if (match := HIT_LINE.match(line))]
-                named = [archived_session(session_of.values(), path) for path in paths]
+                named = [find_archived_session(session_of.values(), path) for path in paths]
                 sessions = [session_of.get(path) or name or path for path, name in zip(paths, named, strict=True)]
                 run.units[one.question.id] = canonical(sessions, one)
     return runs

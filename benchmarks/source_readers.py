@@ -21,11 +21,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from crawler.sources.agent import AgentSource, files_at
+from crawler.sources.agent import AgentSource, list_source_files
 from crawler.sources.conversation import AgentFile
 from crawler.transcripts.turns import join_turns
 from memory_server.errors import ContentError
-from parts.agents.table import SOURCES, source_for
+from parts.agents.table import SOURCES, find_source
 
 EXPECTED = ".prompts.json"
 DAMAGED_LINES = 2_000
@@ -91,14 +91,14 @@ def compare(sample: Path, expected: list[str], figures: dict[str, ReaderFigures]
 def source_at(sample: Path) -> AgentSource | None:
     """The reader of a sample; of a folder the one that takes any file in it."""
     if sample.is_file():
-        return source_for(sample)
-    inside = (source_for(path) for path in sorted(sample.rglob("*")) if path.is_file())
+        return find_source(sample)
+    inside = (find_source(path) for path in sorted(sample.rglob("*")) if path.is_file())
     return next((source for source in inside if source and source.NAME != "chat"), None)
 
 
 def prompts_in(source: AgentSource, sample: Path) -> Iterator[str]:
     """What the person typed in a sample, on its living branches."""
-    for path in files_at(source, [sample]):
+    for path in list_source_files(source, [sample]):
         for talk in source.read(AgentFile(path)):
             for turn in join_turns(lambda entries=talk.entries: iter(entries)):  # type: ignore[misc]  # a default binds it
                 if turn.is_prompt and turn.is_live:

@@ -36,9 +36,9 @@ from memory_server.settings_file import change_setting
 from oneiros.environment import Environment, now
 from oneiros.ingest.run import Wanted, fetch_sessions, run_ingest
 from parts.machines import fetch, visits
-from parts.machines.addresses import address_of
+from parts.machines.addresses import parse_address
 from parts.machines.mirror import Mirror
-from parts.machines.sessions import wanted_transcripts
+from parts.machines.sessions import build_wanted_transcripts
 from tests.crawler.builders import Record, assistant, person, to_lines
 from tests.other_machines import OtherMachines
 
@@ -90,10 +90,10 @@ def fetch_figures(folder: Path) -> dict[str, float]:
 
 
 def fetch_seconds(net: OtherMachines, name: str, folder: Path) -> float:
-    address = address_of(f"{name}={net.url(name)}")
+    address = parse_address(f"{name}={net.url(name)}")
     with Mirror(folder) as mirror:
         began = time.perf_counter()
-        delivery = fetch.ask(address, [wanted_transcripts({}, name)], mirror, net.variables)
+        delivery = fetch.ask(address, [build_wanted_transcripts({}, name)], mirror, net.variables)
         seconds = time.perf_counter() - began
         assert len(delivery.files) == SESSIONS and not delivery.lost, delivery.lost
     return seconds

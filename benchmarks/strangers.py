@@ -21,7 +21,7 @@ from dream.decisions.accept import Decisions
 from dream.decisions.presence import Consent, How
 from dream.evidence import Evidence
 from dream.judge.gate import is_supported
-from dream.records import Kind, words_of
+from dream.records import Kind, split_words
 from dream.run import Bounds, Dream
 from memory_server.document import SourcePath
 from memory_server.redaction import Redactor
@@ -48,7 +48,7 @@ def accept_surely_kept(root: MemoryRoot) -> None:
     """Dreams over the archive of a memory as the recorded model read it, and accepts what is said and surely holds."""
     archive = Archive(root.path / "sessions" / "archive")
     unread, now = [load_unread(archive, name) for name in newest_first(archive)], dt.datetime.now(dt.UTC)
-    readings = read_all(build_reader(None, None, root.derived, is_partial=True), unread, root.derived)
+    readings = read_all(build_reader(None, None, root.derived_folder, is_partial=True), unread, root.derived_folder)
     evidence = Evidence(archive)
     decisions = Decisions(
         root,
@@ -98,13 +98,13 @@ class ReadQuestions:
                 if any(said in (text := _plain(quote["text"])) or text in said for quote in line["quotes"])
             ]
             found = tuple(question for line in ours for question in line["questions"])
-            self._by_words[tuple(words_of(label["statement"]))] = found
+            self._by_words[tuple(split_words(label["statement"]))] = found
 
     def mark(self, path: SourcePath) -> str:  # noqa: ARG002  nothing changes while it is measured
         return ""
 
-    def of(self, path: SourcePath, statement: str) -> tuple[str, ...]:  # noqa: ARG002  found by its words alone
-        return self._by_words.get(tuple(words_of(statement)), ())
+    def find_questions(self, path: SourcePath, statement: str) -> tuple[str, ...]:  # noqa: ARG002  found by its words alone
+        return self._by_words.get(tuple(split_words(statement)), ())
 
 
 def _plain(text: str) -> str:

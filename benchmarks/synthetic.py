@@ -19,7 +19,7 @@ from memory_server.chunking import chunk_document
 from memory_server.embedding.engine import Embedded, Engine, Vectors
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.vector_cache import VectorCache, text_hash
-from memory_server.index.ledger import embedded_text
+from memory_server.index.ledger import build_embedded_text
 from memory_server.index.token_vectors import pack_tokens, token_bytes
 from memory_server.language.words import FUNCTION_WORDS
 from memory_server.layers.topics import find_sources, read_document
@@ -84,7 +84,7 @@ def fill_vectors(root: MemoryRoot, model: ModelFiles) -> int:
             document = read_document(root, source)
             for chunk in chunk_document(document):
                 if chunk.searchable:
-                    text = embedded_text(chunk.context(document), chunk.searchable)
+                    text = build_embedded_text(chunk.context(document), chunk.searchable)
                     made.append((text_hash(text), synthetic(text, dimensions), text))
             if len(made) >= 2_000:
                 seen += _flush(cache, made)

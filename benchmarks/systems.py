@@ -69,7 +69,7 @@ def built_memory(case: Case, vectors: Path, models: Measured = Measured()) -> It
             file.write_text(text, encoding="utf-8", newline="")
         if models.dense:
             root.settings.write_text(f'model = "{models.dense}"\n', encoding="utf-8")
-        root.derived.mkdir()
+        root.derived_folder.mkdir()
         person = PersonSettings(
             embedding_share=1.0,
             query_log=False,

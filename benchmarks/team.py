@@ -50,7 +50,7 @@ from memory_server.settings import PersonSettings
 from parts.team.access.tokens import create_token
 from parts.team.engine.database import Database
 from parts.team.engine.schema import ROLE, migrate
-from parts.team.engine.store import TeamSnapshot, written
+from parts.team.engine.store import TeamSnapshot, encode_vector
 from parts.team.indexing import TenantIndexer
 from parts.team.memory import TeamMemory
 from parts.team.migrating import move_in
@@ -193,7 +193,7 @@ def recall_of(database: Database, model: ModelInUse, part: Part) -> float:
             assert isinstance(snapshot, TeamSnapshot)
             exact = snapshot.rows(
                 "select id from embedding where tenant = %s and layer = any(%s) order by vector <#> %s limit %s",
-                part.number, list(LAYERS), written(question), NEAREST,
+                part.number, list(LAYERS), encode_vector(question), NEAREST,
             )  # fmt: skip
         shares.append(len({one.row for one in near} & {row for (row,) in exact}) / max(len(exact), 1))
     return round(float(np.mean(shares)), 4)

@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.digests import sessions_of
 from benchmarks.layouts import projects_in
 from benchmarks.machine import machine_text
-from crawler.reading.titles import WITHOUT_WORDS, title_of
+from crawler.reading.titles import WITHOUT_WORDS, make_title
 
 SUBJECTS = Path(__file__).with_name("title_subjects.tsv")
 CHOSEN_ON = ("cipher-box", "claude-code-log")
@@ -57,7 +57,7 @@ def titles_of(project: str, transcripts: Path, subjects: Subjects) -> dict[str, 
     """The titles of a project's labelled sessions, each titled as rules read it; where none is labelled, of all."""
     with tempfile.TemporaryDirectory(prefix="oneiros-titles-") as scratch:
         found = sessions_of(project, transcripts, Path(scratch))
-        titles = {one.record.session_id[:8]: title_of(one.turns, one.facts) for one in found}
+        titles = {one.record.session_id[:8]: make_title(one.turns, one.facts) for one in found}
     return {session: title for session, title in titles.items() if session in subjects} or titles
 
 

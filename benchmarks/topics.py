@@ -47,7 +47,7 @@ from memory_server.layers.questions import StatementQuestions
 from memory_server.machine.files import replace_file
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
-from memory_server.search.query import filter_of, parse_query
+from memory_server.search.query import build_filter, parse_query
 from memory_server.settings import PersonSettings
 from oneiros.founding import EXAMPLE_QUESTIONS
 
@@ -180,7 +180,7 @@ def copied(memory: Memory | None) -> Iterator[MemoryRoot]:
         root = MemoryRoot(Path(folder) / "memory", Path(folder) / "state")
         left_out = shutil.ignore_patterns(*((".oneiros",) if memory is None else ("lock", "owner")))
         shutil.copytree(SHIPPED_MEMORY if memory is None else memory.root.path, root.path, ignore=left_out)
-        root.derived.mkdir(exist_ok=True)
+        root.derived_folder.mkdir(exist_ok=True)
         if memory is None:
             replace_file(root.questions, (SHIPPED_MEMORY / EXAMPLE_QUESTIONS).read_bytes())
         yield root
@@ -226,7 +226,7 @@ def ask(memory: Memory, questions: Sequence[TopicQuestion]) -> Iterator[dict[str
     """What the memory, and the plain baselines over the same texts, answer first to every question."""
     firsts = ask_plain(memory, {one.id: one.text for one in questions if not one.projects})
     for one in questions:
-        question = parse_query(one.text, beside=filter_of({"project": one.projects}))
+        question = parse_query(one.text, beside=build_filter({"project": one.projects}))
         hits, topic = memory.search(question).hits, memory.search(question.of_layers(Layer.TOPIC)).hits[:1]
         is_first = bool(hits) and hits[0].path in one.topics
         by_words, by_ranks = firsts.get(one.id, ("", ""))

@@ -25,7 +25,7 @@ from benchmarks.silence import by_project
 from benchmarks.systems import built_memory, model_text
 from benchmarks.topics import LABELS, SHIPPED_MEMORY, SHIPPED_SET, read_questions, topics_of
 from memory_server.document import Answer, Certainty, Hit
-from memory_server.search.joining import ACCOUNT, LIKELIER, joined
+from memory_server.search.joining import ACCOUNT, LIKELIER, join_answers
 from memory_server.search.query import parse_query
 
 KINDS = ("project", "account", "both", "neither")
@@ -169,7 +169,7 @@ def spread(questions: Sequence[Question], count: int) -> list[Question]:
 
 def first_of_joined(pair: Pair, odds: float = LIKELIER) -> Hit | None:
     """As shipped, or with other odds."""
-    return next(iter(joined(parse_query(pair.text), pair.ours, pair.theirs, "p", odds).hits), None)
+    return next(iter(join_answers(parse_query(pair.text), pair.ours, pair.theirs, "p", odds).hits), None)
 
 
 def first_by_score(pair: Pair) -> Hit | None:

@@ -13,13 +13,13 @@ from types import MappingProxyType
 from crawler.archive.store import Archive
 from crawler.compress.levels import Depth, SessionReader
 from crawler.compress.notes import find_notes
-from crawler.facts import arguments_of, facts_of
-from crawler.outcome import TurnOutcome, accepted_plan, outcomes_of, words_of_person
+from crawler.facts import gather_facts, parse_arguments
+from crawler.outcome import TurnOutcome, find_accepted_plan, find_outcomes, words_of_person
 from crawler.quotes import session_turns
-from crawler.reading.lines import proved
+from crawler.reading.lines import keep_proved
 from crawler.reading.record import RULES, Reading
 from crawler.reading.store import FOLDER, Readings
-from crawler.reading.titles import title_of
+from crawler.reading.titles import make_title
 from crawler.transcripts.turns import Role, Turn
 from memory_server.document import CLAUDE, Document, Layer
 from memory_server.errors import ContentError, UsageError
@@ -45,9 +45,9 @@ class ArchivedSessions:
         """Every archived session with size and time of its record, which is replaced whenever entries come, and of its
         reading.
         """
-        read = {path.stem: stamp_of(path) for path in self._readings.folder.glob("*.json")}
+        read = {path.stem: read_stamp(path) for path in self._readings.folder.glob("*.json")}
         return {
-            path.stem: f"{stamp_of(path)} {read.get(path.stem, '')}".rstrip()
+            path.stem: f"{read_stamp(path)} {read.get(path.stem, '')}".rstrip()
             for path in sorted(self._records.glob("*.json"))
         }
 
@@ -61,10 +61,10 @@ class ArchivedSessions:
             record, turns = self._archive.record(session_id), list(self._archive.turns(session_id))
         except ContentError:
             return ArchivedSession(bare(session_id), ())
-        facts, project = facts_of(turns), project_name(record.project or record.cwd)
-        reading = self._readings.of(session_id)
+        facts, project = gather_facts(turns), project_name(record.project or record.cwd)
+        reading = self._readings.load(session_id)
         if reading is None or not reading.is_by_model:
-            reading = Reading(session_id, "", RULES, 0, project, title_of(turns, facts))
+            reading = Reading(session_id, "", RULES, 0, project, make_title(turns, facts))
         document = Document(
             path=raw_path(session_id),
             layer=Layer.RAW,
@@ -76,8 +76,8 @@ class ArchivedSessions:
             agent=record.agent or CLAUDE,
             branch=facts.branch,
         )
-        keys = gather_keys(proved(reading, session_turns(session_id, project, turns)))
-        return ArchivedSession(document, archived_turns(turns, keys))
+        keys = gather_keys(keep_proved(reading, session_turns(session_id, project, turns)))
+        return ArchivedSession(document, make_archived_turns(turns, keys))
 
     def notes(self, session_id: str) -> tuple[str, Sequence[SessionNote]]:
         """The project of a session, and the notes that it wrote or read. Raises ContentError for a damaged archive."""
@@ -92,7 +92,7 @@ class ArchivedSessions:
         return reader.read(session_id, Depth(depth), first=first)
 
 
-def stamp_of(path: Path) -> str:
+def read_stamp(path: Path) -> str:
     """Size and time of a file."""
     stat = path.stat()
     return f"{stat.st_size}/{stat.st_mtime_ns}"
@@ -106,24 +106,24 @@ def gather_keys(reading: Reading) -> Mapping[str, Sequence[str]]:
     return keys
 
 
-def archived_turns(turns: Sequence[Turn], keys: Mapping[str, Sequence[str]] = NO_KEYS) -> list[ArchivedTurn]:
+def make_archived_turns(turns: Sequence[Turn], keys: Mapping[str, Sequence[str]] = NO_KEYS) -> list[ArchivedTurn]:
     """The turns of a session as text, each with what came of it. `keys`: by entry, what is searched beside them."""
-    outcomes = outcomes_of(turns)
+    outcomes = find_outcomes(turns)
     return [
         replace(
-            archived_turn(turn, outcomes.get(number)),
+            make_archived_turn(turn, outcomes.get(number)),
             keys=tuple(key for entry in turn.entries for key in keys.get(entry, ())),
         )
         for number, turn in enumerate(turns, start=1)
     ]
 
 
-def archived_turn(turn: Turn, outcome: TurnOutcome | None = None) -> ArchivedTurn:
+def make_archived_turn(turn: Turn, outcome: TurnOutcome | None = None) -> ArchivedTurn:
     """A turn as text: what was called with what, and what came back."""
     who = f"tool {turn.tool}".strip() if turn.role is Role.TOOL else str(turn.role)
-    arguments = "\n".join(f"{name}: {plain(value)}" for name, value in arguments_of(turn).items())
+    arguments = "\n".join(f"{name}: {plain(value)}" for name, value in parse_arguments(turn).items())
     words = words_of_person(turn)
-    said = words or (turn.text.strip() if turn.role in SPEAKERS else accepted_plan(turn))
+    said = words or (turn.text.strip() if turn.role in SPEAKERS else find_accepted_plan(turn))
     standing, settled_at = (outcome.standing, outcome.turn) if outcome else (None, 0)
     return ArchivedTurn(who, f"{arguments}\n{turn.text}".strip(), said, bool(words), standing, settled_at)
 

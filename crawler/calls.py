@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from crawler.facts import EDITORS, arguments_of
+from crawler.facts import EDITORS, parse_arguments
 from crawler.transcripts.turns import Turn
 from memory_server.language.sentences import clip, without_markup
 
@@ -21,23 +21,23 @@ ERROR_LINE = re.compile(
 )
 
 
-def worked_in_other_words(turns: Sequence[Turn]) -> dict[int, Turn]:
+def find_other_ways(turns: Sequence[Turn]) -> dict[int, Turn]:
     """Of commands that failed, by their place, the next of the same program, where it is another and succeeded."""
     failed: dict[str, int] = {}
     found: dict[int, Turn] = {}
     for place, turn in enumerate(turns):
-        program = program_of(turn)
+        program = find_program(turn)
         if not program or program.split()[0] in READING:
             continue
         before = failed.pop(program, None)
         if turn.is_error and not NOT_RUN.match(turn.text):
             failed[program] = place
-        elif before is not None and not turn.is_error and command_of(turn) != command_of(turns[before]):
+        elif before is not None and not turn.is_error and find_command(turn) != find_command(turns[before]):
             found[before] = turn
     return found
 
 
-def fix_after(turns: Sequence[Turn], place: int) -> Turn | None:
+def find_fix(turns: Sequence[Turn], place: int) -> Turn | None:
     """What made the failed call at `place` good: the next edit, or the next call of the same tool that succeeds."""
     failed = turns[place]
     for turn in turns[place + 1 : place + 25]:
@@ -46,17 +46,17 @@ def fix_after(turns: Sequence[Turn], place: int) -> Turn | None:
     return None
 
 
-def command_of(turn: Turn) -> str:
+def find_command(turn: Turn) -> str:
     """A shell command as one would type it again: its first line, without the folder before and the filters behind."""
-    command = arguments_of(turn).get("command")
+    command = parse_arguments(turn).get("command")
     if not isinstance(command, str):
         return ""
     return clip(without_markup(FILTERS.sub("", FOLDER.sub("", command.strip()).partition("\n")[0])), COMMAND_CHARS)
 
 
-def program_of(turn: Turn) -> str:
+def find_program(turn: Turn) -> str:
     """A program with its sub-command: what a command that failed and the one that worked have in common."""
-    return " ".join([word for word in command_of(turn).split() if "=" not in word][:2])
+    return " ".join([word for word in find_command(turn).split() if "=" not in word][:2])
 
 
 def error_line(text: str) -> str:

@@ -35,7 +35,7 @@ def document_text(path: PurePath, content: bytes) -> str | None:
     return None if b"\0" in content else content.decode("utf-8", errors="replace")
 
 
-def fenced(code: str, language: str = "") -> str:
+def fence_code(code: str, language: str = "") -> str:
     """Code as Markdown holds it, whatever fences stand in it."""
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", code)), default=0))
     return f"{fence}{language}\n{code.rstrip()}\n{fence}\n"
@@ -64,5 +64,5 @@ def _notebook_text(content: bytes) -> str | None:
         found = [(str(cell["cell_type"]), "".join(cell["source"])) for cell in cells]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    written = (fenced(text) if kind == "code" else text for kind, text in found if text.strip())
+    written = (fence_code(text) if kind == "code" else text for kind, text in found if text.strip())
     return "\n\n".join(written)[:MAX_BYTES]

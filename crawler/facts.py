@@ -53,7 +53,7 @@ class SessionFacts:
     chars: int = 0  # of all turns, tool results and arguments included
 
 
-def facts_of(turns: Sequence[Turn]) -> SessionFacts:
+def gather_facts(turns: Sequence[Turn]) -> SessionFacts:
     """The facts of a session from its turns."""
     times = [turn.time for turn in turns if turn.time]
     cwd = next((turn.cwd for turn in turns if turn.cwd), "")
@@ -67,8 +67,8 @@ def facts_of(turns: Sequence[Turn]) -> SessionFacts:
         ended=max(times, default=None),
         turns=dict(sorted(Counter(str(turn.role) for turn in turns).items())),
         tools=dict(Counter(turn.tool for turn in turns if turn.tool).most_common()),
-        touched=tuple(files_touched(turns, cwd)),
-        commits=tuple(commits_of(turns)),
+        touched=tuple(find_touched_files(turns, cwd)),
+        commits=tuple(find_commits(turns)),
         errors=sum(turn.is_error for turn in turns),
         chars=sum(len(turn.text) + len(turn.arguments) for turn in turns),
     )
@@ -83,19 +83,19 @@ def count_tokens(entries: Iterable[Entry]) -> dict[str, int]:
     }
 
 
-def files_touched(turns: Iterable[Turn], cwd: str) -> list[Touched]:
+def find_touched_files(turns: Iterable[Turn], cwd: str) -> list[Touched]:
     """The files that were written or edited without an error, most edited first."""
     by_path: dict[str, list[str]] = {}
     for turn in turns:
         if turn.tool in EDITORS and not turn.is_error and turn.is_answered:
-            path = arguments_of(turn).get(EDITORS[turn.tool])
+            path = parse_arguments(turn).get(EDITORS[turn.tool])
             if isinstance(path, str):
                 by_path.setdefault(relative(path, cwd), []).append(turn.entries[0])
     ranked = sorted(by_path.items(), key=lambda item: (-len(item[1]), item[0]))
     return [Touched(path, tuple(dict.fromkeys(entries))) for path, entries in ranked]
 
 
-def commits_of(turns: Iterable[Turn]) -> list[Commit]:
+def find_commits(turns: Iterable[Turn]) -> list[Commit]:
     """The commits that git confirmed in a tool's output."""
     found: dict[str, Commit] = {}
     for turn in turns:
@@ -105,7 +105,7 @@ def commits_of(turns: Iterable[Turn]) -> list[Commit]:
     return list(found.values())
 
 
-def arguments_of(turn: Turn) -> dict[str, Any]:
+def parse_arguments(turn: Turn) -> dict[str, Any]:
     """A tool call's input; empty where there is none."""
     value = msgspec.json.decode(turn.arguments) if turn.arguments else {}
     return value if isinstance(value, dict) else {}

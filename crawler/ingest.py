@@ -10,14 +10,14 @@ from datetime import datetime
 from pathlib import Path
 
 from crawler.archive.append import ArchiveReport, Ingester, IngestProgress, IngestSettings
-from crawler.archive.discovery import FoundFile, find_transcripts, stem_of
+from crawler.archive.discovery import FoundFile, cut_suffixes, find_transcripts
 from crawler.archive.store import resolve_session
 from crawler.compress.run import ClosedWhen, CompressReport, compress_closed
 from crawler.reading.store import FOLDER, Readings
 from crawler.sources.agent import AgentSource
 from crawler.transcripts.tail import FileState, is_uuid
 from memory_server.errors import ContentError, Problem
-from memory_server.layers.sessions import files_of, newest_files
+from memory_server.layers.sessions import find_session_files, newest_files
 from memory_server.machine.files import remove_file
 
 
@@ -73,18 +73,18 @@ def ingest(
     there, and nothing is lost. Raises NeedsRepair when another process keeps the archive locked.
     """
 
-    def read_on(step: IngestProgress) -> None:
+    def report_read(step: IngestProgress) -> None:
         check()
         if progress:
             progress(step)
 
-    def compress_on(_: str, done: int, sessions: int) -> None:
+    def report_compressed(_: str, done: int, sessions: int) -> None:
         check()
         compressing(done, sessions)
 
     with Ingester(settings) as ingester:
         report = ingester.ingest(
-            paths, sent=sent, since=since, limit=limit, project=project, dry_run=dry_run, progress=read_on
+            paths, sent=sent, since=since, limit=limit, project=project, dry_run=dry_run, progress=report_read
         )
         for source, places in sources:
             ingester.ingest_source(
@@ -95,15 +95,17 @@ def ingest(
                 since=since,
                 limit=limit,
                 project=project,
-                progress=read_on,
+                progress=report_read,
             )
         if dry_run:
             return IngestReport(report, None)
-        if held := [one for one in sorted(report.marked) if ingester.archive.holds(one) or files_of(compressed, one)]:
+        if held := [
+            one for one in sorted(report.marked) if ingester.archive.holds(one) or find_session_files(compressed, one)
+        ]:
             (forget_marked or forgetter(settings, compressed))(held)
         if readings is None:
             return IngestReport(report, None)
-        written = compress_closed(ingester.archive, compressed, readings, closed_when, progress=compress_on)
+        written = compress_closed(ingester.archive, compressed, readings, closed_when, progress=report_compressed)
         for session_id in written.session_ids:
             ingester.seal(session_id)
         return IngestReport(report, written)
@@ -133,7 +135,7 @@ def readmit(what: str, settings: IngestSettings, roots: Iterable[Path], at: date
     """
     is_path = is_path_of_transcripts(what)
     files = find_transcripts([Path(what)] if is_path else roots).files
-    meant = [file for file in files if not file.is_agents and (is_path or stem_of(file.path).startswith(what))]
+    meant = [file for file in files if not file.is_agents and (is_path or cut_suffixes(file.path).startswith(what))]
     with Ingester(settings) as ingester:
         found = ingester.readmit(meant, at)
     if not found:
@@ -142,7 +144,7 @@ def readmit(what: str, settings: IngestSettings, roots: Iterable[Path], at: date
             where=what,
             remedy="Name the transcript by its path; without one nothing can be brought back",
         )
-    return [path for file in found for path in (file, file.parent / stem_of(file)) if path.exists()]
+    return [path for file in found for path in (file, file.parent / cut_suffixes(file)) if path.exists()]
 
 
 def forget(what: str, settings: IngestSettings, compressed: Path) -> Forgotten:
@@ -155,7 +157,7 @@ def forget(what: str, settings: IngestSettings, compressed: Path) -> Forgotten:
     with Ingester(settings) as ingester:
         removed, files = _meant(what, ingester, compressed), []
         for session_id in removed:
-            own = files_of(compressed, session_id)
+            own = find_session_files(compressed, session_id)
             for path in own:
                 remove_file(path)
             Readings(compressed.parent / FOLDER).forget([session_id])
@@ -173,7 +175,7 @@ def sessions_meant(what: str, settings: IngestSettings, compressed: Path) -> lis
 def _meant(what: str, ingester: Ingester, compressed: Path) -> list[str]:
     """The sessions that a person names. Raises ContentError where nothing is known by that name."""
     if is_path_of_transcripts(what):
-        found = ingester.sessions_of(Path(what))
+        found = ingester.find_sessions(Path(what))
         if not found:
             raise ContentError("no session was read from this path", where=what, remedy="Name the session by its id")
         return found

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crawler.archive.choice import client_slug, git_common_directory
-from crawler.archive.waiting import folder_of
+from crawler.archive.waiting import read_working_folder
 from crawler.documents import MARKDOWN
-from crawler.references import files_below
+from crawler.references import list_files
 from crawler.transcripts.injected import is_own_chat
 from memory_server.errors import Problem
 from memory_server.layers.sessions import project_name
@@ -46,7 +46,7 @@ class WrittenFile:
     is_decision: bool = False  # a record of a decision
     line_days: tuple[dt.date, ...] = ()  # of the commit of each line; empty where git knows none
 
-    def day_of(self, line: int) -> dt.date:
+    def find_day(self, line: int) -> dt.date:
         """When a line, counted from 1, was written, as far as known."""
         return self.line_days[line - 1] if 0 < line <= len(self.line_days) else self.day
 
@@ -78,7 +78,7 @@ class InstructionReader:
             self._take(file, client, "")
         slugs = {client_slug(str(folder)): name for name, folder in folders.items()}
         for project in sorted(client.glob("projects/*")):
-            name = slugs.get(project.name) or _project_of(project, folders)
+            name = slugs.get(project.name) or _find_project(project, folders)
             for file in sorted(project.glob("memory/**/*.md")):
                 if file.name != INDEX:
                     self._take(file, client, name)
@@ -87,14 +87,14 @@ class InstructionReader:
         """The files of one project, those of its root first."""
         for file in (*(folder / name for name in sorted(NAMES)), *sorted((folder / RULES).rglob("*.md"))):
             self._take(file, folder, project)  # git may ignore these
-        for file in _in_order(files_below(folder)):
+        for file in _in_order(list_files(folder)):
             if file.name in NAMES or DECISIONS.search(file.relative_to(folder).as_posix()):
                 self._take(file, folder, project)
 
     def read_named(self, path: Path) -> None:
         """A file, or every Markdown file below a folder, which is a project of its own where git knows none."""
         folder, unknown = (path, path.resolve().name) if path.is_dir() else (path.parent, "")
-        files = [file for file in files_below(path) if file.suffix.lower() in MARKDOWN] if path.is_dir() else [path]
+        files = [file for file in list_files(path) if file.suffix.lower() in MARKDOWN] if path.is_dir() else [path]
         for file in _in_order(files):
             repository = git_common_directory(file.parent)
             self._take(file, folder, project_name(str(repository)) if repository else unknown)
@@ -109,27 +109,27 @@ class InstructionReader:
             self._refuse(file, f"it cannot be read ({error.strerror})")
             return
         if not real.is_relative_to(base):
-            self._refuse(file, f"it leads out of {self._shown(root)}")
+            self._refuse(file, f"it leads out of {self._shorten_path(root)}")
             return
         if real in self._seen or not real.is_file():
             return
         self._seen.add(real)
         if not self._with_others and self._is_of_another(file):
-            self.found.others.append(self._shown(file))
+            self.found.others.append(self._shorten_path(file))
             return
-        if (text := self._text_of(real, file)) is None:
+        if (text := self._read_text(real, file)) is None:
             return
         day = local_day(dt.datetime.fromtimestamp(real.stat().st_mtime, dt.UTC))
         is_decision = DECISIONS.search(file.as_posix()) is not None
         days = date_lines(real)
-        self.found.files.append(WrittenFile(file, self._shown(file), text, project, day, is_decision, days))
+        self.found.files.append(WrittenFile(file, self._shorten_path(file), text, project, day, is_decision, days))
         if depth < MAX_DEPTH:
             for name in dict.fromkeys(IMPORT.findall(FENCED.sub(" ", text))):
                 place = self._home / name[2:] if name.startswith("~/") else file.parent / name
                 if place.suffix in MARKDOWN:
                     self._take(place, root, project, depth + 1)
 
-    def _text_of(self, real: Path, file: Path) -> str | None:
+    def _read_text(self, real: Path, file: Path) -> str | None:
         try:
             if real.stat().st_size > MAX_BYTES:
                 self._refuse(file, f"it is larger than {MAX_BYTES // 1024} KB")
@@ -146,9 +146,9 @@ class InstructionReader:
         return None
 
     def _refuse(self, file: Path, why: str) -> None:
-        self.found.problems.append(Problem(self._shown(file), 1, why, "It is left out"))
+        self.found.problems.append(Problem(self._shorten_path(file), 1, why, "It is left out"))
 
-    def _shown(self, path: Path) -> str:
+    def _shorten_path(self, path: Path) -> str:
         return f"~/{path.relative_to(self._home)}" if path.is_relative_to(self._home) else str(path)
 
     def _is_of_another(self, file: Path) -> bool:
@@ -161,7 +161,7 @@ class InstructionReader:
         return self._persons[file.parent] not in authors
 
 
-def folders_of(projects: Mapping[str, str]) -> dict[str, Path]:
+def find_folders(projects: Mapping[str, str]) -> dict[str, Path]:
     """The folders of projects that are still there, by name; `projects` gives to each identity a folder of it."""
     found: dict[str, Path] = {}
     for identity, cwd in sorted(projects.items()):
@@ -171,10 +171,10 @@ def folders_of(projects: Mapping[str, str]) -> dict[str, Path]:
     return found
 
 
-def _project_of(transcripts: Path, folders: Mapping[str, Path]) -> str:
+def _find_project(transcripts: Path, folders: Mapping[str, Path]) -> str:
     """The innermost project at work in the transcripts of a folder; empty where none of these is."""
     for transcript in sorted(transcripts.glob("*.jsonl")):
-        if cwd := folder_of(transcript):
+        if cwd := read_working_folder(transcript):
             inside = [(len(one.parts), name) for name, one in folders.items() if Path(cwd).is_relative_to(one)]
             return max(inside, default=(0, ""))[1]
     return ""

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from crawler.facts import ASKING_TOOL, EDITORS, arguments_of, commits_of, files_touched
+from crawler.facts import ASKING_TOOL, EDITORS, find_commits, find_touched_files, parse_arguments
 from crawler.spoken import REFUSED
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
@@ -69,11 +69,11 @@ class TurnOutcome:
 Numbered = tuple[int, Turn]  # a turn with its number, from 1
 
 
-def outcomes_of(turns: Sequence[Turn]) -> Mapping[int, TurnOutcome]:
+def find_outcomes(turns: Sequence[Turn]) -> Mapping[int, TurnOutcome]:
     """The outcome of every turn, by its number from 1, of which the session tells one."""
     own = [(number, turn) for number, turn in enumerate(turns, start=1) if not turn.agent]
     live = [(number, turn) for number, turn in own if turn.is_live]
-    told = (*_agreed(live), *_done(live), *_refused(live), *_taken_back(live), *_rewound(own))
+    told = (*_find_agreed(live), *_find_done(live), *_find_refused(live), *_find_taken_back(live), *_rewound(own))
     return {number: TurnOutcome(standing, by) for number, standing, by in told}  # the later the stronger
 
 
@@ -88,28 +88,28 @@ def words_of_person(turn: Turn) -> str:
     return turn.text.strip() if turn.tool == ASKING_TOOL and not turn.is_error else ""
 
 
-def accepted_plan(turn: Turn) -> str:
+def find_accepted_plan(turn: Turn) -> str:
     """The plan that a call handed to the person and they accepted; empty for any other turn."""
-    plan = arguments_of(turn).get("plan") if turn.tool == PLANNING_TOOL and not turn.is_error else ""
+    plan = parse_arguments(turn).get("plan") if turn.tool == PLANNING_TOOL and not turn.is_error else ""
     return plan.strip() if isinstance(plan, str) and turn.is_answered else ""
 
 
 Told = tuple[int, Standing, int]  # the turn, how it ended, the turn that shows it
 
 
-def _agreed(turns: Sequence[Numbered]) -> Iterator[Told]:
+def _find_agreed(turns: Sequence[Numbered]) -> Iterator[Told]:
     for number, turn in turns:
         is_chosen = turn.tool == ASKING_TOOL and bool(words_of_person(turn)) and turn.is_answered
-        if is_chosen or turn.kind is PartKind.PLAN or accepted_plan(turn):
+        if is_chosen or turn.kind is PartKind.PLAN or find_accepted_plan(turn):
             yield number, Standing.AGREED, number
-    for (said, _), (answer, words) in _answered(turns):
+    for (said, _), (answer, words) in _find_answered(turns):
         if is_agreement(words_of_person(words)):
             yield said, Standing.AGREED, answer
 
 
-def _done(turns: Sequence[Numbered]) -> Iterator[Told]:
+def _find_done(turns: Sequence[Numbered]) -> Iterator[Told]:
     for exchange in _exchanges(turns):
-        for (number, _), calls in _led_into(exchange):
+        for (number, _), calls in _group_calls(exchange):
             if deed := next((place for place, call in calls if is_committed(call) or is_written(call)), 0):
                 yield number, Standing.DONE, deed
         last, turn = exchange[-1]
@@ -128,30 +128,30 @@ def _proof(exchange: Sequence[Numbered]) -> int:
     return proof
 
 
-def _refused(turns: Sequence[Numbered]) -> Iterator[Told]:
+def _find_refused(turns: Sequence[Numbered]) -> Iterator[Told]:
     prompts = [number for number, turn in turns if turn.is_prompt]
-    for (number, _), calls in _led_into(turns):
+    for (number, _), calls in _group_calls(turns):
         for place, call in calls:
             if call.tool in EDITORS and REFUSED.match(call.text):
                 later = next((prompt for prompt in prompts if prompt > place), place)
                 yield number, Standing.DROPPED, place if words_of_person(call) else later
 
 
-def _taken_back(turns: Sequence[Numbered]) -> Iterator[Told]:
+def _find_taken_back(turns: Sequence[Numbered]) -> Iterator[Told]:
     replies = [(number, turn) for number, turn in turns if is_reply(turn)]
-    for (said, _), (answer, words) in _answered(turns):
+    for (said, _), (answer, words) in _find_answered(turns):
         reply = next((turn for number, turn in replies if number > answer), None)
         opening = reply.text[:ADMITTED_CHARS] if reply else ""
         if REJECTS.match(words.text) or owns_up(opening):
             yield said, Standing.DROPPED, answer
             if UNDOES.search(words.text) or UNDOES.search(opening):
-                yield from ((done, Standing.DROPPED, answer) for done in _deeds_before(turns, said))
+                yield from ((done, Standing.DROPPED, answer) for done in _find_deeds(turns, said))
 
 
-def _deeds_before(turns: Sequence[Numbered], said: int) -> list[int]:
+def _find_deeds(turns: Sequence[Numbered], said: int) -> list[int]:
     """The replies that led into deeds, in the exchange that a reply belongs to."""
     exchange = next(part for part in _exchanges(turns) if part[0][0] <= said <= part[-1][0])
-    return [number for number, _, _ in _done(exchange) if number < said]
+    return [number for number, _, _ in _find_done(exchange) if number < said]
 
 
 def _rewound(turns: Sequence[Numbered]) -> Iterator[Told]:
@@ -161,7 +161,7 @@ def _rewound(turns: Sequence[Numbered]) -> Iterator[Told]:
             yield number, Standing.DROPPED, next(after, number)
 
 
-def _answered(turns: Sequence[Numbered]) -> Iterator[tuple[Numbered, Numbered]]:
+def _find_answered(turns: Sequence[Numbered]) -> Iterator[tuple[Numbered, Numbered]]:
     """Every reply of the assistant that the person answered, with their words, tools between them left out."""
     spoken = [(number, turn) for number, turn in turns if is_reply(turn) or words_of_person(turn)]
     for before, after in pairwise(spoken):
@@ -181,7 +181,7 @@ def _exchanges(turns: Sequence[Numbered]) -> Iterator[list[Numbered]]:
         yield exchange
 
 
-def _led_into(turns: Sequence[Numbered]) -> Iterator[tuple[Numbered, list[Numbered]]]:
+def _group_calls(turns: Sequence[Numbered]) -> Iterator[tuple[Numbered, list[Numbered]]]:
     """Every reply with the calls up to whatever was said next."""
     places = [place for place, (_, turn) in enumerate(turns) if turn.role is not Role.TOOL]
     for place, end in pairwise([*places, len(turns)]):
@@ -194,18 +194,18 @@ def is_reply(turn: Turn) -> bool:
 
 
 def is_committed(turn: Turn) -> bool:
-    return turn.role is Role.TOOL and bool(commits_of([turn]))
+    return turn.role is Role.TOOL and bool(find_commits([turn]))
 
 
 def is_written(turn: Turn) -> bool:
-    return turn.role is Role.TOOL and bool(files_touched([turn], ""))
+    return turn.role is Role.TOOL and bool(find_touched_files([turn], ""))
 
 
 def has_passed(turn: Turn) -> bool:
     """Whether a call ran tests of which some passed and none failed."""
     if turn.role is not Role.TOOL or turn.is_error:
         return False
-    command = str(arguments_of(turn).get("command", ""))
+    command = str(parse_arguments(turn).get("command", ""))
     return bool(TESTING.search(command) and PASSED.search(turn.text) and not FAILED.search(turn.text))
 
 

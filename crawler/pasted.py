@@ -8,7 +8,7 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
-from memory_server.language.cues import folded
+from memory_server.language.cues import ignore_case
 from memory_server.language.sentences import Span
 
 FENCE = re.compile(r"\s*(`{3,}|~{3,})")
@@ -36,17 +36,17 @@ DOCUMENT = (
     r"|announcement|pdf|newsletter|chat|prompt|template|example|sample|draft|stack ?trace|response|reply|changelog"
     r"|release notes|policy"
 )
-PASTE_INTRO = folded(
+PASTE_INTRO = ignore_case(
     rf"(?:\b(?:{DOCUMENT})\b[^.!?\n]{{0,60}}|\b(?:says?|said|wrote|writes|reads?|states?|pasted?|pasting|copied"
     rf"|quoting"
     r"|forwarded|found this|got this|sent me this|sent this|this is what [^.!?\n]{0,40})[^.!?\n]{0,40})[:：]\s*$"
 )
-OWN_INTRO = folded(
+OWN_INTRO = ignore_case(
     r"\b(?:remember|note(?: down)?|rules?|conventions?|preferences?|from now on|keep in mind|facts?|decisions?|please"
     r"|i want|we need|i need|my|our)\b[^.!?\n]{0,60}[:：]\s*$"
 )
-REVIEW_MARK = folded(r"\s*(?:low|medium|high|critical|minor|major) severity\s*$|\s*on \S+\.\w+ \d+\s*$")
-SHOWS_DOCUMENT = folded(
+REVIEW_MARK = ignore_case(r"\s*(?:low|medium|high|critical|minor|major) severity\s*$|\s*on \S+\.\w+ \d+\s*$")
+SHOWS_DOCUMENT = ignore_case(
     rf"\b(?:this|these|following|below|here'?s|here is"
     rf"|attached)\b[^.!?\n]{{0,40}}\b(?:{DOCUMENT})\b[^\n]{{0,60}}[?.:]?\s*$"
 )
@@ -71,7 +71,7 @@ def prose_regions(text: str) -> list[Span]:
 
 def _own_lines(lines: Sequence[str]) -> list[bool]:
     own = [not _is_foreign(line.rstrip("\r\n")) for line in lines]
-    fenced = frozenset(_fenced(lines))
+    fenced = frozenset(_find_fenced(lines))
     _spread_over_blocks(lines, own, fenced)
     pasted_from = _paste_start(lines)
     return [is_own and place < pasted_from and place not in fenced for place, is_own in enumerate(own)]
@@ -83,7 +83,7 @@ def _is_foreign(line: str) -> bool:
     return bool(line.strip()) and any(pattern.match(line) for pattern in patterns)
 
 
-def _fenced(lines: Sequence[str]) -> Iterator[int]:
+def _find_fenced(lines: Sequence[str]) -> Iterator[int]:
     fence = ""
     for place, line in enumerate(lines):
         mark = FENCE.match(line)

@@ -8,8 +8,8 @@ import datetime as dt
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from crawler.outcome import accepted_plan
-from crawler.spoken import spoken_in
+from crawler.outcome import find_accepted_plan
+from crawler.spoken import find_spoken
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.grammar import is_id
 from crawler.transcripts.injected import is_own_session
@@ -49,24 +49,24 @@ class SessionTurns:
     turns: tuple[Turn, ...]  # of the living main conversation; tools' turns too, since errors are looked up in them
 
     @property
-    def spoken(self) -> tuple[Turn, ...]:
+    def spoken_turns(self) -> tuple[Turn, ...]:
         """What the person and the assistant said."""
         return tuple(turn for turn in self.turns if is_evidence(turn))
 
     def quotes(self, entry: str, words: str) -> Iterator[tuple[Quote, Turn | None]]:
         """Where an entry, given by the beginning of its id, says these words; and the person's turn behind it."""
-        spoken = self.spoken
+        spoken = self.spoken_turns
         for place, turn in enumerate(spoken):
             first = turn.text.find(words)
             if words and first >= 0 and any(known.startswith(entry) for known in turn.entries):
                 answer = next((later for later in spoken[place + 1 :] if later.role is Role.PERSON), None)
-                yield quote_of(self, turn, first, first + len(words)), answer
+                yield make_quote(self, turn, first, first + len(words)), answer
 
 
 def is_evidence(turn: Turn) -> bool:
     """Whether a turn's words may be quoted: typed by the person or said by the assistant, on a living branch."""
     said_by_assistant = turn.role is Role.ASSISTANT and turn.kind in (PartKind.TEXT, PartKind.PLAN)
-    said_by_person = turn.role is Role.PERSON and bool(spoken_in(turn))
+    said_by_person = turn.role is Role.PERSON and bool(find_spoken(turn))
     return turn.is_live and not turn.agent and (said_by_person or said_by_assistant)
 
 
@@ -81,14 +81,14 @@ def heard(turn: Turn) -> Turn:
     """A turn as the person's own where they answered the client's question or gave a reason for refusing a call; as
     the plan itself where they accepted one.
     """
-    if plan := accepted_plan(turn):
+    if plan := find_accepted_plan(turn):
         return replace(turn, role=Role.ASSISTANT, kind=PartKind.PLAN, text=plan, entries=turn.entries[:1], tool="")
-    if turn.role is not Role.TOOL or not spoken_in(turn):
+    if turn.role is not Role.TOOL or not find_spoken(turn):
         return turn
     return replace(turn, role=Role.PERSON, entries=turn.entries[-1:])
 
 
-def quote_of(session: SessionTurns, turn: Turn, first: int, end: int) -> Quote:
+def make_quote(session: SessionTurns, turn: Turn, first: int, end: int) -> Quote:
     """The words of a turn from character `first` up to `end`, as evidence."""
     return Quote(session.session_id, turn.entries[0], turn.role, turn.time, first, end, turn.text[first:end])
 

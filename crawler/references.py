@@ -23,10 +23,10 @@ import yaml
 
 from crawler.archive.choice import git_common_directory
 from crawler.archive.discovery import is_utf8
-from crawler.documents import MAX_BYTES, NOTEBOOK, NOTEBOOK_BYTES, document_text, fenced, is_markdown, most_bytes
+from crawler.documents import MAX_BYTES, NOTEBOOK, NOTEBOOK_BYTES, document_text, fence_code, is_markdown, most_bytes
 from crawler.sent import Known, SentFile, WantedRoot
 from crawler.transcripts.injected import is_own_chat
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from memory_server.layers.sessions import project_name
 from memory_server.machine.clock import local_day
 from memory_server.machine.files import replace_file
@@ -71,13 +71,13 @@ class ReferenceSettings:
         plain = ReferenceSource("", tuple(map(str, self.roots)), self.endings)
         return (plain, *self.sources) if self.roots else self.sources
 
-    def tags_of(self, source: str) -> tuple[tuple[str, str], ...]:
+    def list_tags(self, source: str) -> tuple[tuple[str, str], ...]:
         """The tags of all files and those of one source."""
         return (*self.tags, *(tag for one in self.sources if one.name == source for tag in one.tags))
 
     def rules(self, source: str) -> str:
         """What must be equal for a copy to stand."""
-        return _short(repr((self.tags_of(source), self.deny_words)))
+        return _short(repr((self.list_tags(source), self.deny_words)))
 
 
 @dataclass(slots=True)
@@ -104,7 +104,7 @@ class _Known(msgspec.Struct, frozen=True, omit_defaults=True):
     same_as: str = ""  # the name of the copy that holds the same, where this file has none
 
     @property
-    def hashed(self) -> str:
+    def file_hash(self) -> str:
         """The hash of the file alone."""
         return self.content.partition("-")[0]
 
@@ -163,12 +163,12 @@ def scan(
                 continue
             content = candidate.path.read_bytes()
         except OSError as error:
-            report.problems.append(f"{shown_line(candidate.shown)}: it cannot be read ({error.strerror}).")
+            report.problems.append(f"{escape_line(candidate.shown)}: it cannot be read ({error.strerror}).")
             continue
         mark = f"{hashlib.sha256(content).hexdigest()[:32]}-{entry.content}"
         present[candidate.name] = msgspec.structs.replace(entry, content=mark)
         fresh[candidate.name] = (candidate, content)
-    held = _written(present, fresh, known, folder, settings, report)
+    held = _write_copies(present, fresh, known, folder, settings, report)
     for name in set(known) - set(held):
         if (folder / name).exists():
             (folder / name).unlink()
@@ -199,7 +199,7 @@ def _entry(candidate: _Candidate, settings: ReferenceSettings) -> _Known:
     return _Known(candidate.shown, found.st_size, found.st_mtime_ns, rules, candidate.source)
 
 
-def _written(
+def _write_copies(
     present: dict[str, _Known],
     fresh: Mapping[str, tuple[_Candidate, bytes]],
     known: Mapping[str, _Known],
@@ -213,23 +213,23 @@ def _written(
     first: dict[str, str] = {}  # of each content the copy that holds it; one that is there stays
     for name, entry in present.items():
         if name not in fresh and not entry.same_as:
-            first.setdefault(entry.hashed, name)
+            first.setdefault(entry.file_hash, name)
     left = {old.content: name for name, old in known.items() if name not in present and (folder / name).exists()}
     for name, entry in present.items():
-        if first.setdefault(entry.hashed, name) != name:
-            held[name] = msgspec.structs.replace(entry, same_as=first[entry.hashed])
+        if first.setdefault(entry.file_hash, name) != name:
+            held[name] = msgspec.structs.replace(entry, same_as=first[entry.file_hash])
             (folder / name).unlink(missing_ok=True)
             report.doubles += 1
         elif name in fresh:
             candidate, content = fresh[name]
             text = document_text(candidate.path, content)
             if text is None:
-                report.problems.append(f"{shown_line(candidate.shown)}: not a text of its kind; it is left out")
+                report.problems.append(f"{escape_line(candidate.shown)}: not a text of its kind; it is left out")
                 continue
             if is_own_chat(text):
                 report.refused.setdefault("a chat with a memory", []).append(candidate.shown)
                 continue
-            copy = _copy(candidate, text, entry, settings.tags_of(candidate.source), redactor)
+            copy = _copy(candidate, text, entry, settings.list_tags(candidate.source), redactor)
             replace_file(folder / name, copy.encode("utf-8"))
             held[name] = entry
             moved_from = left.pop(entry.content, "")
@@ -254,7 +254,9 @@ def _candidates(
 ) -> Iterator[_Candidate]:
     paths: dict[str, str] = {}  # of the files, by the names of their copies
 
-    def named(path: Path, name: str, project: str, source: str, shown: str, sent: SentFile | None = None) -> _Candidate:
+    def make_candidate(
+        path: Path, name: str, project: str, source: str, shown: str, sent: SentFile | None = None
+    ) -> _Candidate:
         if paths.setdefault(name, shown) != shown:  # another folder of the same name
             name = f"{name.removesuffix('.md')}~{_short(shown)}.md"
             paths[name] = shown
@@ -265,40 +267,40 @@ def _candidates(
         for one in files:
             project = project_name(one.folder)
             name = f"{machine}/{project}/{UNSAFE.sub('-', one.path.removeprefix(f'{one.folder}/'))}.md"
-            yield named(one.here, name, project, source.name, f"{machine}:{one.path}", one)
+            yield make_candidate(one.here, name, project, source.name, f"{machine}:{one.path}", one)
         if source.machine or (due is not None and source.name not in due):
             continue
-        for root, path in _files_of(source, report):
+        for root, path in _find_files(source, report):
             project = project_name(str(git_common_directory(root) or root))
             name = f"{project}/{UNSAFE.sub('-', path.relative_to(root).as_posix())}.md"
             if paths.get(name) != str(path):  # as in a folder that lies in another one
-                yield named(path, name, project, source.name, str(path))
+                yield make_candidate(path, name, project, source.name, str(path))
     for folder in settings.client_folders if due is None or "" in due else ():
         for path in client_memories(folder):
-            if not _trouble_with(path):
+            if not _find_trouble(path):
                 name = f"{CLIENT_PROJECT}/{UNSAFE.sub('-', path.relative_to(folder).as_posix())}.md"
-                yield named(path, name, CLIENT_PROJECT, CLIENT_PROJECT, str(path))
+                yield make_candidate(path, name, CLIENT_PROJECT, CLIENT_PROJECT, str(path))
 
 
-def _files_of(source: ReferenceSource, report: ScanReport) -> Iterator[tuple[Path, Path]]:
+def _find_files(source: ReferenceSource, report: ScanReport) -> Iterator[tuple[Path, Path]]:
     """The folders of a source with the files in them that are taken."""
     endings = tuple(ending.lower() for ending in source.endings)
     for pattern in source.roots:
         whole = Path(pattern)
         found = [whole] if whole.exists() else sorted(Path(whole.anchor).glob(str(whole.relative_to(whole.anchor))))
         if not found:
-            report.problems.append(f"{shown_line(pattern)}: there is no such folder.")
+            report.problems.append(f"{escape_line(pattern)}: there is no such folder.")
         for root in filter(Path.is_dir, found):
-            for path in sorted(files_below(root)):
+            for path in sorted(list_files(root)):
                 if path.name.lower().endswith(endings):
-                    trouble = _trouble_with(path)
+                    trouble = _find_trouble(path)
                     if not trouble:
                         yield root, path
                     elif trouble != EMPTY:
                         report.refused.setdefault(trouble, []).append(str(path))
 
 
-def wanted_files(source: ReferenceSource, settings: ReferenceSettings, folder: Path, machine: str) -> WantedRoot:
+def build_wanted_root(source: ReferenceSource, settings: ReferenceSettings, folder: Path, machine: str) -> WantedRoot:
     """What is asked for of a source on another machine, of which the copies in `folder` hold what was sent before."""
     rules = settings.rules(source.name)
     return WantedRoot(
@@ -323,9 +325,9 @@ def client_memories(folder: Path) -> Iterator[Path]:
     yield from sorted(folder.glob("projects/*/memory/**/*.md"))
 
 
-def files_below(root: Path) -> Iterator[Path]:
+def list_files(root: Path) -> Iterator[Path]:
     """The files of a project without build folders and vendored code; by git's list where there is one."""
-    listed = _listed_by_git(root)
+    listed = _list_git_files(root)
     if listed is not None:
         for name in listed:
             if not SKIPPED_FOLDERS.intersection(Path(name).parts[:-1]):
@@ -336,7 +338,7 @@ def files_below(root: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in sorted(names))
 
 
-def _listed_by_git(root: Path) -> list[str] | None:
+def _list_git_files(root: Path) -> list[str] | None:
     """What git knows of or would add, from the root; None outside a repository or without git."""
     command = ["git", "-C", str(root), *SAFE_GIT, *LIST_FILES]
     try:
@@ -346,7 +348,7 @@ def _listed_by_git(root: Path) -> list[str] | None:
     return sorted({os.fsdecode(name) for name in found.split(b"\0") if name})
 
 
-def _trouble_with(path: Path) -> str:
+def _find_trouble(path: Path) -> str:
     """Why a file is not taken; empty where it is."""
     try:
         found = path.lstat()
@@ -368,7 +370,7 @@ def _copy(candidate: _Candidate, text: str, entry: _Known, tags: Sequence[tuple[
     """The Markdown that stands for a file; code stands in a fence."""
     body = redactor.redact(text).text
     if not is_markdown(candidate.path):
-        body = fenced(body, candidate.path.suffix.lower().removeprefix("."))
+        body = fence_code(body, candidate.path.suffix.lower().removeprefix("."))
     front: Mapping[str, object] = {
         "title": redactor.redact(Path(candidate.shown).name).text,
         "type": "semantic",
@@ -397,6 +399,6 @@ def _read_state(file: Path) -> dict[str, _Known]:
         return {}
 
 
-def pairs_of(settings: Iterable[str]) -> tuple[tuple[str, str], ...]:
+def parse_pairs(settings: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """`name=value` texts of the settings as pairs."""
     return tuple((name.strip(), value.strip()) for name, _, value in (text.partition("=") for text in settings))

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from crawler.facts import ASKING_TOOL, arguments_of
+from crawler.facts import ASKING_TOOL, parse_arguments
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Turn
-from memory_server.language.cues import folded
+from memory_server.language.cues import ignore_case
 from memory_server.language.sentences import Span, sentence_spans
 
 REFUSED = re.compile(
@@ -24,7 +24,7 @@ OPTION = re.compile(
     r"^[ \t]*(?:[-*+][ \t]+)?(?:\*\*)?(?:[Oo]ption[ \t]+)?\(?(?P<sign>[A-Ha-h]|\d{1,2})[.):][ \t]*(?P<text>\S.*)$",
     re.MULTILINE,
 )
-PICK = folded(
+PICK = ignore_case(
     r"^\W*(?:(?:ok(?:ay)?|yes|yeah|let'?s|lets|just|do|go|use|with|for|options?|number|the|i|i'd|would|prefer|like|want|choose"
     r"|pick|take)\b[\s,]*)*\(?([a-h]|\d{1,2})\)?(?:\s*(?:and|&|,|\+)\s*\(?([a-h]|\d{1,2})\)?)?\W*(?:please|then)?\W*$"
 )
@@ -40,7 +40,7 @@ class Spoken:
     is_chosen: bool = False  # from the options shown: then the stretch holds the question too, as both say it together
 
 
-def spoken_in(turn: Turn) -> list[Spoken]:
+def find_spoken(turn: Turn) -> list[Spoken]:
     """The stretches in which the person speaks, in order; none for a turn without their words."""
     if turn.is_prompt:
         return [Spoken(0, len(turn.text))]
@@ -71,8 +71,8 @@ def _answers(turn: Turn) -> Iterator[Spoken]:
 
     A question whose beginning of an answer other words of the assistant hold too is passed over.
     """
-    text, written = turn.text, [*_strings(arguments_of(turn))]
-    for question, labels in questions_in(turn):
+    text, written = turn.text, [*_strings(parse_arguments(turn))]
+    for question, labels in parse_questions(turn):
         head = f'"{question}"="'
         if head not in text or any(head in f'"{other}"="' for other in written if other != question):
             continue
@@ -98,9 +98,9 @@ def _strings(value: object) -> Iterator[str]:
         left += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
 
 
-def questions_in(turn: Turn) -> Iterator[tuple[str, tuple[str, ...]]]:
+def parse_questions(turn: Turn) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The questions that the client showed, each with the labels of its options."""
-    asked = arguments_of(turn).get("questions")
+    asked = parse_arguments(turn).get("questions")
     for one in asked[:MOST_QUESTIONS] if isinstance(asked, list) else ():
         if isinstance(one, dict) and isinstance(one.get("question"), str):
             shown = one.get("options")
@@ -109,7 +109,7 @@ def questions_in(turn: Turn) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield one["question"], tuple(label for label in labels if isinstance(label, str) and label)
 
 
-def picked_in(reply: str, answer: str) -> Iterator[Span]:
+def find_picked(reply: str, answer: str) -> Iterator[Span]:
     """The first sentence of each option of a reply that an answer picks, and does nothing else."""
     pick = PICK.match(answer)
     listed = {option["sign"].casefold(): option for option in OPTION.finditer(reply)}

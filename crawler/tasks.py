@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from crawler.facts import arguments_of
+from crawler.facts import parse_arguments
 from crawler.transcripts.turns import Role, Turn
 
 NUMBER = re.compile(r"[Tt]ask #(\w+)")
@@ -31,13 +31,13 @@ class Task:
         return self.status not in DONE
 
 
-def tasks_of(turns: Sequence[Turn]) -> list[Task]:
+def list_tasks(turns: Sequence[Turn]) -> list[Task]:
     """Every task of a session, in the order in which they came up."""
     tasks: dict[tuple[str, str], Task] = {}
     for turn in turns:
         if turn.role is not Role.TOOL or turn.is_error:
             continue
-        arguments = arguments_of(turn)
+        arguments = parse_arguments(turn)
         if turn.tool == "TaskCreate":
             number = NUMBER.search(turn.text)
             if number and isinstance(subject := arguments.get("subject"), str):
@@ -45,23 +45,23 @@ def tasks_of(turns: Sequence[Turn]) -> list[Task]:
         elif turn.tool == "TaskUpdate":
             key = "#", str(arguments.get("taskId", ""))
             if key in tasks:
-                tasks[key] = _updated(tasks[key], arguments, turn)
+                tasks[key] = _update_task(tasks[key], arguments, turn)
         elif isinstance(arguments.get("todos"), list):
             for key in [key for key, task in tasks.items() if key[0] != "#" and task.agent == turn.agent]:
                 tasks[key] = replace(tasks[key], status="completed")
-            for item in listed(arguments["todos"]):
+            for item in filter_objects(arguments["todos"]):
                 if isinstance(text := item.get("content"), str):
                     status = str(item.get("status", ""))
                     tasks[f"@{turn.agent}", text] = Task(text, status, turn.agent, turn.entries[0])
     return list(tasks.values())
 
 
-def _updated(task: Task, arguments: dict[str, Any], turn: Turn) -> Task:
+def _update_task(task: Task, arguments: dict[str, Any], turn: Turn) -> Task:
     told = {name: arguments.get(name) for name in ("status", "subject")}
     said = {name: value for name, value in told.items() if isinstance(value, str) and value}
     return Task(said.get("subject", task.text), said.get("status", task.status), task.agent, turn.entries[0])
 
 
-def listed(value: object) -> list[dict[str, Any]]:
+def filter_objects(value: object) -> list[dict[str, Any]]:
     """The objects of a list in a call's arguments, which may have any shape."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -18,7 +18,7 @@ from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.errors import ContentError, UsageError
 from memory_server.layers.footnotes import REFERENCE, without_code_spans
 from memory_server.layers.mif import parse_frontmatter
-from memory_server.machine.clock import begin_of
+from memory_server.machine.clock import find_day_begin
 
 NO_STATEMENT = re.compile(r"\s*$| {0,3}(?:#{1,6}\s|(?:-{3,}|\*{3,}|_{3,})\s*$)")  # a heading, a rule, a blank line
 
@@ -62,7 +62,7 @@ def blame(
         raise UsageError(f"line {line} holds no statement", remedy="Name the line of one")
     noted, approvals = read_notes(text), find_approvals(text, store.approvals())
     found = []
-    for label in labels_at(lines, line):
+    for label in find_labels(lines, line):
         approval = approvals.get(label)
         if approval is not None and (approval.quotes or approval.given):
             quoted = (_of_quote(quote, archive) for quote in approval.quotes)
@@ -74,7 +74,7 @@ def blame(
     return found
 
 
-def labels_at(lines: list[str], line: int) -> list[str]:
+def find_labels(lines: list[str], line: int) -> list[str]:
     """The footnotes of the statement on a line: its own, else those further down in its paragraph or item."""
     for number in range(line - 1, len(lines)):
         if not lines[number].strip() or lines[number].startswith("#"):
@@ -89,7 +89,7 @@ def labels_at(lines: list[str], line: int) -> list[str]:
 
 
 def _of_quote(quote: Quote, archive: Archive) -> Source:
-    turn = _turn_with(archive, quote.session_id, quote.entry)
+    turn = _find_turn(archive, quote.session_id, quote.entry)
     is_there = turn is not None and turn.role == quote.role and turn.text[quote.first : quote.end] == quote.text
     text = quote.text if is_there else ""
     where = f"session {quote.session_id}, entry {quote.entry}"
@@ -97,21 +97,21 @@ def _of_quote(quote: Quote, archive: Archive) -> Source:
 
 
 def _of_given(given: Given) -> Source:
-    return Source("", "", str(Role.PERSON), given.time, given.text, is_whole=True, where=given.place_in(""))
+    return Source("", "", str(Role.PERSON), given.time, given.text, is_whole=True, where=given.describe_place(""))
 
 
 def _of_note(noted: NotedSource, archive: Archive) -> Source:
     """A source as the footnote alone names it, without the approval that wrote it."""
-    time = begin_of(noted.day) if noted.day else None
+    time = find_day_begin(noted.day) if noted.day else None
     if noted.where:
         return Source("", "", str(noted.role), time, "", is_whole=False, where=noted.where)
-    turn = _turn_with(archive, noted.session_id, noted.entry) if noted.entry else None
+    turn = _find_turn(archive, noted.session_id, noted.entry) if noted.entry else None
     where = f"session {noted.session_id}" + (f", entry {noted.entry}" if noted.entry else "")
     text, time = (turn.text, turn.time) if turn else ("", time)
     return Source(noted.session_id, noted.entry, str(noted.role), time, text, is_whole=False, where=where)
 
 
-def _turn_with(archive: Archive, session_id: str, entry: str) -> Turn | None:
+def _find_turn(archive: Archive, session_id: str, entry: str) -> Turn | None:
     """The turn that an entry is of; None where the archive does not have it any more."""
     try:
         return next((turn for turn in archive.turns(session_id) if entry in turn.entries), None)

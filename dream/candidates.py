@@ -16,10 +16,10 @@ from crawler.reading.repeats import MIN_SESSIONS
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role
 from dream.judge.compare import CONTRADICTS_FROM, pairs_of_one_thing
-from dream.judge.contradiction import contradiction_of
+from dream.judge.contradiction import measure_contradiction
 from dream.records import Candidate, Kind
 from dream.statements.reading import read_statement
-from memory_server.language.words import content_words, rarity_in
+from memory_server.language.words import content_words, measure_rarity
 
 KINDS = {
     LineKind.DECISION: Kind.DECISION,
@@ -61,7 +61,7 @@ def lasting(readings: Iterable[Reading]) -> Iterator[Dated]:
         yield from (Dated(line, reading) for line in reading.lines if line.kind in KINDS and line.holds in CONFIDENCE)
 
 
-def candidates_in(
+def make_candidates(
     reading: Reading,
     session: SessionTurns,
     *,
@@ -110,22 +110,22 @@ def _around(session: SessionTurns, quote: Quote) -> str:
     return turn.text[max(0, quote.first - AROUND_CHARS) : quote.end + AROUND_CHARS] if turn else ""
 
 
-def taken_back(readings: Iterable[Reading]) -> set[tuple[str, str]]:
+def find_taken_back(readings: Iterable[Reading]) -> set[tuple[str, str]]:
     """The keys of lines that a later one of the same project took back: it names them as ended, or says otherwise of
     the same thing.
     """
     projects: dict[str, list[Dated]] = defaultdict(list)
     for one in lasting(readings):
         projects[one.reading.project].append(one)
-    return {one.key for lines in projects.values() for one in (*_ended(lines), *_contradicted(lines))}
+    return {one.key for lines in projects.values() for one in (*_find_ended(lines), *_find_contradicted(lines))}
 
 
-def quotes_of(readings: Iterable[Reading], keys: Collection[tuple[str, str]]) -> list[Quote]:
+def select_quotes(readings: Iterable[Reading], keys: Collection[tuple[str, str]]) -> list[Quote]:
     """The first quote of each line with one of these keys: what an offer of it rests on."""
     return [one.line.quotes[0] for one in lasting(readings) if one.key in keys]
 
 
-def _ended(lines: Sequence[Dated]) -> Iterator[Dated]:
+def _find_ended(lines: Sequence[Dated]) -> Iterator[Dated]:
     words = [frozenset(content_words(one.line.text)) for one in lines]
     for new in lines:
         ended = frozenset(content_words(new.line.takes_back))
@@ -134,12 +134,12 @@ def _ended(lines: Sequence[Dated]) -> Iterator[Dated]:
                 yield old
 
 
-def _contradicted(lines: Sequence[Dated]) -> Iterator[Dated]:
+def _find_contradicted(lines: Sequence[Dated]) -> Iterator[Dated]:
     read = [read_statement(one.line.text) for one in lines]
-    rarity = rarity_in(one.line.text for one in lines)
+    rarity = measure_rarity(one.line.text for one in lines)
     for one, other in pairs_of_one_thing(read):
         old, new = (one, other) if lines[other].is_later(lines[one]) else (other, one)
-        is_against = contradiction_of(read[new], read[old], rarity).score >= CONTRADICTS_FROM
+        is_against = measure_contradiction(read[new], read[old], rarity).score >= CONTRADICTS_FROM
         if is_against and lines[new].is_later(lines[old]):
             yield lines[old]
 

@@ -10,12 +10,12 @@ from dream.proposals.store import ProposalStore
 from dream.statements.provenance import read_note, read_notes
 from memory_server.document import Layer
 from memory_server.errors import ContentError
-from memory_server.layers.sessions import id8_of
+from memory_server.layers.sessions import cut_id8
 from memory_server.layers.topics import find_sources, read_text
 from memory_server.root.paths import MemoryRoot
 
 
-def citations_on(root: MemoryRoot) -> Mapping[str, int]:
+def count_citations(root: MemoryRoot) -> Mapping[str, int]:
     """How many statements, hunks and decisions rest on each session, by the beginning of its id."""
     found: Counter[str] = Counter()
     for source in find_sources(root):
@@ -25,10 +25,10 @@ def citations_on(root: MemoryRoot) -> Mapping[str, int]:
             except ContentError:
                 continue  # `validate` names it
             for note in read_notes(text).values():
-                found.update({id8_of(source.session_id) for source in read_note(note) if source.session_id})
+                found.update({cut_id8(source.session_id) for source in read_note(note) if source.session_id})
     store = ProposalStore(root)
     quoted = [hunk.quotes for hunk in store.hunks() if hunk.is_open]
     quoted += [approval.quotes for approval in store.approvals()]
     for quotes in quoted:
-        found.update({id8_of(quote.session_id) for quote in quotes})
+        found.update({cut_id8(quote.session_id) for quote in quotes})
     return found

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crawler.archive.store import Archive, SessionRecord
-from crawler.quotes import Quote, SessionTurns, is_true_of, quote_of, session_turns
+from crawler.quotes import Quote, SessionTurns, is_true_of, make_quote, session_turns
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.grammar import is_id
 from crawler.transcripts.turns import Role, Turn
@@ -46,9 +46,9 @@ class Evidence:
         self._read.move_to_end(session_id)
         return self._read[session_id][1]
 
-    def turn_of(self, quote: Quote) -> Turn | None:
+    def find_turn(self, quote: Quote) -> Turn | None:
         """The turn that a quote is from, where every field of the quote is true of it."""
-        return next((turn for turn in self.session(quote.session_id).spoken if is_true_of(quote, turn)), None)
+        return next((turn for turn in self.session(quote.session_id).spoken_turns if is_true_of(quote, turn)), None)
 
     def resolve(self, words: Words) -> bool:
         """Whether words are found as they stand: of a quote session, entry, role, time and every character.
@@ -56,22 +56,22 @@ class Evidence:
         A file must still hold them, on whatever line. What a person told is found nowhere.
         """
         if isinstance(words, Quote):
-            return self.turn_of(words) is not None
-        return isinstance(words, Written) and holds(self._text_of(words.file), words.text)
+            return self.find_turn(words) is not None
+        return isinstance(words, Written) and holds(self._read_file(words.file), words.text)
 
     def quotes_in_section(self, written: Sequence[Written], project: str) -> tuple[list[Quote], SessionTurns]:
         """Words of a file as quotes of its section, as if that were one turn: so a wording of them is proved like one
         of what was said. No quotes where the file does not hold the words.
         """
-        text = self._text_of(written[0].file)
+        text = self._read_file(written[0].file)
         found = _find_words(text, written[0].text)
         section = find_section(text, found.start()) if found else ""
         turn = Turn(Role.ASSISTANT, PartKind.TEXT, section, (written[0].file,))
         session = SessionTurns("", project, (turn,))
         places = (_find_words(section, one.text) for one in written)
-        return [quote_of(session, turn, *place.span()) for place in places if place], session
+        return [make_quote(session, turn, *place.span()) for place in places if place], session
 
-    def _text_of(self, file: str) -> str:
+    def _read_file(self, file: str) -> str:
         """The text of a file by the name it is shown under; empty where there is none that can be read."""
         place = self._home / file[2:] if self._home and file.startswith("~/") else Path(file)
         try:

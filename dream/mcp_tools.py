@@ -17,13 +17,13 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from crawler.quotes import SessionTurns
-from crawler.reading.prompt import joined
-from crawler.reading.quoting import found_quotes, with_agreement
+from crawler.reading.prompt import group_pages
+from crawler.reading.quoting import find_quotes, with_agreement
 from dream.evidence import Evidence
 from dream.mending import MENDABLE, Check, nearest
 from dream.records import Candidate, Kind, Metadata, State
 from dream.run import Suggested
-from memory_server.escaping import shown, shown_line
+from memory_server.escaping import escape_line, escape_text
 from memory_server.faces.body import Body
 from memory_server.faces.mcp_server import READ_ONLY, strict_tool
 
@@ -106,9 +106,11 @@ def dream_tools(door: DreamDoor) -> list[Tool]:
         if filed.fault:
             raise ToolError(filed.fault)
         answers = [
-            answer_to(door, StatementArgument(target=target, text=text, quotes=quotes, wrong=wrong, kind=kind), filed)
+            propose_statement(
+                door, StatementArgument(target=target, text=text, quotes=quotes, wrong=wrong, kind=kind), filed
+            )
         ]
-        answers += [answer_to(door, one) for one in more]
+        answers += [propose_statement(door, one) for one in more]
         if len(answers) == 1 and answers[0].startswith(NOT_SAID[:6]):
             raise ToolError(answers[0])
         return answers[0] if len(answers) == 1 else "\n".join(f"{n}. {told}" for n, told in enumerate(answers, start=1))
@@ -116,7 +118,7 @@ def dream_tools(door: DreamDoor) -> list[Tool]:
     return [strict_tool(dream_evidence, READ_ONLY), strict_tool(propose_promotion, WRITES, FILED)]
 
 
-def answer_to(door: DreamDoor, wanted: StatementArgument, filed: Metadata = PLAIN) -> str:
+def propose_statement(door: DreamDoor, wanted: StatementArgument, filed: Metadata = PLAIN) -> str:
     """Proposes a statement; what became of it, or what is against it with the nearest that passes."""
     session = _session(door, wanted.quotes[0].session)
     candidate = Candidate(
@@ -132,7 +134,7 @@ def answer_to(door: DreamDoor, wanted: StatementArgument, filed: Metadata = PLAI
         metadata=filed,
         is_filed=True,  # the assistant named the topic
     )
-    places = [list(found_quotes(_session(door, given.session), given.entry, given.text)) for given in wanted.quotes]
+    places = [list(find_quotes(_session(door, given.session), given.entry, given.text)) for given in wanted.quotes]
     if missing := next((given for given, found in zip(wanted.quotes, places, strict=True) if not found), None):
         told, mendable = NOT_SAID.format(missing.entry, missing.session), True
     else:
@@ -141,14 +143,14 @@ def answer_to(door: DreamDoor, wanted: StatementArgument, filed: Metadata = PLAI
         candidate = next((one for one in readings[1:] if not door.check(one) and door.check(readings[0])), readings[0])
         done = door.suggest(candidate, wanted.wrong)
         if not done.refusals:
-            return _proposed(done)
+            return _format_proposal(done)
         told = "Refused.\n" + "\n".join(f"- {refusal.reason}: {refusal.what}" for refusal in done.refusals)
         mendable = all(refusal.reason in MENDABLE for refusal in done.refusals)
     near = nearest(session, candidate, wanted.quotes[0].text, door.check) if mendable else None
     return f"{told}\n{_passes(near)}" if near else told
 
 
-def _proposed(done: Suggested) -> str:
+def _format_proposal(done: Suggested) -> str:
     assert done.update is not None
     if done.hunk is None:
         return f"Asked before; nothing is added. {done.update.why}"
@@ -162,8 +164,8 @@ def _proposed(done: Suggested) -> str:
 
 def _passes(near: Candidate) -> str:
     """What would pass, in the words of the tool's own arguments."""
-    quoted = "; ".join(f"entry {quote.entry[:ID_CHARS]} {json.dumps(shown(quote.text))}" for quote in near.quotes)
-    return f"This would pass, if it is what you mean: text {json.dumps(shown(near.text))}, quotes: {quoted}"
+    quoted = "; ".join(f"entry {quote.entry[:ID_CHARS]} {json.dumps(escape_text(quote.text))}" for quote in near.quotes)
+    return f"This would pass, if it is what you mean: text {json.dumps(escape_text(near.text))}, quotes: {quoted}"
 
 
 def _session(door: DreamDoor, given: str) -> SessionTurns:
@@ -177,22 +179,22 @@ def evidence_page(door: DreamDoor, project: str, number: int) -> str:
     names = door.serve(project, number == 1)
     served = list(zip(names, door.pages(names), strict=True))
     pages = [(name, page) for name, page in served if page]
-    groups = list(joined([page for _, page in pages], PAGE_CHARS))
+    groups = list(group_pages([page for _, page in pages], PAGE_CHARS))
     read = [pages[place][0] for group in groups[: number - 1] for place in group]
     door.shown([*read, *(name for name, page in served if not page)])  # nobody said anything in those
     if number > len(groups):
-        return f"No page {number}: all that waits of {shown(project)} was shown." if groups else "Nothing waits."
+        return f"No page {number}: all that waits of {escape_text(project)} was shown." if groups else "Nothing waits."
     left = sum(map(len, groups[number:]))
     told = f"{left} sessions wait" if left else "this is the last one"
-    head = f"Page {number} of {shown(project)}; {told}: ask page {number + 1}, which counts this one as read."
+    head = f"Page {number} of {escape_text(project)}; {told}: ask page {number + 1}, which counts this one as read."
     topics = ["Topics that there are, with their sections: name one as the target."]
-    topics += [f"| {shown_line(line)}" for line in door.topics(project).splitlines()]
+    topics += [f"| {escape_line(line)}" for line in door.topics(project).splitlines()]
     known = ["\n".join(topics)] if len(topics) > 1 else []
     return "\n\n".join([head, *known, *(pages[place][1] for place in groups[number - 1])])
 
 
 def _which_project(door: DreamDoor) -> str:
-    waiting = ", ".join(f"{shown(name)} ({count})" for name, count in sorted(door.waiting().items()))
+    waiting = ", ".join(f"{escape_text(name)} ({count})" for name, count in sorted(door.waiting().items()))
     return f"Whose sessions? Ask the person, then name the project. These wait: {waiting or 'none'}."
 
 

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 
-from crawler.quotes import Quote, SessionTurns, quote_of
+from crawler.quotes import Quote, SessionTurns, make_quote
 from crawler.reading.quoting import with_agreement
-from crawler.reading.rules import typed_sentences, worded
+from crawler.reading.rules import find_typed_sentences, trim_sentence
 from dream.judge.gate import Refusal, RefusalReason
 from dream.records import Candidate
-from dream.statements.values import values_in
+from dream.statements.values import find_values
 from memory_server.language.words import content_words
 
 Check = Callable[[Candidate], Sequence[Refusal]]
@@ -25,7 +25,7 @@ def nearest(session: SessionTurns, wanted: Candidate, words: str, check: Check) 
     """Of the words given and a session's sentences the most like what is wanted that the gate lets pass by itself, with
     the same values.
     """
-    wanted_values = {value.value for value in values_in(wanted.text)}
+    wanted_values = {value.value for value in find_values(wanted.text)}
     stated, quoted = content_words(wanted.text), content_words(words)
 
     def likeness(quote: Quote) -> float:
@@ -33,16 +33,16 @@ def nearest(session: SessionTurns, wanted: Candidate, words: str, check: Check) 
 
     near = [quote for quote in (*wanted.quotes[:1], *_sentences(session)) if likeness(quote) >= NEAR]
     for quote in sorted(near, key=likeness, reverse=True)[:TRIED]:
-        candidate = replace(wanted, text=worded(quote.text), quotes=with_agreement(session, [quote]))
-        has_same = wanted_values <= {value.value for value in values_in(quote.text)}
+        candidate = replace(wanted, text=trim_sentence(quote.text), quotes=with_agreement(session, [quote]))
+        has_same = wanted_values <= {value.value for value in find_values(quote.text)}
         if has_same and not check(candidate):
             return candidate
     return None
 
 
 def _sentences(session: SessionTurns) -> Iterator[Quote]:
-    for turn in session.spoken:
-        yield from (quote_of(session, turn, *span) for span in typed_sentences(turn))
+    for turn in session.spoken_turns:
+        yield from (make_quote(session, turn, *span) for span in find_typed_sentences(turn))
 
 
 def _likeness(text: str, meant: Sequence[str]) -> float:

@@ -13,9 +13,9 @@ from pydantic import Field
 
 from dream.decisions.accept import MAX_TEXT_CHARS, Decisions
 from dream.decisions.page import Chosen, PageSessions
-from dream.decisions.passkey import origin_of
+from dream.decisions.passkey import make_origin
 from dream.decisions.signing import PasskeyDesk
-from dream.routes import NO_PAGE, Secret, require_person_behind
+from dream.routes import NO_PAGE, Secret, require_person
 from memory_server.errors import UsageError
 from memory_server.faces.body import Body
 
@@ -72,28 +72,28 @@ def add_passkey_routes(
 ) -> None:
     """Adds the routes. `port`: the one that the settings name; 0 where they name none."""
 
-    def page_of(request: Request, secret: str) -> str:
+    def find_origin(request: Request, secret: str) -> str:
         """The origin of the page that asks. Raises where it has no session, or no fixed port."""
         if not pages.holds(secret):
             raise HTTPException(403, NO_PAGE)
         asked = (request.scope.get("server") or ("", None))[1]
         if not asked or asked != port():
             raise UsageError(NO_FIXED_PORT, remedy=SET_PORT)
-        return origin_of(asked)
+        return make_origin(asked)
 
-    _add_registering(api, decisions, pages, desk, page_of)
+    _add_registering(api, decisions, pages, desk, find_origin)
 
     @api.post("/page/passkey/ask", include_in_schema=False)
     def ask(wanted: Choices, request: Request, secret: Secret = "") -> dict[str, Any]:
         """Freezes what was chosen; what the browser is asked so that it is signed."""
-        origin = page_of(request, secret)
+        origin = find_origin(request, secret)
         chosen = [Chosen(one.hunk, one.verdict, one.text, one.reason) for one in wanted.choices]
         return desk.freeze(decisions(), chosen, {one.hunk: one.shown for one in wanted.choices}, origin)
 
     @api.post("/page/passkey/sign", include_in_schema=False)
     def sign(given: Signed, request: Request, secret: Secret = "") -> dict[str, Any]:
         """Decides what was frozen, where a passkey has signed it."""
-        done = desk.sign(decisions(), given.answer, page_of(request, secret))
+        done = desk.sign(decisions(), given.answer, find_origin(request, secret))
         for one in done:
             pages.forget(one.hunk.id)
         return {"decided": [{"hunk": one.hunk.id, "state": one.hunk.state, "commit": one.commit} for one in done]}
@@ -109,15 +109,15 @@ def _add_registering(
     @api.post("/page/passkey/begin", include_in_schema=False)
     def begin(wanted: Begun, request: Request) -> dict[str, str]:
         """A word for the person behind the process that asks at the private socket; it opens the page, too."""
-        require_person_behind(request)
+        require_person(request)
         word = pages.new_code()
         desk.begin(word, wanted.name)
         return {"word": word}
 
     @api.post("/page/passkey/made", include_in_schema=False)
-    def made(told: ToldWord, request: Request) -> dict[str, Any]:
+    def take_passkey(told: ToldWord, request: Request) -> dict[str, Any]:
         """The passkey that the page has made, for the terminal that waits for it."""
-        require_person_behind(request)
+        require_person(request)
         return {"passkey": msgspec.to_builtins(desk.take_registered(told.word))}
 
     @api.post("/page/passkey/options", include_in_schema=False)

@@ -48,13 +48,13 @@ class DreamProgress:
     """The state of one memory root."""
 
     def __init__(self, root: MemoryRoot):
-        self._file = root.derived / STATE_NAME
-        self._served = root.derived / SERVED_NAME
+        self._file = root.derived_folder / STATE_NAME
+        self._served = root.derived_folder / SERVED_NAME
         self._records = root.path / "sessions" / "archive" / "sessions"
-        self._flag = root.derived / FLAG_NAME
+        self._flag = root.derived_folder / FLAG_NAME
 
     def read(self) -> Read:
-        return _decoded(self._file, Read, Read())
+        return _read_state(self._file, Read, Read())
 
     def save(self, state: Read) -> None:
         _write(self._file, state)
@@ -64,21 +64,21 @@ class DreamProgress:
 
         The first page begins a reading of what waits then; on later pages it stays the same.
         """
-        served = _decoded(self._served, Served, Served())
+        served = _read_state(self._served, Served, Served())
         if is_first or not served.now or served.project != project:
             waiting = [record for record in unread(archive, Read(served.past)) if is_wanted(record)]
-            fresh = {record.session_id: mark_of(record) for record in reversed(waiting)}
+            fresh = {record.session_id: make_mark(record) for record in reversed(waiting)}
             served = replace(served, now=fresh, project=project)
             _write(self._served, served)
         return list(served.now)
 
-    def unserved(self, archive: Archive) -> list[SessionRecord]:
+    def list_unserved(self, archive: Archive) -> list[SessionRecord]:
         """The sessions that no assistant was shown, oldest first."""
-        return unread(archive, Read(_decoded(self._served, Served, Served()).past))
+        return unread(archive, Read(_read_state(self._served, Served, Served()).past))
 
     def note_shown(self, session_ids: Collection[str]) -> None:
         """Notes sessions of the reading under way as read: a page behind them was asked for."""
-        served = _decoded(self._served, Served, Served())
+        served = _read_state(self._served, Served, Served())
         shown = {name: mark for name, mark in served.now.items() if name in session_ids}
         if not shown.keys() <= served.past.keys():
             _write(self._served, replace(served, past={**served.past, **shown}))
@@ -86,12 +86,12 @@ class DreamProgress:
     def forget(self, session_ids: Collection[str]) -> None:
         """Removes everything that was noted of these sessions."""
 
-        def left(noted: Mapping[str, Known]) -> dict[str, Known]:
+        def keep_others(noted: Mapping[str, Known]) -> dict[str, Known]:
             return {name: known for name, known in noted.items() if name not in session_ids}
 
-        state, served = self.read(), _decoded(self._served, Served, Served())
-        self.save(replace(state, sessions=left(state.sessions)))
-        _write(self._served, replace(served, past=left(served.past), now=left(served.now)))
+        state, served = self.read(), _read_state(self._served, Served, Served())
+        self.save(replace(state, sessions=keep_others(state.sessions)))
+        _write(self._served, replace(served, past=keep_others(served.past), now=keep_others(served.now)))
 
     @property
     def is_pending(self) -> bool:
@@ -130,7 +130,7 @@ def _write(file: Path, state: object) -> None:
     replace_file(file, msgspec.json.encode(state))
 
 
-def _decoded(file: Path, kind: type[Known], empty: Known) -> Known:
+def _read_state(file: Path, kind: type[Known], empty: Known) -> Known:
     """The content of a file of ours; `empty` where it is missing or damaged, since all of it is derived."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=kind)
@@ -146,12 +146,12 @@ def unread(archive: Archive, state: Read, readers: Mapping[str, str] = MappingPr
     found = (
         record
         for record in archive.records()
-        if state.sessions.get(record.session_id) != mark_of(record, readers.get(record.session_id, ""))
+        if state.sessions.get(record.session_id) != make_mark(record, readers.get(record.session_id, ""))
     )
     return sorted(found, key=lambda record: (record.ended, record.session_id))
 
 
-def mark_of(record: SessionRecord, reader: str = "") -> str:
+def make_mark(record: SessionRecord, reader: str = "") -> str:
     """What changes when a session grows or is read by another reader, and not when its archive is packed anew."""
     mark = f"{record.ended}/{sum(len(segment.entries) for segment in record.segments)}"
     return f"{mark}/{reader}" if reader not in ("", RULES) else mark

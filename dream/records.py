@@ -19,7 +19,7 @@ import msgspec
 from crawler.quotes import Quote
 from crawler.transcripts.turns import Role
 from memory_server.document import LineRange, SourcePath
-from memory_server.machine.clock import begin_of
+from memory_server.machine.clock import find_day_begin
 
 UNSAFE_IN_NAME = re.compile(r"[^\w./~@+ -]")
 TYPES = ("", "semantic", "procedural", "episodic")  # of a topic
@@ -66,18 +66,18 @@ class Written(msgspec.Struct, frozen=True, tag="written"):
     @property
     def mark(self) -> str:
         """What tells these words from others: a line that moves stays the same words."""
-        return f"{self.file}:{hash_of(' '.join(self.text.split()))[:16]}"
+        return f"{self.file}:{hash_text(' '.join(self.text.split()))[:16]}"
 
     @property
     def time(self) -> dt.datetime | None:
         """When they were written: the first moment of that day."""
-        return begin_of(self.day) if self.day else None
+        return find_day_begin(self.day) if self.day else None
 
     def overlaps(self, other: "Words") -> bool:
         """Whether both are the same words of one file."""
         return isinstance(other, Written) and self.mark == other.mark
 
-    def place_in(self, project: str) -> str:
+    def describe_place(self, project: str) -> str:
         """Where they stand, by the project where the file lies in a folder of that name: `docs/build.md:12 of app`."""
         parts = PurePosixPath(self.file).parts
         if not project or project not in parts[:-1]:
@@ -95,13 +95,13 @@ class Told(msgspec.Struct, frozen=True, tag="told"):
     @property
     def mark(self) -> str:
         """What tells these words from others; said again they are others."""
-        return f"told {self.time.isoformat()}:{hash_of(self.text)[:16]}"
+        return f"told {self.time.isoformat()}:{hash_text(self.text)[:16]}"
 
     def overlaps(self, other: "Words") -> bool:
         """Whether both are the same words of one moment."""
         return self == other
 
-    def place_in(self, project: str) -> str:  # noqa: ARG002  as of words that stand somewhere
+    def describe_place(self, project: str) -> str:  # noqa: ARG002  as of words that stand somewhere
         """In a footnote's words, how it came here."""
         return "said directly"
 
@@ -134,7 +134,7 @@ class Metadata:
             return f"tags are single words, citations addresses or names of files; {MOST_VALUES} of each at most."
         return ""
 
-    def told(self) -> dict[str, Sequence[str]]:
+    def collect_values(self) -> dict[str, Sequence[str]]:
         """What there is of it, by its name."""
         every = {"type": [self.type], "namespace": [self.namespace], "tags": self.tags, "citations": self.citations}
         return {name: values for name, values in every.items() if any(values)}
@@ -161,12 +161,12 @@ class Candidate:
     is_filed: bool = False  # by a person, or by a reader that saw what waits beside it
 
     @property
-    def inferred(self) -> tuple[str, ...]:
+    def inferred_metadata(self) -> tuple[str, ...]:
         """The metadata that the person did not say in the words that are quoted: nobody is believed about that."""
         said = " ".join(
             words.text for words in self.evidence if not isinstance(words, Quote) or words.role is Role.PERSON
         )
-        every = (value for values in self.metadata.told().values() for value in values)
+        every = (value for values in self.metadata.collect_values().values() for value in values)
         return tuple(one for one in every if not re.search(rf"(?<!\w){re.escape(one)}(?!\w)", said, re.IGNORECASE))
 
     @property
@@ -227,7 +227,7 @@ class Habit:
 
     @property
     def id(self) -> str:
-        return hash_of("\n".join((self.project, *self.keys)))[:12]
+        return hash_text("\n".join((self.project, *self.keys)))[:12]
 
     @property
     def last(self) -> dt.datetime | None:
@@ -324,7 +324,7 @@ class Rejection:
         return (*self.quotes, *self.given)
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words of a statement in their order, case and footnotes left out: what makes two of them the same."""
     bare = re.sub(r"\[\^[^\]\s]+\]", "", text)
     return [word.casefold() for word in WORD.findall(bare)]
@@ -335,12 +335,12 @@ def are_apart(one: str, other: str) -> bool:
     return bool(one and other) and one.casefold() != other.casefold()
 
 
-def identity_of(evidence: Sequence[Words], target: str) -> str:
+def make_hunk_id(evidence: Sequence[Words], target: str) -> str:
     """The name of a hunk: of its evidence and target alone."""
     marks = sorted(words.mark for words in evidence)
     return hashlib.sha256("\n".join([target, *marks]).encode()).hexdigest()[:12]
 
 
-def hash_of(text: str | None) -> str:
+def hash_text(text: str | None) -> str:
     """What tells one state of a file from another; empty for a file that is not there."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() if text is not None else ""

@@ -82,7 +82,7 @@ def _add_choosing(api: FastAPI, decisions: Callable[[], Decisions], pages: PageS
         if not pages.holds(secret):
             raise HTTPException(403, NO_PAGE)
         hunk, text = decisions().store.hunk(name), wanted.text
-        text = decisions().checked_wording(text) if text is not None else None
+        text = decisions().check_wording(text) if text is not None else None
         pages.choose(Chosen(hunk.id, wanted.verdict, text, wanted.reason))
         return {"hunk": hunk.id, "chosen": wanted.verdict}
 
@@ -96,19 +96,19 @@ def _add_opening(api: FastAPI, pages: PageSessions, no_page: NeedsRepair | None)
     @api.post("/page/code", include_in_schema=False)
     def code(request: Request) -> dict[str, str]:
         """A code for the person behind the process that asks at the private socket."""
-        require_person_behind(request)
+        require_person(request)
         if no_page:
             raise NeedsRepair(no_page.what, remedy=no_page.remedy)
         return {"code": pages.new_code()}
 
     @api.post("/page/chosen", include_in_schema=False)
-    def chosen(request: Request) -> dict[str, Any]:
+    def take_choices(request: Request) -> dict[str, Any]:
         """What was chosen on the page, for the review that waits at the terminal."""
-        require_person_behind(request)
+        require_person(request)
         return {"choices": msgspec.to_builtins(pages.take_chosen())}
 
 
-def require_person_behind(request: Request) -> None:
+def require_person(request: Request) -> None:
     """Refuses but to a process at a terminal, without Claude Code above it, that asks at the private socket."""
     process = getattr(request.state, "process", None)
     if process is None:

@@ -15,16 +15,16 @@ from pathlib import Path
 from crawler.archive.store import Archive, SessionRecord
 from crawler.reading.record import Reading, Request
 from crawler.reading.repeats import habits_among
-from crawler.reading.rules import worded
-from dream.candidates import candidates_in, lessons_among, quotes_of, taken_back
+from crawler.reading.rules import trim_sentence
+from dream.candidates import find_taken_back, lessons_among, make_candidates, select_quotes
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
 from dream.judge.compare import compare, is_worth_asking
-from dream.judge.correction import corrected, without, wrong_statement
+from dream.judge.correction import make_correction, remove_statement, wrong_statement
 from dream.judge.gate import Gate, Refusal
 from dream.judge.reader import DreamReader, ReaderRun
 from dream.judge.rejections import Rejections
-from dream.progress import DreamProgress, mark_of, unread
+from dream.progress import DreamProgress, make_mark, unread
 from dream.proposals.desk import Offer
 from dream.proposals.questions import write_questions
 from dream.proposals.waiting import ask_where
@@ -115,7 +115,7 @@ class Dream:
         closed = [record for record in waiting if bounds.is_closed(record)][: bounds.max_sessions]
         topics = read_topics(self._decisions.root)
         every = list(known.values())
-        gone, habits = taken_back(every), habits_among(every)
+        gone, habits = find_taken_back(every), habits_among(every)
 
         with self._gate(topics) as gate:
             updates: list[Update] = []
@@ -124,8 +124,8 @@ class Dream:
                 if bounds.is_over():
                     break
                 reading = known[record.session_id]
-                updates += self._updates_of(reading, gate, topics, report, gone, habits)
-                done[record.session_id] = mark_of(record, reading.reader)
+                updates += self._find_updates(reading, gate, topics, report, gone, habits)
+                done[record.session_id] = make_mark(record, reading.reader)
                 report.sessions += 1
                 if number % BATCH == 0:
                     self._save(updates, done, report)
@@ -136,11 +136,11 @@ class Dream:
             self._save(updates, done, report)
         report.left = len(waiting) - report.sessions
         report.filed = self.file_waiting()
-        doubted = {one.path for one in self._decisions.unexplained()} if self._reader else ()
+        doubted = {one.path for one in self._decisions.find_unexplained()} if self._reader else ()
         report.questions = write_questions(self._decisions.root, self._reader, doubted)
-        with self._decisions.locked():
+        with self._decisions.hold_lock():
             today = local_day(self._now())
-            self._decisions.desk.withdraw(quotes_of(every, gone), today)
+            self._decisions.desk.withdraw(select_quotes(every, gone), today)
             report.offer = self._decisions.desk.offer(today)
         self._note_run()
         report.seconds = self._clock() - begun
@@ -152,12 +152,12 @@ class Dream:
 
         The day's room holds for it too: beyond it the hunk waits in the queue. `wrong`: the line that it is to replace.
         """
-        judged = self._judged(candidate, wrong)
+        judged = self._judge(candidate, wrong)
         update = judged.update
         if judged.refusals or update is None:
             return judged
         today = local_day(self._now())
-        with self._decisions.locked():
+        with self._decisions.hold_lock():
             added = self._decisions.desk.add([update], today)
             if added:
                 self._decisions.desk.offer(today)
@@ -171,7 +171,7 @@ class Dream:
         """
         told = Told(" ".join(text.split()), self._now())
         candidate = Candidate(
-            worded(absolute(told.text, told.time)),
+            trim_sentence(absolute(told.text, told.time)),
             Kind.CORRECTION if wrong else Kind.FACT,
             quotes=(),
             confidence=1.0,
@@ -181,23 +181,23 @@ class Dream:
             project=project,
             given=(told,),
         )
-        judged = self._judged(candidate, wrong, told)
+        judged = self._judge(candidate, wrong, told)
         if judged.refusals or judged.update is None:
             return judged
-        return replace(judged, hunk=self._decisions.desk.hunk_of(judged.update, local_day(self._now())))
+        return replace(judged, hunk=self._decisions.desk.make_hunk(judged.update, local_day(self._now())))
 
-    def _judged(self, candidate: Candidate, wrong: str, told: Told | None = None) -> Suggested:
+    def _judge(self, candidate: Candidate, wrong: str, told: Told | None = None) -> Suggested:
         """What the gate and the comparison say of a candidate."""
         topics = read_topics(self._decisions.root)
         gone = wrong_statement(wrong, candidate.text, topics, candidate.project) if wrong else None
-        others = without(topics, gone) if gone else topics
+        others = remove_statement(topics, gone) if gone else topics
         with self._gate(others, [told] if told else []) as gate:
             refusals = gate.check(candidate)
             if refusals:
                 return Suggested(refusals, compare(candidate, others))
-            candidate = gate.noted(candidate)
+            candidate = gate.annotate(candidate)
         if gone:
-            return Suggested((), corrected(candidate, gone))
+            return Suggested((), make_correction(candidate, gone))
         update = compare(candidate, topics)
         return Suggested((), update)
 
@@ -207,9 +207,9 @@ class Dream:
             return ReaderRun()
         topics = read_topics(self._decisions.root)
         with self._gate(topics) as gate:
-            placed, filed = ask_where(self._reader, self._decisions.store.hunks(), topics, gate.reworded)
+            placed, filed = ask_where(self._reader, self._decisions.store.hunks(), topics, gate.reword)
         if placed:
-            with self._decisions.locked():
+            with self._decisions.hold_lock():
                 self._decisions.desk.file(placed, local_day(self._now()))
         return filed
 
@@ -218,7 +218,7 @@ class Dream:
         with closing(Rejections(self._decisions.rejections())) as rejections:
             yield Gate(self._evidence, topics, rejections, self._redactor, told)
 
-    def _updates_of(
+    def _find_updates(
         self,
         reading: Reading,
         gate: Gate,
@@ -233,7 +233,7 @@ class Dream:
         except ContentError as error:
             report.problems.append(Problem(f"sessions/archive/{reading.session_id}", 1, error.what, error.remedy))
             return []
-        return self._passing(list(candidates_in(reading, session, gone=gone, habits=habits)), gate, topics, report)
+        return self._passing(list(make_candidates(reading, session, gone=gone, habits=habits)), gate, topics, report)
 
     def _passing(
         self, candidates: Sequence[Candidate], gate: Gate, topics: Topics, report: DreamReport
@@ -246,7 +246,7 @@ class Dream:
             refused.update(str(refusal.reason) for refusal in refusals)
             if refusals:
                 continue
-            update = compare(gate.noted(candidate), topics)
+            update = compare(gate.annotate(candidate), topics)
             if is_worth_asking(update):
                 found.append(update)
             else:
@@ -256,7 +256,7 @@ class Dream:
 
     def _save(self, updates: Sequence[Update], done: Mapping[str, str], report: DreamReport) -> None:
         """Queues what was found, then notes the sessions as read."""
-        with self._decisions.locked():
+        with self._decisions.hold_lock():
             report.found += len(self._decisions.desk.add(updates, local_day(self._now())))
         state = self._progress.read()
         self._progress.save(replace(state, sessions={**state.sessions, **done}))

@@ -22,7 +22,7 @@ from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange, SourcePath
 from memory_server.errors import ContentError
 from memory_server.language.sentences import sentence_spans
-from memory_server.language.words import Rarity, content_words, rarity_in
+from memory_server.language.words import Rarity, content_words, measure_rarity
 from memory_server.layers.footnotes import REFERENCE
 from memory_server.layers.mif import parse_date, parse_frontmatter
 from memory_server.layers.topics import first_heading, markdown_files, name_in_words, read_text
@@ -80,7 +80,7 @@ class Topics:
     rarity: Rarity  # of words, among all statements
     has_folders: bool = True  # a project's topics lie in a folder of its name; not in a memory that is one project's
 
-    def within(self, project: str) -> "Topics":
+    def limit_to_project(self, project: str) -> "Topics":
         """What a statement of a project is compared with: the project's topics and the person's own, and of the lessons
         those of both. One that has no project is compared with the person's own.
         """
@@ -108,17 +108,17 @@ def read_topics(root: MemoryRoot) -> Topics:
             texts[root.relative(file)] = read_text(file)
     repository = git_common_directory(root.path)
     has_folders = repository is None or repository.parent == root.path.resolve()
-    return replace(topics_of(texts, committed_on(root)), has_folders=has_folders)
+    return replace(build_topics(texts, read_commit_days(root)), has_folders=has_folders)
 
 
-def topics_of(texts: Mapping[SourcePath, str], committed: Mapping[str, dt.date] = MappingProxyType({})) -> Topics:
+def build_topics(texts: Mapping[SourcePath, str], committed: Mapping[str, dt.date] = MappingProxyType({})) -> Topics:
     """The topics with these texts, by path; `committed`: the day of a path's last commit."""
-    topics = [topic_of(path, texts[path], committed.get(path)) for path in sorted(texts)]
-    rarity = rarity_in(statement.text for topic in topics for statement in topic.statements)
+    topics = [parse_topic(path, texts[path], committed.get(path)) for path in sorted(texts)]
+    rarity = measure_rarity(statement.text for topic in topics for statement in topic.statements)
     return Topics(tuple(topics), rarity)
 
 
-def committed_on(root: MemoryRoot) -> dict[str, dt.date]:
+def read_commit_days(root: MemoryRoot) -> dict[str, dt.date]:
     """The day of the last commit of each file of layer 1; nothing where git tells nothing."""
     command = ["git", "-C", str(root.path), *SAFE_GIT, "-c", "core.quotePath=false", "log", "--relative"]
     command += ["--format=%cs", "--name-only", "--", "topics", "lessons.md"]  # no name begins with a day
@@ -136,14 +136,14 @@ def committed_on(root: MemoryRoot) -> dict[str, dt.date]:
     return found
 
 
-def topic_of(path: SourcePath, text: str, committed: dt.date | None = None) -> TopicText:
+def parse_topic(path: SourcePath, text: str, committed: dt.date | None = None) -> TopicText:
     """One topic; of a broken frontmatter what can be read key by key."""
     parsed = parse_frontmatter(text)
     title = parsed.text("title") or first_heading(parsed.body) or name_in_words(path)
     date = parsed.date("modified", "created") or committed
     said = {label: max(days) for label, note in read_notes(text).items() if (days := list(find_days(note)))}
     statements = tuple(_statements(parsed.body, parsed.body_line, said, date))
-    words = frozenset(content_words(f"{name_of(path)} {title} {parsed.body}"))
+    words = frozenset(content_words(f"{format_name(path)} {title} {parsed.body}"))
     return TopicText(path, text, title, statements, date, words, parsed.text("project").casefold())
 
 
@@ -213,7 +213,7 @@ def find_last_line_above_sections(topic: TopicText) -> int:
     return max(said, default=title)
 
 
-def name_of(path: SourcePath) -> str:
+def format_name(path: SourcePath) -> str:
     """`topics/mail/relay.md` -> `mail relay`."""
     return " ".join(PurePosixPath(path.removeprefix("topics/")).with_suffix("").parts).replace("-", " ")
 

@@ -13,12 +13,12 @@ from memory_server.index.indices import Indices
 from memory_server.index.raw import RawIndex
 from memory_server.index.schema import SCHEMA_VERSION
 from memory_server.layers.mif import MAX_FRONTMATTER_CHARS, parse_frontmatter
-from memory_server.layers.sessions import id8_in, id8_of, superseded_files
+from memory_server.layers.sessions import cut_id8, find_superseded_files, parse_id8
 from memory_server.layers.topics import markdown_files, read_text
 from memory_server.lifecycle.aliveness import Aliveness
 from memory_server.lifecycle.findable import note_findable
 from memory_server.lifecycle.gc import FadingSource, GcPlan, GcWanted, plan_gc
-from memory_server.lifecycle.marks import decided
+from memory_server.lifecycle.marks import read_marks
 from memory_server.lifecycle.strength import NO_DECAY, Decay
 from memory_server.lifecycle.use import UseLog
 from memory_server.machine.files import is_plain_file
@@ -41,7 +41,7 @@ class Aging:
         """What is known of the use of some sources, or of all."""
         return Aliveness.of(self.root, self.use, self.person, self.today, paths)
 
-    def told(self, paths: Collection[SourcePath]) -> Mapping[SourcePath, Mapping[str, float]]:
+    def measure_use(self, paths: Collection[SourcePath]) -> Mapping[SourcePath, Mapping[str, float]]:
         """How often some sources were found, opened and drilled into, and how alive they are."""
         if not paths:
             return {}
@@ -50,7 +50,7 @@ class Aging:
         found = {}
         for path in dict.fromkeys(paths):
             use = aliveness.use(path)
-            alive = aliveness.strength(path, *known.get(path, (None, "")), decay=_decay_in(self._content(path)))
+            alive = aliveness.strength(path, *known.get(path, (None, "")), decay=_read_decay(self._content(path)))
             numbers = {"found": use.found, "opened": use.opened, "drilled": use.drilled}
             found[path] = {**{name: float(count) for name, count in numbers.items()}, "strength": alive.value}
         return found
@@ -58,12 +58,12 @@ class Aging:
     def plan(self, citations: Mapping[str, int], wanted: GcWanted | None = None) -> GcPlan:
         """Which sessions and episodes would fade. `citations`: how many statements rest on each subject."""
         wanted = wanted or GcWanted(fade_days=self.person.fade_days)
-        marks, opened = decided(self.root.marks), self.use.opened_lines()
+        marks, opened = read_marks(self.root.marks), self.use.read_opened_lines()
         return plan_gc(list(self._sources()), self.aliveness(), marks, opened, citations, wanted)
 
     def _sources(self) -> Iterator[FadingSource]:
         """Every session and episode that is not in the attic."""
-        archived = {id8_of(name): name for name in self.raw.store.marks()} if self.raw is not None else {}
+        archived = {cut_id8(name): name for name in self.raw.store.marks()} if self.raw is not None else {}
         ending, snapshot = self._ending(), self.indices.snapshot()
         for source in snapshot.sources.values():
             if source.path.startswith(("sessions/", "episodes/")) and self.root.file(source.path).exists():
@@ -72,14 +72,14 @@ class Aging:
                     path=source.path,
                     day=source.date,
                     kind=source.kind,
-                    session=archived.get(id8_in(source.path), ""),
+                    session=archived.get(parse_id8(source.path), ""),
                     ended=source.path in ending and self._has_ended(source.path),
                     replaced_by=snapshot.superseded.get(source.path, ""),
                     project=source.project,
                     lines=content.count(b"\n"),
-                    decay=_decay_in(content),
+                    decay=_read_decay(content),
                 )
-        for file in sorted(superseded_files(markdown_files(self.root.sessions))):
+        for file in sorted(find_superseded_files(markdown_files(self.root.sessions))):
             yield FadingSource(self.root.relative(file), None, "episodic", replaced_by="a newer file of it")
 
     def _content(self, path: SourcePath) -> bytes:
@@ -111,7 +111,7 @@ class Aging:
 
     # -- topics, which never fade -------------------------------------------------------------------------------
 
-    def unused_topics(self) -> Sequence[tuple[SourcePath, str]]:
+    def find_unused_topics(self) -> Sequence[tuple[SourcePath, str]]:
         """Topics that nobody finds, and such as are found and never opened, each with what is known of its use."""
         aliveness, found = self.aliveness(), []
         if (self.today - aliveness.since).days < self.person.fade_days:
@@ -126,7 +126,7 @@ class Aging:
         return sorted(found)
 
 
-def _decay_in(content: bytes) -> Decay:
+def _read_decay(content: bytes) -> Decay:
     """What a file says of its decay; most say nothing, and are not parsed."""
     if b"decay" not in content[:MAX_FRONTMATTER_CHARS]:
         return NO_DECAY

@@ -96,8 +96,8 @@ def _pieces(body: str, *, has_comments: bool) -> Iterator[_Piece]:
     """The body as pieces that follow one another without a gap, none longer than MAX_CHARS."""
     lines = split_lines(body)
     blocks = MARKDOWN.parse(body)
-    code = _lines_of(blocks, *CODE)
-    hidden = _hidden_lines(lines, _lines_of(blocks, "fence"), code, _lines_of(blocks, "hr"))
+    code = _find_lines(blocks, *CODE)
+    hidden = _hidden_lines(lines, _find_lines(blocks, "fence"), code, _find_lines(blocks, "hr"))
     comments = _comment_lines(lines, code) if has_comments else frozenset()
     hidden = [one or number in comments for number, one in enumerate(hidden)]
     starts, headings, opening = _block_starts(blocks)
@@ -128,10 +128,10 @@ def _comment_lines(lines: Sequence[str], code: frozenset[int]) -> frozenset[int]
 
 def code_lines(body: str) -> frozenset[int]:
     """The lines of a body, from 0, that stand in code blocks, their fences included."""
-    return _lines_of(MARKDOWN.parse(body), *CODE)
+    return _find_lines(MARKDOWN.parse(body), *CODE)
 
 
-def _lines_of(blocks: Sequence[Token], *kinds: str) -> frozenset[int]:
+def _find_lines(blocks: Sequence[Token], *kinds: str) -> frozenset[int]:
     """The lines, from 0, that blocks of these kinds take up."""
     return frozenset(
         line for block in blocks if block.type in kinds and block.map is not None for line in range(*block.map)
@@ -171,7 +171,7 @@ def _hidden_lines(
         mark = line.strip() if number not in code else ""
         pointers = pointers or mark == POINTERS_BEGIN
         defines = bool(FOOTNOTE_DEFINITION.match(line))
-        footnote = number not in fenced and (defines or (footnote and _goes_on(line)))
+        footnote = number not in fenced and (defines or (footnote and _is_continuation(line)))
         hidden.append(footnote or pointers or mark in SAID_AT_FOUNDING)
         pointers = pointers and mark != POINTERS_END
     told = [number for number, line in enumerate(lines) if line.strip() and not hidden[number]]
@@ -180,7 +180,7 @@ def _hidden_lines(
     return hidden
 
 
-def _goes_on(line: str) -> bool:
+def _is_continuation(line: str) -> bool:
     """Whether a line belongs to the footnote definition above it: it is indented or blank."""
     return not line.strip() or line.startswith(("    ", "\t"))
 
@@ -257,7 +257,7 @@ def _are_headings(pieces: Sequence[_Piece]) -> bool:
     return size <= HEADING_CHARS and all(piece.heading or not piece.text.strip() for piece in pieces)
 
 
-def _written_lines(pieces: Sequence[_Piece], body_line: int) -> LineRange:
+def _find_line_range(pieces: Sequence[_Piece], body_line: int) -> LineRange:
     """The lines of some pieces, without the blank ones around them; `body_line` is that of the body's first."""
     every = [(body_line + piece.first + n, line) for piece in pieces for n, line in enumerate(split_lines(piece.text))]
     written = [number for number, line in every if line.strip()] or [number for number, _ in every]
@@ -276,7 +276,7 @@ def _chunk(document: Document, ordinal: int, group: _Group) -> Chunk:
         searchable = without_comments(FOOTNOTE_REFERENCE.sub("", searchable)).strip()
     if document.layer in BY_LINE or document.layer is Layer.TOPIC:
         searchable = LIST_MARK.sub("", searchable)
-    lines = _written_lines(shown if searchable else group.pieces, document.body_line)
+    lines = _find_line_range(shown if searchable else group.pieces, document.body_line)
     identity = hashlib.sha256(f"{document.path}\0{lines}\0{ordinal}\0{text}".encode())
     return Chunk(
         id=ChunkId(identity.hexdigest()[:24]),

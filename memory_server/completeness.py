@@ -65,7 +65,7 @@ class Skipped:
         return WORDS[self.kind][-1]
 
 
-def skipped_of(problems: Iterable[Problem]) -> list[Skipped]:
+def select_skipped(problems: Iterable[Problem]) -> list[Skipped]:
     """Those of some problems that keep something from being found."""
     kinds = set(SkipKind)
     return [Skipped(SkipKind(one.rule), one.path) for one in problems if one.rule in kinds]
@@ -87,7 +87,7 @@ def tell_skipped(found: Sequence[Skipped]) -> str:
     return " ".join(f"{counted}: `oneiros {command}`." for counted, command in told if counted)
 
 
-def tell_beside(found: Sequence[Skipped], paths: Collection[str]) -> str:
+def tell_lacks(found: Sequence[Skipped], paths: Collection[str]) -> str:
     """What hits of these paths lack: a frontmatter that was read key by key is told with a hit of its file, or where
     there is no hit.
     """

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from memory_server.escaping import shown, shown_line
+from memory_server.escaping import escape_line, escape_text
 
 MOST_NEAR = 3  # names that a person is reminded of
 
@@ -34,7 +34,7 @@ class OneirosError(Exception):
 
     def __str__(self) -> str:
         place = "" if self.where is None else f"{self.where}:{self.line}: " if self.line else f"{self.where}: "
-        return shown(f"{place}{as_sentence(self.what)}{' ' + as_sentence(self.remedy) if self.remedy else ''}")
+        return escape_text(f"{place}{as_sentence(self.what)}{' ' + as_sentence(self.remedy) if self.remedy else ''}")
 
 
 class UsageError(OneirosError):
@@ -69,7 +69,7 @@ class Problem:
         said = (
             f"{self.path}:{self.line}: {as_sentence(self.what)}{' ' + as_sentence(self.remedy) if self.remedy else ''}"
         )
-        return shown_line(said)  # a file may be called anything
+        return escape_line(said)  # a file may be called anything
 
 
 def nearest_or(remedy: str, wanted: str, known: Iterable[str]) -> str:
@@ -78,7 +78,7 @@ def nearest_or(remedy: str, wanted: str, known: Iterable[str]) -> str:
 
     names = {alias.casefold(): name for name in known for alias in (name, name.rpartition("/")[2])}
     near = difflib.get_close_matches(wanted.casefold(), names, n=MOST_NEAR)
-    meant = dict.fromkeys(shown_line(names[one]) for one in near)
+    meant = dict.fromkeys(escape_line(names[one]) for one in near)
     return f"Did you mean {' or '.join(meant)}?" if meant else remedy
 
 

@@ -8,17 +8,17 @@ HIDDEN = re.compile(
 )  # the last stretch spells out text that no screen shows; U+FE0F stays, since it only colours an emoji
 
 
-def shown(text: str) -> str:
+def escape_text(text: str) -> str:
     """The text with control characters, ANSI, bidirectional and zero-width marks as `\\u202e` and the like.
 
     Line breaks and tabs stay; a zero-width joiner inside an emoji is written out too.
     """
-    return HIDDEN.sub(lambda match: _written_out(match[0]), text.replace("\r\n", "\n"))
+    return HIDDEN.sub(lambda match: _escape_character(match[0]), text.replace("\r\n", "\n"))
 
 
-def shown_line(text: str) -> str:
+def escape_line(text: str) -> str:
     """The text as one line: breaks and tabs become blanks, the rest as in `shown`."""
-    return shown(" ".join(text.split()))
+    return escape_text(" ".join(text.split()))
 
 
 def plural(count: int, noun: str) -> str:
@@ -26,6 +26,6 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def _written_out(character: str) -> str:
+def _escape_character(character: str) -> str:
     number = ord(character)
     return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"

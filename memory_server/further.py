@@ -32,12 +32,14 @@ class ChosenModels:
     def of_settings(cls, dense: str, person: PersonSettings, catalogue: Catalogue) -> "ChosenModels":
         """The models that the settings name. Raises UsageError and NeedsRepair as `Catalogue.find` does."""
 
-        def found(name: str, kind: ModelKind) -> ModelFiles | None:
+        def find_model(name: str, kind: ModelKind) -> ModelFiles | None:
             return catalogue.find(name, kind) if name else None
 
-        late = found(person.late_model, ModelKind.LATE)
+        late = find_model(person.late_model, ModelKind.LATE)
         chosen = replace(catalogue.find(dense), late=late)
-        return cls(chosen, found(person.sparse_model, ModelKind.SPARSE), found(person.rerank_model, ModelKind.CROSS))
+        return cls(
+            chosen, find_model(person.sparse_model, ModelKind.SPARSE), find_model(person.rerank_model, ModelKind.CROSS)
+        )
 
     def with_model(self, files: ModelFiles) -> "ChosenModels":
         """The same with another model of one kind."""
@@ -55,7 +57,7 @@ class ChosenModels:
 def with_late(make: Callable[[ModelFiles], Engine]) -> Callable[[ModelFiles], Engine]:
     """Makes engines as `make` does, and puts a late model's token vectors in where the files name one."""
 
-    def made(files: ModelFiles) -> Engine:
+    def make_engine(files: ModelFiles) -> Engine:
         engine = make(files)
         if files.late is None:
             return engine
@@ -63,7 +65,7 @@ def with_late(make: Callable[[ModelFiles], Engine]) -> Callable[[ModelFiles], En
 
         return LateEngine(engine, files.late)
 
-    return made
+    return make_engine
 
 
 class FurtherModels:
@@ -97,7 +99,7 @@ class FurtherModels:
             if not file.name.startswith(kept):
                 remove_file(file)
 
-    def scores_of(self, ledger: Path) -> Callable[[Snapshot, str], Vectors] | None:
+    def make_scorer(self, ledger: Path) -> Callable[[Snapshot, str], Vectors] | None:
         """What the sparse model scores for all passages of a ledger; None where none is on."""
         if (sparse := self.sparse) is None:
             return None

@@ -45,9 +45,9 @@ class Inspection:
         """How many of `sample` passages are not found by their own first words, asked for as a phrase."""
         return sum(not self._finds_words(name, passage) for name, passage in self.indices.ledger.sample(sample))
 
-    def compared(self, sample: int) -> Comparison:
+    def compare_indices(self, sample: int) -> Comparison:
         """What a query can return, beside what the ledger says. Call as the root's owner, with no run under way."""
-        with repairable(self.root.derived):
+        with repairable(self.root.derived_folder):
             wrong = sum(len(self.indices.semantic_differences(layer)) for layer in Layer)
             return Comparison(self.indices.ledger.counts()["semantic"], wrong, self.indices.unreachable(sample))
 

@@ -18,7 +18,7 @@ from itertools import pairwise
 from types import TracebackType
 
 from memory_server.aging import Aging
-from memory_server.completeness import SkipKind, Skipped, skipped_of, tell_beside, tell_skipped
+from memory_server.completeness import SkipKind, Skipped, select_skipped, tell_lacks, tell_skipped
 from memory_server.document import UNAPPROVED, Answer, Layer, LineRange, SourcePath, parse_place
 from memory_server.embedding.catalogue import Catalogue, unread_note
 from memory_server.embedding.engine import Embedded, Engine
@@ -39,12 +39,12 @@ from memory_server.layers.blackboard import Blackboard, WaitingNote
 from memory_server.layers.episodes import Episode, GivenEpisode, write_episode
 from memory_server.layers.ontology import ONTOLOGY, Ontology, read_ontology
 from memory_server.layers.questions import StatementQuestions
-from memory_server.layers.sessions import id8_in, id8_of, subject_of
-from memory_server.layers.topics import Unapproved, document_in, find_sources, is_topic
+from memory_server.layers.sessions import cut_id8, find_subject, parse_id8
+from memory_server.layers.topics import Unapproved, find_sources, is_topic, parse_document
 from memory_server.layers.validate import validate_root
-from memory_server.lifecycle.aliveness import is_tied, settled
+from memory_server.lifecycle.aliveness import is_tied, settle_ties
 from memory_server.lifecycle.fading import FadingOf
-from memory_server.lifecycle.findable import losses_of
+from memory_server.lifecycle.findable import read_losses
 from memory_server.lifecycle.marks import forget_marks
 from memory_server.lifecycle.use import CONFIRMED, DRILLED, UseLog
 from memory_server.machine.clock import local_day
@@ -52,17 +52,17 @@ from memory_server.machine.repair import repairable
 from memory_server.reading import (
     TURNS_READ,
     SourceText,
-    archived_session,
+    find_archived_session,
+    find_session_id,
+    make_reading,
     read_lines,
     read_turns,
-    reading_of,
-    session_named,
 )
 from memory_server.redaction import Redactor
 from memory_server.root.forgetting import sessions_to_forget, strike_out
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory, require_own_folders
-from memory_server.search.as_of import joined_with, question_then, topic_hits
+from memory_server.search.as_of import join_topics, question_then, topic_hits
 from memory_server.search.joining import in_account
 from memory_server.search.pipeline import Pipeline
 from memory_server.search.precedence import SPOKEN
@@ -74,7 +74,7 @@ from memory_server.search.ranking.scoring import mutual_match
 from memory_server.search.raw_turns import RawSearcher
 from memory_server.search.retrieval import Retriever
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
-from memory_server.trial import Trial, opened_trial
+from memory_server.trial import Trial, open_trial
 from memory_server.upkeep import Status, Upkeep, how_level
 
 logger = logging.getLogger(__name__)
@@ -120,7 +120,7 @@ class Memory:
         self.catalogue = catalogue
         self._chosen = ChosenModels.of_settings(self.settings.model, person, catalogue)
         self._model = ModelInUse(self._chosen.dense, with_late(make_engine))
-        self.further = FurtherModels(self._chosen, root.derived)
+        self.further = FurtherModels(self._chosen, root.derived_folder)
         self._stemmer = Stemmer()
         self._query_log = QueryLog(root.state_database, lambda text: self._redactor().redact(text).text, now)
         self.use = UseLog(root.state_database, lambda: self.today)
@@ -205,24 +205,26 @@ class Memory:
         is_complete = self.upkeep.is_complete()
         under_way = self._before_search(is_complete)
         answer = self.look_up(question)
-        self._log(lambda log: log.asked(question.search, question.asked, [hit.chunk for hit in answer.hits]))
+        self._log(
+            lambda log: log.note_question(question.search, question.full_query, [hit.chunk for hit in answer.hits])
+        )
         paths = [hit.path for hit in answer.hits]
-        self._count(lambda use: use.found(question.asked, paths))
+        self._count(lambda use: use.count_found(question.full_query, paths))
         if under_way and not is_complete:
             return replace(answer, note=under_way)
         return self._with_what_waits(answer, under_way)
 
     def look_up(self, question: Question) -> Answer:
         """The same from the indices as they are, waiting for nothing and noting nothing: for programs that ask."""
-        with repairable(self.root.derived), self.indices.search_lock.searching():
-            skipped = skipped_of(self.indices.ledger.problems())
+        with repairable(self.root.derived_folder), self.indices.search_lock.searching():
+            skipped = select_skipped(self.indices.ledger.problems())
             if question.filter.as_of is not None:
-                answer = self._as_of(question, min(question.filter.as_of, self.today))
+                answer = self._answer_past(question, min(question.filter.as_of, self.today))
             else:
                 answer = self._in_order(question, self.pipeline().answer(question))
-        return replace(answer, lacks=tell_beside(skipped, [hit.path for hit in answer.hits]))
+        return replace(answer, lacks=tell_lacks(skipped, [hit.path for hit in answer.hits]))
 
-    def _as_of(self, question: Question, day: dt.date) -> Answer:
+    def _answer_past(self, question: Question, day: dt.date) -> Answer:
         """The answer of topics as git had them on a day, and of sessions up to then."""
         pipeline, then, layers = self.pipeline(), question_then(question, day), question.filter.layers
         answer = pipeline.answer(then) if then.filter.layers else Answer(())
@@ -239,7 +241,7 @@ class Memory:
             pipeline.retriever.calibration,
             self._stemmer,
         )
-        return joined_with(answer, topics, question.limit)
+        return join_topics(answer, topics, question.limit)
 
     def _in_order(self, question: Question, answer: Answer) -> Answer:
         """An answer in which of neighbours that score the same the one that is used more stands first, if wanted."""
@@ -249,8 +251,8 @@ class Memory:
         scores = [(str(hit.layer), hit.score) for hit in answer.hits]
         if not any(is_tied(one, other) for one, other in pairwise(scores)):
             return answer
-        told = self.aging().told([hit.path for hit in answer.hits])
-        ordered = settled(scores, [told[hit.path]["strength"] for hit in answer.hits])
+        told = self.aging().measure_use([hit.path for hit in answer.hits])
+        ordered = settle_ties(scores, [told[hit.path]["strength"] for hit in answer.hits])
         return replace(answer, hits=tuple(answer.hits[place] for place in ordered))
 
     def settled_uses(self) -> Mapping[SourcePath, int]:
@@ -258,16 +260,16 @@ class Memory:
         topics where they are listed, so that the order stays until the next one.
         """
         day = self._approved_on()
-        return self.use.opened_before(day) if day else {}
+        return self.use.count_opened(day) if day else {}
 
-    def topics_of(self, project: str) -> set[SourcePath]:
+    def find_topics(self, project: str) -> set[SourcePath]:
         """The topics of a project and those of none, as the indices know them; the lessons and MEMORY.md left out."""
         ours, sources = ("", project.casefold()), self.indices.snapshot().sources.values()
         return {one.path for one in sources if is_topic(one.path) and one.project.casefold() in ours}
 
     def closeness(self, text: str, statements: Sequence[str]) -> list[float]:
         """How well each of some statements and a text match, token by token and both ways; see `mutual_match`."""
-        with repairable(self.root.derived), self.indices.search_lock.searching():
+        with repairable(self.root.derived_folder), self.indices.search_lock.searching():
             background = self.pipeline().retriever.calibration.background
         asked, model = self.embed_query(text).tokens, self.model.fingerprint
         return [mutual_match(asked, self._tokens_of(model, one), background) for one in statements]
@@ -292,9 +294,9 @@ class Memory:
             turns = RawSearcher(self.raw, self._stemmer)
         if spoken is not None and self.stretches is not None and not self.stretches.is_empty:
             of_stretches = in_use.stretches or self.stretches
-            sparse = further.scores_of(of_stretches.file)
+            sparse = further.make_scorer(of_stretches.file)
             stretches = Retriever(of_stretches, self._stemmer, embed, spoken, sparse=sparse)
-        sparse = further.scores_of(trial.indices.file if trial else self.root.ledger)
+        sparse = further.make_scorer(trial.indices.file if trial else self.root.ledger)
         retriever = Retriever(in_use.indices, self._stemmer, embed, today=self.today, sparse=sparse)
         told = unread_note(self.model.card, self.catalogue)
         return Pipeline(
@@ -316,7 +318,10 @@ class Memory:
         """Answers as another model would give them, beside the indices in use; see `trial.py`."""
         chosen = replace(self._chosen, dense=self.model).with_model(files)
         parts = (self._model, self.indices, self.stretches, self._stemmer, self.embedding)
-        with repairable(self.root.derived), opened_trial(chosen, *parts, report_progress, self.root.derived) as trial:
+        with (
+            repairable(self.root.derived_folder),
+            open_trial(chosen, *parts, report_progress, self.root.derived_folder) as trial,
+        ):
             yield lambda question: self.pipeline(trial=trial).answer(question)
 
     def _with_what_waits(self, answer: Answer, under_way: str) -> Answer:
@@ -326,13 +331,13 @@ class Memory:
         waiting = self.upkeep.changes().count if answer.note == EMPTY else 0
         if waiting:
             return replace(answer, note=NOT_INDEXED % how_level(waiting, 0, self.owner()))
-        return replace(answer, lacks=" ".join(filter(None, [under_way, tell_skipped(self.skipped())])))
+        return replace(answer, lacks=" ".join(filter(None, [under_way, tell_skipped(self.list_skipped())])))
 
-    def skipped(self) -> list[Skipped]:
+    def list_skipped(self) -> list[Skipped]:
         """What of the disk and of this machine's transcripts an answer lacks; looks at both."""
-        return [*self.upkeep.skipped(self.upkeep.changes()), *self._skipped_elsewhere()]
+        return [*self.upkeep.list_skipped(self.upkeep.changes()), *self._list_elsewhere()]
 
-    def _skipped_elsewhere(self) -> Sequence[Skipped]:
+    def _list_elsewhere(self) -> Sequence[Skipped]:
         try:
             return self._elsewhere()
         except (OneirosError, sqlite3.Error, OSError) as error:  # of the settings, or of what ingest noted
@@ -351,18 +356,18 @@ class Memory:
         place = parse_place(name)
         if first is None and last is None:
             first, last = place.first, place.last
-        session_id = archived_session(self.raw.store.marks(), place.name) if self.raw is not None else ""
+        session_id = find_archived_session(self.raw.store.marks(), place.name) if self.raw is not None else ""
         if self.raw is not None and session_id and (first is not None or session_of_path(place.name)):
             reading = read_turns(self.raw.store, session_id, first, last, with_tools=with_tools)
         else:
-            reading = read_lines(self.root, id8_of(session_id) or place.name, first or 1, last, self.today)
+            reading = read_lines(self.root, cut_id8(session_id) or place.name, first or 1, last, self.today)
             told = self.unapproved([reading.path]) if reading.layer is Layer.TOPIC else {}
             if approved := told.get(reading.path):
-                reading = reading_of(document_in(reading.path, approved), approved, first or 1, last, self.today)
+                reading = make_reading(parse_document(reading.path, approved), approved, first or 1, last, self.today)
             elif told:
                 reading = replace(reading, marks=(UNAPPROVED, *reading.marks))
         self._log(lambda log: log.read(reading.path, str(reading.lines)))
-        self._count(lambda use: use.accessed(reading.path, reading.lines))
+        self._count(lambda use: use.count_access(reading.path, reading.lines))
         return reading
 
     def read_session(self, name: str, depth: str, first: int = 1) -> str:
@@ -372,7 +377,7 @@ class Memory:
         """
         if self.raw is None:
             raise ContentError("this memory keeps no archive", remedy="Read the session's file by its path")
-        session_id, first = session_named(self.root, name), max(1, first)
+        session_id, first = find_session_id(self.root, name), max(1, first)
         text = self.raw.store.at_depth(session_id, depth, first - 1)
         self.note_drilled(session_id, depth, first)
         return text
@@ -380,7 +385,7 @@ class Memory:
     def note_drilled(self, session_id: str, depth: str, first: int) -> None:
         """Counts that somebody drilled into a session; `first` counts raw turns from 1."""
         lines = LineRange(first, first + TURNS_READ - 1) if depth == "raw" else LineRange(0, 0)
-        self._count(lambda use: use.accessed(raw_path(session_id), lines, DRILLED))
+        self._count(lambda use: use.count_access(raw_path(session_id), lines, DRILLED))
 
     def handoff(self) -> str:
         """Where the last sessions stopped, and what those that run say."""
@@ -429,7 +434,7 @@ class Memory:
         with self.indices.search_lock.exchanging():
             self.upkeep.forget_vectors()
             self.upkeep.forget_of_models()
-            shutil.rmtree(self.root.derived / "trial", ignore_errors=True)  # of one that a kill ended
+            shutil.rmtree(self.root.derived_folder / "trial", ignore_errors=True)  # of one that a kill ended
         report = self.upkeep.reindex(report_progress, rebuild=True)
         strike_out(self.root, gone)
         return report
@@ -457,16 +462,16 @@ class Memory:
         for session_id in session_ids:
             self.typed_lines.remove(session_id)
             Blackboard(self.root).forget(session_id)
-        names = set(map(id8_of, session_ids))
+        names = set(map(cut_id8, session_ids))
         paths = [
             *map(raw_path, session_ids),
-            *(path for path in self.indices.ledger.sources() if id8_in(path) in names),
+            *(path for path in self.indices.ledger.sources() if parse_id8(path) in names),
         ]
         ledgers = [self.indices.ledger, *([self.raw.ledger] if self.raw is not None and not self.raw.is_empty else [])]
         subjects = {*names, *paths}
         forget_marks(self.root.marks, subjects)
-        self.use.forget([path for path in self.use.paths() if subject_of(path) in subjects])
-        self._query_log.forget(set().union(*(ledger.ids_of(paths) for ledger in ledgers)), paths)
+        self.use.forget([path for path in self.use.paths() if find_subject(path) in subjects])
+        self._query_log.forget(set().union(*(ledger.find_ids(paths) for ledger in ledgers)), paths)
 
     def is_unfinished(self) -> bool:
         """Whether a run is due although no source has changed: one was interrupted, or a session is to be forgotten."""
@@ -493,7 +498,7 @@ class Memory:
         whoever asks knows it.
         """
         changes = self.upkeep.changes()
-        with repairable(self.root.derived):
+        with repairable(self.root.derived_folder):
             counts = self.indices.ledger.counts()
         found = list(find_sources(self.root))
         sources = [source.layer for source in found]
@@ -513,17 +518,17 @@ class Memory:
             removed=len(changes.removed),
             unfinished=changes.unfinished,
             problems=changes.skipped,
-            skipped=(*self.upkeep.skipped(changes), *(self._skipped_elsewhere() if elsewhere is None else elsewhere)),
-            index_bytes=sum(file.stat().st_size for file in self.root.derived.rglob("*") if file.is_file()),
+            skipped=(*self.upkeep.list_skipped(changes), *(self._list_elsewhere() if elsewhere is None else elsewhere)),
+            index_bytes=sum(file.stat().st_size for file in self.root.derived_folder.rglob("*") if file.is_file()),
             owner=self.owner(),
             queries_logged=logged,
-            losses=tuple(map(str, losses_of(self.root))),
+            losses=tuple(map(str, read_losses(self.root))),
             used=used,
         )
 
     # -- the query log ------------------------------------------------------------------------------------------
 
-    def logged_queries(
+    def list_queries(
         self, *, without_hits: bool = False, limit: int = 50, compare: bool = False
     ) -> list[dict[str, object]]:
         """The questions of the log, newest first: when, which tool, the question, how many hits.
@@ -548,7 +553,7 @@ class Memory:
         self._query_log.judge(judgement)
         right = [path for path, verdict in judgement.verdicts.items() if verdict is AnswerVerdict.RIGHT]
         for path in right:
-            self._count(lambda use, path=path: use.accessed(path, LineRange(0, 0), CONFIRMED))  # type: ignore[misc]  # a default binds the round's value
+            self._count(lambda use, path=path: use.count_access(path, LineRange(0, 0), CONFIRMED))  # type: ignore[misc]  # a default binds the round's value
 
     def judgements(self) -> list[JudgedQuestion]:
         """What the person said of answers so far."""
@@ -563,14 +568,14 @@ class Memory:
         """Writes to the query log where it is on; a log that cannot be written never stands in the way of an answer."""
         if not self.person.query_log:
             return
-        self._written(lambda: write(self._query_log))
+        self._try_write(lambda: write(self._query_log))
 
     def _count(self, write: Callable[[UseLog], None]) -> None:
         """Counts a use, under the same rules."""
         if self.person.query_log:
-            self._written(lambda: write(self.use))
+            self._try_write(lambda: write(self.use))
 
-    def _written(self, write: Callable[[], None]) -> None:
+    def _try_write(self, write: Callable[[], None]) -> None:
         try:
             write()
         except (sqlite3.Error, OSError) as error:
@@ -584,7 +589,7 @@ class Memory:
 
     def with_use(self, answer: Answer) -> Answer:
         """An answer that says of each own hit how its source was used so far, among the parts of its score."""
-        told = self.aging().told([hit.path for hit in answer.hits if not in_account(hit.path)])
+        told = self.aging().measure_use([hit.path for hit in answer.hits if not in_account(hit.path)])
         return replace(
             answer, hits=tuple(replace(hit, parts={**hit.parts, **told.get(hit.path, {})}) for hit in answer.hits)
         )

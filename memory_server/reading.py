@@ -12,7 +12,7 @@ from textwrap import shorten
 from memory_server.chunking import split_lines
 from memory_server.document import Document, Layer, LineRange, SourcePath
 from memory_server.errors import ContentError, UsageError, nearest_or
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from memory_server.fields import fold
 from memory_server.index.raw import ArchivedTurn, SessionStore, session_of_path
 from memory_server.layers.sessions import read_session as session_file
@@ -43,7 +43,7 @@ class SourceText:
     def text(self) -> str:
         return "".join(self.parts)
 
-    def number_of(self, part: int) -> int:
+    def find_number(self, part: int) -> int:
         """The number of the line or turn that a part is; behind the last one, of the next."""
         if not self.numbers:
             return self.lines.first + part
@@ -55,17 +55,19 @@ def read_lines(root: MemoryRoot, name: str, first: int, last: int | None, today:
 
     Raises ContentError where there is no such source, UsageError where it has no such lines.
     """
-    return read_source(root, source_named(root, name), first, last, today)
+    return read_source(root, find_source(root, name), first, last, today)
 
 
 def read_source(
     root: MemoryRoot, source: SourceFile, first: int, last: int | None, today: dt.date | None = None
 ) -> SourceText:
     """Lines of a source that was found; raises as `read_lines` does."""
-    return reading_of(*document_and_text(root, source), first, last, today)
+    return make_reading(*document_and_text(root, source), first, last, today)
 
 
-def reading_of(document: Document, text: str, first: int, last: int | None, today: dt.date | None = None) -> SourceText:
+def make_reading(
+    document: Document, text: str, first: int, last: int | None, today: dt.date | None = None
+) -> SourceText:
     """Lines of a document's text. Raises UsageError as `read_lines` does."""
     lines = split_lines(text.removeprefix("\ufeff"))
     count = max(1, len(lines))  # an empty file has one empty line
@@ -128,7 +130,7 @@ def read_turns(
     )
 
 
-def without_before(reading: SourceText, first: int | None) -> SourceText:
+def cut_start(reading: SourceText, first: int | None) -> SourceText:
     """A reading without what stands before the turn that was asked for."""
     start = next((place for place, number in enumerate(reading.numbers) if number >= (first or 1)), 0)
     return replace(reading, parts=reading.parts[start:], numbers=reading.numbers[start:])
@@ -143,7 +145,7 @@ def _turn_text(number: int, turn: ArchivedTurn, *, with_tools: bool) -> str:
     return f"[{number}] {'you' if turn.is_person else turn.who}: {text.strip()}\n"
 
 
-def archived_session(ids: Collection[str], name: str) -> str:
+def find_archived_session(ids: Collection[str], name: str) -> str:
     """The archived session that a name means: its path, its id, or the one id that begins so; empty where none is."""
     wanted = session_of_path(name) or name
     if wanted in ids or name != wanted:
@@ -152,15 +154,15 @@ def archived_session(ids: Collection[str], name: str) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def session_named(root: MemoryRoot, name: str) -> str:
+def find_session_id(root: MemoryRoot, name: str) -> str:
     """The id of a session, or the beginning of one, from that or from the path of a hit."""
     session_id = session_of_path(name.strip()) or name.strip()
     if session_id.endswith(".md"):
-        session_id = session_file(root.file(source_named(root, session_id).path)).session_id
+        session_id = session_file(root.file(find_source(root, session_id).path)).session_id
     return session_id
 
 
-def source_named(root: MemoryRoot, name: str) -> SourceFile:
+def find_source(root: MemoryRoot, name: str) -> SourceFile:
     """A source by its path, its path without `.md`, its topic name, or the unique end or start of a session's."""
     wanted = fold(name.strip().removesuffix(".md"))
     sources = list(find_sources(root))
@@ -172,7 +174,7 @@ def source_named(root: MemoryRoot, name: str) -> SourceFile:
     if len(near) == 1:
         return near[0]
     known = near or [source for source in sources if source.layer is Layer.TOPIC]
-    names = ", ".join(shown_line(topic_name(source.path)) for source in known[:12])
+    names = ", ".join(escape_line(topic_name(source.path)) for source in known[:12])
     remedy = f"Name one of these: {names}" if names else "This memory is empty"
     raise ContentError(
         f"there is {'more than one source' if near else 'no source'} named {name!r}",

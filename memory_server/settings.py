@@ -234,7 +234,7 @@ def person_settings_file(environment: Mapping[str, str], home: Path) -> Path:
     return (Path(configured) if configured else home / ".config") / "oneiros" / "config.toml"
 
 
-def checked(values: Mapping[str, object], kind: type[Settings]) -> Settings:
+def check_settings(values: Mapping[str, object], kind: type[Settings]) -> Settings:
     """Settings of a kind from values as TOML has them.
 
     Raises UsageError, whose text begins with the key, for an unknown key and for a value that does not fit.
@@ -250,7 +250,7 @@ def checked(values: Mapping[str, object], kind: type[Settings]) -> Settings:
     except msgspec.ValidationError as error:
         key = str(error).partition("`$.")[2].partition("`")[0].partition("[")[0]
         shown = repr(values[key])[:100]
-        raise UsageError(f"{key} is {shown}", remedy=f"It takes {_described(known[key].type)}") from error
+        raise UsageError(f"{key} is {shown}", remedy=f"It takes {_describe_kind(known[key].type)}") from error
 
 
 def by_their_names(values: Mapping[str, object]) -> dict[str, object]:
@@ -260,7 +260,7 @@ def by_their_names(values: Mapping[str, object]) -> dict[str, object]:
     return {**renamed, **kept}
 
 
-def _described(kind: inspect.Type) -> str:
+def _describe_kind(kind: inspect.Type) -> str:
     """What a setting takes, in words."""
     match kind:
         case inspect.Metadata(extra_json_schema={"description": str(words)}):
@@ -274,7 +274,7 @@ def _described(kind: inspect.Type) -> str:
         case inspect.EnumType(cls=members):
             return f"one of: {', '.join(map(str, members))}"
         case inspect.VarTupleType(item_type=item):
-            return f"a list, each {_described(item)}"
+            return f"a list, each {_describe_kind(item)}"
         case inspect.IntType() | inspect.FloatType():
             bounds = {"from": kind.ge, "above": kind.gt, "up to": kind.le}
             limits = "".join(f" {word} {bound:,.15g}" for word, bound in bounds.items() if bound is not None)
@@ -282,7 +282,7 @@ def _described(kind: inspect.Type) -> str:
     return "text"
 
 
-def parsed_toml(text: str, file: Path, named_as: str = "the settings are") -> dict[str, object]:
+def parse_toml(text: str, file: Path, named_as: str = "the settings are") -> dict[str, object]:
     """Raises UsageError with the line where the text is no TOML."""
     try:
         return tomllib.loads(text)
@@ -309,13 +309,13 @@ def _read(file: Path, kind: type[Settings]) -> Settings:
     except UnicodeDecodeError as error:
         raise UsageError("the settings are not UTF-8 text", where=file, remedy="Save the file as UTF-8") from error
     try:
-        return checked(parsed_toml(text, file), kind)
+        return check_settings(parse_toml(text, file), kind)
     except UsageError as error:
-        line = error.line or line_of(text, error.what.partition(" ")[0])
+        line = error.line or find_line(text, error.what.partition(" ")[0])
         raise UsageError(error.what, where=file, line=line, remedy=error.remedy) from error
 
 
-def line_of(text: str, key: str) -> int:
+def find_line(text: str, key: str) -> int:
     """The line on which a key stands, from 1; the first where it is not found."""
     found = re.search(rf"""^[ \t]*["']?{re.escape(key)}["']?[ \t]*=""", text, re.MULTILINE)
     return 1 + text.count("\n", 0, found.start()) if found else 1

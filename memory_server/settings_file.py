@@ -8,7 +8,7 @@ from typing import get_type_hints
 import tomlkit
 
 from memory_server.machine.files import replace_file
-from memory_server.settings import ReferenceTable, checked, parsed_toml
+from memory_server.settings import ReferenceTable, check_settings, parse_toml
 
 
 def change_setting(file: Path, key: str, value: object, *, follow: bool = False) -> None:
@@ -18,7 +18,7 @@ def change_setting(file: Path, key: str, value: object, *, follow: bool = False)
     Raises UsageError for a file that is not valid TOML.
     """
     text = file.read_bytes().decode("utf-8") if file.exists() else ""
-    parsed_toml(text, file)
+    parse_toml(text, file)
     document = tomlkit.parse(text)
     document[key] = list(value) if isinstance(value, tuple) else value
     replace_file(file, document.as_string(), follow=follow)
@@ -26,7 +26,7 @@ def change_setting(file: Path, key: str, value: object, *, follow: bool = False)
 
 def is_set(file: Path, key: str) -> bool:
     """Whether a settings file gives a key, with whatever value. Raises UsageError for a file that is not valid TOML."""
-    return file.exists() and key in parsed_toml(file.read_bytes().decode("utf-8"), file)
+    return file.exists() and key in parse_toml(file.read_bytes().decode("utf-8"), file)
 
 
 def toml_value(value: object) -> str:
@@ -60,7 +60,7 @@ def parse_setting(kind: type, key: str, text: str) -> object:
         value = [item.strip() for item in text.split(",") if item.strip()]
     elif wanted in (bool, int, float, tuple[int, ...], tuple[ReferenceTable, ...]):
         value = _as_toml(f"[{text}]" if wanted == tuple[int, ...] and not text.startswith("[") else text)
-    checked({key: value}, kind)
+    check_settings({key: value}, kind)
     return value
 
 

@@ -19,7 +19,7 @@ from memory_server.index.build import Progress
 from memory_server.index.indices import Indices
 from memory_server.index.ledger import Ledger
 from memory_server.index.passages import read_passages
-from memory_server.index.snapshot import Snapshot, superseded_by
+from memory_server.index.snapshot import Snapshot, find_superseded
 from memory_server.index.stretch_index import StretchIndex
 from memory_server.language.words import Stemmer
 from memory_server.machine.files import make_folder
@@ -54,7 +54,7 @@ class Trial:
 
 
 @contextmanager
-def opened_trial(
+def open_trial(
     chosen: ChosenModels,
     in_use: ModelInUse,
     indices: Indices,
@@ -81,15 +81,15 @@ def opened_trial(
             file = folder / name
             index.ledger.connection.execute("vacuum into ?", (str(file),))
             ledger = opened.enter_context(closing(Ledger(file)))
-            cache = opened.enter_context(closing(index.cache_of(files)))
+            cache = opened.enter_context(closing(index.open_cache(files)))
             with closing(Ledger(file)) as reading:  # the cache's keys stay attached to it
                 table = read_passages(reading, cache.key_file)
             passages, sources = table.passages, table.sources
             if isinstance(index, StretchIndex):
                 passages = replace(passages, lines=passages.ordinals)  # as that index does
-            snapshot = Snapshot(passages, sources, cache.vectors(), cache.tokens(), superseded_by(sources))
+            snapshot = Snapshot(passages, sources, cache.vectors(), cache.tokens(), find_superseded(sources))
             ledger.set_note(CALIBRATION_NOTE, "")
-            calibrate(ledger, snapshot, stemmer, embed_query, further.scores_of(file), further.identity)
+            calibrate(ledger, snapshot, stemmer, embed_query, further.make_scorer(file), further.identity)
             return TrialIndex(file, ledger, snapshot)
 
         indices.prepare_model(files, lambda: engine, control, report_progress)

@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_server.completeness import SkipKind, Skipped, skipped_of
+from memory_server.completeness import SkipKind, Skipped, select_skipped
 from memory_server.document import Layer, SourcePath
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles
@@ -127,25 +127,28 @@ class Upkeep:
 
     def changes(self) -> Changes:
         """What a run would read or remove."""
-        with repairable(self.root.derived):
+        with repairable(self.root.derived_folder):
             return self.indices.changes()
 
-    def skipped(self, changes: Changes) -> list[Skipped]:
+    def list_skipped(self, changes: Changes) -> list[Skipped]:
         """What an answer from the indices as they are lacks."""
-        with repairable(self.root.derived):
-            turns = self._sessions_behind()
+        with repairable(self.root.derived_folder):
+            turns = self._count_unindexed()
         behind = {SkipKind.CHANGE: changes.count, SkipKind.PASSAGE: changes.unfinished, SkipKind.SESSION: turns}
-        return [*skipped_of(changes.skipped), *(Skipped(kind, "", count) for kind, count in behind.items() if count)]
+        return [
+            *select_skipped(changes.skipped),
+            *(Skipped(kind, "", count) for kind, count in behind.items() if count),
+        ]
 
     def refresh(self, report_progress: Callable[[Progress], None] = lambda _: None) -> Changes:
         """Indexes a small change, no large one and in no root of another process; returns what is still to be done.
 
         Where the indices may only be read that is all of it.
         """
-        if is_read_only(self.root.derived):
+        if is_read_only(self.root.derived_folder):
             return self.changes()
         self.point()
-        with repairable(self.root.derived):
+        with repairable(self.root.derived_folder):
             is_raw_behind = self._read_short_sessions(report_progress)
         changes = self.changes()
         if not is_small(changes) or (changes.is_empty and not is_raw_behind):  # notes are made of turns
@@ -173,7 +176,7 @@ class Upkeep:
 
     def reindex(self, report_progress: Callable[[Progress], None], *, rebuild: bool = False) -> Report:
         """Brings everything level with the disk. Raises NeedsRepair where another process owns the root."""
-        with repairable(self.root.derived):
+        with repairable(self.root.derived_folder):
             is_old = self.stretches is not None and (rebuild or is_of_another_format(self.stretches.file))
             embedding = OneCount(report_progress)
             report = self.indices.reindex(
@@ -193,7 +196,7 @@ class Upkeep:
                             self.forget_vectors()
                     self._weigh(self.stretches, report_progress)
                 self._calibrate_stretches()
-            shutil.rmtree(self.root.derived / "raw-vectors", ignore_errors=True)  # of an earlier format
+            shutil.rmtree(self.root.derived_folder / "raw-vectors", ignore_errors=True)  # of an earlier format
             if self.fading().run != self.indices.ledger.note(COMPACTED):
                 self._compact()
         give_back_freed()  # what the tables and scales were made of
@@ -257,7 +260,7 @@ class Upkeep:
 
     def forget_vectors(self) -> None:
         """Leaves no vector of what no index holds any more. Call with no search under way."""
-        self.indices.keep_vectors(self._held_texts())
+        self.indices.keep_vectors(self._collect_texts())
 
     def forget_of_models(self) -> None:
         """Keeps of the weights in use those of texts that a source still holds, and nothing of models not in use."""
@@ -265,9 +268,9 @@ class Upkeep:
         remove_other_folders(self.root.stretches / "vectors")  # of an earlier layout
         self.further.remove_others()
         if self.further.sparse is not None:
-            self.further.sparse.keep_alone(self._held_texts())
+            self.further.sparse.keep_alone(self._collect_texts())
 
-    def _held_texts(self) -> set[TextHash]:
+    def _collect_texts(self) -> set[TextHash]:
         """The keys of all texts that have vectors."""
         held = {*self.indices.ledger.texts()}
         if self.stretches is not None and not self.stretches.is_empty:
@@ -288,7 +291,7 @@ class Upkeep:
             index.snapshot(),
             self.stemmer,
             self.model.embed_again,
-            further.scores_of(file),
+            further.make_scorer(file),
             further.identity,
         )
 
@@ -296,7 +299,7 @@ class Upkeep:
 
     def is_complete(self) -> bool:
         """Whether a run has ever brought these indices to their end."""
-        with repairable(self.root.derived):
+        with repairable(self.root.derived_folder):
             return self.indices.ledger.note(CALIBRATION_NOTE) != ""
 
     def is_unfinished(self) -> bool:
@@ -305,11 +308,11 @@ class Upkeep:
         """
         ledger = self.indices.ledger
         counts = ledger.counts()
-        is_left = counts["semantic"] < counts["searchable"] or ledger.gone() or ledger.note("semantic_is_dirty")
+        is_left = counts["semantic"] < counts["searchable"] or ledger.list_gone() or ledger.note("semantic_is_dirty")
         of_stretches = self.stretches is not None and self.stretches.is_behind()
-        return bool(is_left or self._sessions_behind() or of_stretches)
+        return bool(is_left or self._count_unindexed() or of_stretches)
 
-    def _sessions_behind(self) -> int:
+    def _count_unindexed(self) -> int:
         """How many archived sessions differ from what is indexed turn by turn."""
         return sum(map(len, self.raw.changes())) if self.raw is not None else 0
 

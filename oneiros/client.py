@@ -13,7 +13,7 @@ from memory_server.escaping import plural
 from memory_server.faces.answer_text import answer_of_json
 from memory_server.search.question import Question, question_json
 from oneiros.environment import Environment
-from oneiros.light.endpoint import DaemonUnreachable, connected, read_token, request, started, state_folder
+from oneiros.light.endpoint import DaemonUnreachable, connect_daemon, read_token, request, started, state_folder
 
 ANSWER_SECONDS = 120.0
 UNAUTHORIZED = 401  # not http.HTTPStatus, whose import costs a question a millisecond
@@ -47,7 +47,7 @@ class Client:
         self, method: str, path: str, body: Mapping[str, object] | None = None, *, seconds: float = ANSWER_SECONDS
     ) -> dict[str, Any]:
         """The answer of a route. Raises what the daemon's `Memory` raised, or DaemonLost."""
-        connection = connected(self._variables, self._root, "http")
+        connection = connect_daemon(self._variables, self._root, "http")
         if connection is None:
             raise DaemonLost
         content = json.dumps(body).encode() if body is not None else b""

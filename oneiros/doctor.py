@@ -9,32 +9,32 @@ from functools import partial
 
 import numpy as np
 
-from dream.citations import citations_on
-from dream.decisions.approvals import Doubt, approved_files, doubts_in_words, doubts_of_git
+from dream.citations import count_citations
+from dream.decisions.approvals import Doubt, doubts_in_words, doubts_of_git, list_approved_files
 from dream.decisions.repository import find_repository, require_git, require_rest
 from dream.decisions.unsigned import ASK_AGAIN
 from memory_server.completeness import UNINDEXED, SkipKind, count_skipped
-from memory_server.embedding.catalogue import DEFAULT_MODEL, PACKAGED_MODEL, command_for, reads
+from memory_server.embedding.catalogue import DEFAULT_MODEL, PACKAGED_MODEL, make_download_command, reads
 from memory_server.errors import ContentError, OneirosError
-from memory_server.escaping import plural, shown_line
+from memory_server.escaping import escape_line, plural
 from memory_server.index.indices import NotOwner
 from memory_server.inspection import Comparison
-from memory_server.language.languages import NAMES, language_of
+from memory_server.language.languages import NAMES, detect_language
 from memory_server.layers.topics import topic_heads
 from memory_server.layers.validate import ValidationRule
 from memory_server.lifecycle.gc import GcWanted
 from memory_server.machine.database import is_read_only
-from memory_server.machine.repair import refusal_of
+from memory_server.machine.repair import find_refusal
 from memory_server.memory import Memory
 from memory_server.reading import read_lines
 from memory_server.root.state import states_without_root
-from oneiros.claude.checks import Check, check_client, failed, ok, warning
+from oneiros.claude.checks import Check, check_client, make_failure, ok, warning
 from oneiros.claude.files import ClaudeFiles
 from oneiros.client import Client, DaemonLost
-from oneiros.dreaming import decisions_on, review_of
+from oneiros.dreaming import build_decisions, make_review
 from oneiros.environment import Environment, now
-from oneiros.health import Health, deductions_for
-from oneiros.ingest.settings import archive_of, skipped_elsewhere, waiting
+from oneiros.health import Health, list_deductions
+from oneiros.ingest.settings import list_skipped, open_archive, waiting
 from oneiros.opening import open_memory
 
 LEAST_SQLITE = (3, 40, 0)
@@ -46,12 +46,12 @@ REBUILD = "oneiros reindex --rebuild"
 
 def examine(environment: Environment) -> Iterator[tuple[str, Check]]:
     """The findings of all checks in order, by their names; where no memory can be opened, of the first alone."""
-    yield from _guarded("python and sqlite", lambda: [_platform()])
-    yield from _guarded("settings", lambda: _settings(environment))
+    yield from _run_check("python and sqlite", lambda: [_platform()])
+    yield from _run_check("settings", lambda: _settings(environment))
     try:
         memory = open_memory(environment)
     except OneirosError as error:
-        yield "memory", failed(_told(error), error.remedy)
+        yield "memory", make_failure(_format_error(error), error.remedy)
         return
     with memory:
         checks: dict[str, Callable[[], Iterable[Check]]] = {
@@ -77,36 +77,36 @@ def examine(environment: Environment) -> Iterator[tuple[str, Check]]:
             ),
         }
         for name, check in checks.items():
-            for _, finding in _guarded(name, check):
-                yield name, finding if finding.state != "failed" else _judged(memory, name, finding)
+            for _, finding in _run_check(name, check):
+                yield name, finding if finding.state != "failed" else _judge_failure(memory, name, finding)
 
 
-def health_of(environment: Environment) -> Health:
+def measure_health(environment: Environment) -> Health:
     """The findings of doctor, validate and report as a score, and what gc would do; nothing is written.
 
     Raises as `open_memory` does.
     """
     with open_memory(environment) as memory:
-        problems, findings = memory.validate(), review_of(memory).findings
-        plan = memory.aging().plan(citations_on(memory.root), GcWanted(fade_days=memory.person.fade_days))
-    taken = deductions_for(list(examine(environment)), problems, findings)
+        problems, findings = memory.validate(), make_review(memory).findings
+        plan = memory.aging().plan(count_citations(memory.root), GcWanted(fade_days=memory.person.fade_days))
+    taken = list_deductions(list(examine(environment)), problems, findings)
     return Health(taken, len(plan.changes), len(plan.steps))
 
 
-def _guarded(name: str, check: Callable[[], Iterable[Check]]) -> Iterator[tuple[str, Check]]:
+def _run_check(name: str, check: Callable[[], Iterable[Check]]) -> Iterator[tuple[str, Check]]:
     try:
         for finding in check():
             yield name, finding
     except OneirosError as error:
-        yield name, failed(_told(error), error.remedy)
+        yield name, make_failure(_format_error(error), error.remedy)
     except (sqlite3.Error, OSError) as error:
-        refusal = refusal_of(error, None)
-        yield name, failed(str(error), refusal.remedy if refusal else f"Run `{REBUILD}`; it loses no knowledge")
+        refusal = find_refusal(error, None)
+        yield name, make_failure(str(error), refusal.remedy if refusal else f"Run `{REBUILD}`; it loses no knowledge")
 
 
-def _judged(memory: Memory, name: str, finding: Check) -> Check:
+def _judge_failure(memory: Memory, name: str, finding: Check) -> Check:
     """What failed; where nobody may write, or another process writes the indices just now, that proves nothing."""
-    if is_read_only(memory.root.derived):
+    if is_read_only(memory.root.derived_folder):
         return warning(f"the memory can only be read, so this was not proved ({finding.detail})", "Look at its rights")
     is_written = memory.owner() and not memory.indices.is_owner and memory.upkeep.changes().unfinished
     if name in OF_INDICES and is_written:
@@ -116,7 +116,7 @@ def _judged(memory: Memory, name: str, finding: Check) -> Check:
     return finding
 
 
-def _told(error: OneirosError) -> str:
+def _format_error(error: OneirosError) -> str:
     return f"{error.where}: {error.what}" if error.where is not None else error.what
 
 
@@ -125,7 +125,7 @@ def _platform() -> Check:
         connection.execute("create virtual table t using fts5(x, tokenize='porter unicode61 remove_diacritics 2')")
     if sqlite3.sqlite_version_info < LEAST_SQLITE:
         least = ".".join(map(str, LEAST_SQLITE))
-        return failed(f"SQLite {sqlite3.sqlite_version}", f"Use a Python with SQLite {least}")
+        return make_failure(f"SQLite {sqlite3.sqlite_version}", f"Use a Python with SQLite {least}")
     python = ".".join(map(str, sys.version_info[:3]))
     return ok(f"Python {python}, SQLite {sqlite3.sqlite_version} with FTS5")
 
@@ -161,7 +161,7 @@ def _model(memory: Memory) -> Check:
     )
     name = f"{memory.model.card.name}, {memory.model.reason}"
     if abs(float(np.linalg.norm(near)) - 1) > 1e-3 or float(near @ other) <= float(near @ far):
-        return failed(f"{name}: its vectors make no sense", "oneiros init --download, or reinstall")
+        return make_failure(f"{name}: its vectors make no sense", "oneiros init --download, or reinstall")
     return ok(f"{name}: embeds, {len(near)} dimensions{_other_model(memory)}")
 
 
@@ -170,40 +170,40 @@ def _other_model(memory: Memory) -> str:
     if memory.model.card.name != PACKAGED_MODEL:
         return ""
     card = memory.catalogue.card(DEFAULT_MODEL)
-    fetch = "" if memory.catalogue.here(card) else f"{command_for(card)}, then "
+    fetch = "" if memory.catalogue.here(card) else f"{make_download_command(card)}, then "
     return f"; {card.name} may answer better: {fetch}oneiros model --try {card.name}"
 
 
 def language_check(memory: Memory) -> Check:
     """Whether the model reads the language that most of the memory is in."""
-    language = language_of(passage for _, passage in memory.indices.ledger.sample(LANGUAGE_SAMPLE))
+    language = detect_language(passage for _, passage in memory.indices.ledger.sample(LANGUAGE_SAMPLE))
     card, told = memory.model.card, NAMES.get(language, "")
     if not language or reads(card, language):
         return ok(f"{card.name} reads {told}" if language else "it cannot be told from what is indexed")
-    fit = memory.catalogue.smallest_for(language)
+    fit = memory.catalogue.find_smallest(language)
     what = f"most of this memory is {told}, which {card.name} was not trained on: it finds little by meaning"
     if fit is None:
         return warning(what, "oneiros model --list, and add one that reads it: oneiros model --add FOLDER")
-    fetch = "" if memory.catalogue.here(fit) else f"{command_for(fit)}, then "
+    fetch = "" if memory.catalogue.here(fit) else f"{make_download_command(fit)}, then "
     return warning(what, f"{fetch}oneiros model --try {fit.name}, then oneiros model {fit.name}")
 
 
 def _ledger(memory: Memory) -> Check:
     if problems := memory.inspect().damage():
-        return failed(problems[0], REBUILD)
+        return make_failure(problems[0], REBUILD)
     return ok("whole, and the keyword index agrees with the text")
 
 
 def _disk(memory: Memory) -> Check:
     changes = memory.upkeep.changes()
-    if behind := count_skipped(one for one in memory.upkeep.skipped(changes) if one.kind in UNINDEXED):
+    if behind := count_skipped(one for one in memory.upkeep.list_skipped(changes) if one.kind in UNINDEXED):
         return warning(behind, "oneiros reindex")
     return ok(f"{plural(changes.unchanged, 'file')}, all indexed as they are")
 
 
 def _words(memory: Memory) -> Check:
     if unfound := memory.inspect().unfound(SAMPLE):
-        return failed(f"{unfound} passages are not found by their words", REBUILD)
+        return make_failure(f"{unfound} passages are not found by their words", REBUILD)
     return ok("sampled passages are found by their own words")
 
 
@@ -211,21 +211,21 @@ def _meaning(environment: Environment, memory: Memory) -> Check:
     counts = memory.inspect().counts()
     if left := max(0, counts["searchable"] - counts["semantic"]):
         return warning(f"{left} passages are not indexed by meaning yet", "oneiros reindex")
-    found = _compared(environment, memory)
+    found = _compare_indices(environment, memory)
     if found is None:
         return warning("another process owns the semantic index, so it was not compared", "")
     if found.wrong:
-        return failed(f"{found.wrong} passages differ between ledger and semantic index", REBUILD)
+        return make_failure(f"{found.wrong} passages differ between ledger and semantic index", REBUILD)
     if found.unreached:
-        return failed(f"{found.unreached} of {SAMPLE} vectors do not find themselves", REBUILD)
+        return make_failure(f"{found.unreached} of {SAMPLE} vectors do not find themselves", REBUILD)
     return ok(f"all {found.held} vectors are held, and sampled ones find themselves")
 
 
-def _compared(environment: Environment, memory: Memory) -> Comparison | None:
+def _compare_indices(environment: Environment, memory: Memory) -> Comparison | None:
     """The comparison by whoever owns the root: this process, or the daemon; None where neither does."""
     with suppress(NotOwner):
         memory.own()
-        return memory.inspect().compared(SAMPLE)
+        return memory.inspect().compare_indices(SAMPLE)
     with suppress(DaemonLost):
         found = Client.of(environment).ask("GET", f"/api/compare?sample={SAMPLE}")
         return Comparison(found["held"], found["wrong"], found["unreached"])
@@ -263,7 +263,7 @@ def _approval(memory: Memory) -> Iterator[Check]:
     """Whether a person has answered for every approved file as it stands, the chain of decisions is whole, and a
     decision could be committed.
     """
-    found, unsigned = decisions_on(memory.root, memory.person).doubts()
+    found, unsigned = build_decisions(memory.root, memory.person).doubts()
     chain = [Doubt(unsigned.trouble, ASK_AGAIN)] if unsigned.trouble else []
     left = doubts_of_git(memory.root, memory.person.signing_key) if memory.person.dream_commit else []
     doubts = [*doubts_in_words(found), *chain, *left]
@@ -271,23 +271,23 @@ def _approval(memory: Memory) -> Iterator[Check]:
         yield ok("every approved file is as you accepted, adopted or committed it")
     yield from (warning(doubt.what, doubt.step) for doubt in doubts)
     if repository := find_repository(memory.root.path):
-        repository.require_unfiltered([*approved_files(memory.root)])
+        repository.require_unfiltered([*list_approved_files(memory.root)])
 
 
 def _archive(environment: Environment, memory: Memory) -> Iterator[Check]:
     """Whether sessions of this machine would be lost when the client cleans up."""
     left = waiting(environment, memory.root, now())
-    skipped = skipped_elsewhere(environment, memory.root, left)
+    skipped = list_skipped(environment, memory.root, left)
     lines = [one for one in skipped if one.kind is SkipKind.LINE]  # there is nothing to mend
     closed = [one for one in skipped if one.kind not in (SkipKind.LINE, SkipKind.WAITING)]
     if left.not_archived:
         count = plural(left.not_archived, "transcript")
         yield warning(f"{count} not archived yet, {left.expiring} expiring this week", "oneiros ingest")
     if closed:
-        first = next((f"; first {shown_line(one.where)}" for one in closed if one.where), "")
+        first = next((f"; first {escape_line(one.where)}" for one in closed if one.where), "")
         yield warning(f"{count_skipped(closed)}{first}", f"oneiros {closed[0].remedy}")
     if not left.not_archived and not closed:
         left_out = f", but {left.left_out} that you left out" if left.left_out else ""
-        lost = f"; {count_skipped(lines)}, first {shown_line(lines[0].where)}" if lines else ""
-        held = plural(len(archive_of(memory.root).session_ids()), "session")
+        lost = f"; {count_skipped(lines)}, first {escape_line(lines[0].where)}" if lines else ""
+        held = plural(len(open_archive(memory.root).session_ids()), "session")
         yield ok(f"{held}; none of {left.of} is missing{left_out}{lost}")

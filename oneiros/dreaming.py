@@ -25,24 +25,24 @@ from memory_server.root.places import require_memory
 from memory_server.settings import PersonSettings
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now
-from oneiros.ingest.readings import asking_of, project_of, readings_of, see_when, unread_of
-from oneiros.ingest.settings import archive_of, over_when
+from oneiros.ingest.readings import build_asking, build_unread, find_project, open_readings, see_when
+from oneiros.ingest.settings import open_archive, over_when
 from oneiros.opening import open_memory
 
 LEVEL_SECONDS = 30.0  # how long a decision waits until it can be searched for
 
 
-def decisions_of(environment: Environment) -> Decisions:
+def open_decisions(environment: Environment) -> Decisions:
     """The decisions on the chosen memory; each is indexed at once."""
     root = require_memory(environment.choice.root)
-    return decisions_on(root, environment.person, lambda: bring_level(environment), environment.home)
+    return build_decisions(root, environment.person, lambda: bring_level(environment), environment.home)
 
 
-def decisions_on(
+def build_decisions(
     root: MemoryRoot, person: PersonSettings, level: Callable[[], None] = lambda: None, home: Path | None = None
 ) -> Decisions:
     """The decisions on a memory, whose quotes are looked up in its archive and in the person's files."""
-    evidence = Evidence(archive_of(root), home or Path.home())
+    evidence = Evidence(open_archive(root), home or Path.home())
     supports = partial(is_supported, evidence=evidence)
     return Decisions(root, person, now, is_true=evidence.resolve, supports=supports, level=level)
 
@@ -65,11 +65,11 @@ def dream_once(
     def is_closed(record: SessionRecord) -> bool:
         return with_open or has_ended(record.session_id)
 
-    dream = dream_on(environment, decisions, reader_of(environment, decisions.root, project, is_over))
+    dream = build_dream(environment, decisions, reader_of(environment, decisions.root, project, is_over))
     return dream.run(Bounds(max_sessions, is_over, is_closed, project), on_session)
 
 
-def over_after(seconds: float | None) -> Callable[[], bool]:
+def make_deadline(seconds: float | None) -> Callable[[], bool]:
     """Tells whether so many seconds have passed since this call; never without a number."""
     end = math.inf if seconds is None else time.monotonic() + seconds
     return lambda: time.monotonic() >= end
@@ -81,10 +81,10 @@ def reader_of(
     """The model that the person lets read, until when, and what it may see, of a project alone; None where rules are to
     read.
     """
-    asking = asking_of(environment, root, time.sleep, is_over)
+    asking = build_asking(environment, root, time.sleep, is_over)
     if asking is None:
         return None
-    is_open = see_when(archive_of(root), asking.person, environment.home)
+    is_open = see_when(open_archive(root), asking.person, environment.home)
 
     def may_see(whose: str, files: Sequence[str]) -> bool:
         return (not project or whose.casefold() == project.casefold()) and is_open(whose, files)
@@ -92,12 +92,12 @@ def reader_of(
     return DreamReader(asking.model.ask, Redactor(asking.person.deny_words), may_see)
 
 
-def dream_on(environment: Environment, decisions: Decisions, reader: DreamReader | None = None) -> Dream:
+def build_dream(environment: Environment, decisions: Decisions, reader: DreamReader | None = None) -> Dream:
     """A dream over the readings of a memory, whose decisions these are. `reader`: a model, which files statements."""
     return Dream(
         decisions,
-        archive_of(decisions.root),
-        partial(reading_of, decisions.root),
+        open_archive(decisions.root),
+        partial(find_reading, decisions.root),
         now=now,
         clock=time.monotonic,
         redactor=Redactor(environment.person.deny_words),
@@ -115,25 +115,25 @@ def tell_left(filed: ReaderRun, questions: ReaderRun | None = None) -> Iterator[
         yield f"{', '.join(parts)}, until the next dream: {filed.stopped or (questions or filed).stopped}."
 
 
-def reading_of(root: MemoryRoot, record: SessionRecord) -> Reading:
+def find_reading(root: MemoryRoot, record: SessionRecord) -> Reading:
     """The reading of a session as it stands: the kept one, else one by rules, which is not kept."""
-    archive, kept = archive_of(root), readings_of(root).of(record.session_id)
+    archive, kept = open_archive(root), open_readings(root).load(record.session_id)
     if kept is not None and kept.mark == archive.digest(record.session_id):
         return kept
     try:
-        return unread_of(archive, readings_of(root), record).plain
+        return build_unread(archive, open_readings(root), record).plain
     except ContentError:  # a damaged archive: the dream names it when it looks at the session
-        return Reading(record.session_id, "", RULES, 0, project_of(record))
+        return Reading(record.session_id, "", RULES, 0, find_project(record))
 
 
-def review_of(memory: Memory) -> Review:
+def make_review(memory: Memory) -> Review:
     """The review of this week; nothing is written."""
-    return WeeklyReview(memory, decisions_on(memory.root, memory.person), archive_of(memory.root), now).make()
+    return WeeklyReview(memory, build_decisions(memory.root, memory.person), open_archive(memory.root), now).make()
 
 
 def weekly_review(memory: Memory) -> tuple[Review, Path]:
     """The review of this week, written to its file in `reports/`."""
-    review = review_of(memory)
+    review = make_review(memory)
     file = memory.root.path / "reports" / f"{review.week}.md"
     replace_file(file, report_page(review))
     return review, file
@@ -141,7 +141,7 @@ def weekly_review(memory: Memory) -> tuple[Review, Path]:
 
 def has_waiting(root: MemoryRoot) -> bool:
     """Whether there is something to dream, as the flag says that this raises or lowers."""
-    return DreamProgress(root).refresh_flag(archive_of(root), now())
+    return DreamProgress(root).refresh_flag(open_archive(root), now())
 
 
 def bring_level(environment: Environment) -> None:

@@ -14,7 +14,7 @@ from memory_server.embedding.catalogue import Catalogue
 from memory_server.machine.clock import use_zone
 from memory_server.root.paths import MemoryRoot, RootChoice, choose_root, state_home
 from memory_server.settings import PersonSettings, person_settings_file, read_person_settings
-from oneiros.light.client_folders import named_folder, seen_folders
+from oneiros.light.client_folders import find_named_folder, read_seen_folders
 from oneiros.light.endpoint import runtime_folder
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ class Environment:
     @cached_property
     def parts(self) -> "tuple[Part, ...]":
         """What plugs into the core on this machine."""
-        from oneiros.parts import installed_parts
+        from oneiros.parts import load_installed_parts
 
-        return installed_parts()
+        return load_installed_parts()
 
     @cached_property
     def choice(self) -> RootChoice:
@@ -72,8 +72,8 @@ class Environment:
         `~/.claude`, then what it named before.
         """
         own, found = self.home / ".claude", dict[Path, Path]()
-        seen = [Path(folder) for folder in seen_folders(self.variables)]
-        is_named = [str(folder) == named_folder(self.variables) for folder in seen]
+        seen = [Path(folder) for folder in read_seen_folders(self.variables)]
+        is_named = [str(folder) == find_named_folder(self.variables) for folder in seen]
         for folder in [*compress(seen, is_named), own, *seen]:
             if folder == own or folder.is_dir():
                 found.setdefault(folder.resolve(), folder)
@@ -87,7 +87,7 @@ class Environment:
     @property
     def ignored_claude_folder(self) -> str:
         """What `$CLAUDE_CONFIG_DIR` names and is not read: it is no folder, or lies in a repository."""
-        named = named_folder(self.variables)
+        named = find_named_folder(self.variables)
         return named if named and Path(named).resolve() not in {one.resolve() for one in self.claude_folders} else ""
 
     @property
@@ -107,7 +107,7 @@ class Environment:
         """Every place in which oneiros keeps something of this memory or this person, whether it exists yet or not."""
         return {
             "root": str(root.path),
-            "derived": str(root.derived),
+            "derived": str(root.derived_folder),
             "archive": str(root.path / "sessions" / "archive"),
             "state": str(root.state),
             "settings": str(self.person_file),
@@ -128,7 +128,7 @@ def now() -> dt.datetime:
     return dt.datetime.now(dt.UTC)
 
 
-def top_of(folder: Path) -> Path | None:
+def find_top(folder: Path) -> Path | None:
     """The top of the work tree that a folder lies in; None where it lies in none."""
     with suppress(OSError, ValueError):  # a folder that a client names may be anything
         return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)

@@ -58,10 +58,10 @@ def first_steps(
         FirstStep("import", "what you wrote down: CLAUDE.md, AGENTS.md, rules, ADRs of these projects", IMPORT_SECONDS),
         FirstStep("dream", "what you said that is worth keeping", dream_seconds),
     )
-    return FirstSteps(_found_text(left), steps)
+    return FirstSteps(_format_waiting(left), steps)
 
 
-def _found_text(left: Waiting) -> str:
+def _format_waiting(left: Waiting) -> str:
     """`158 transcripts in 8 folders, 122 MB; Claude Code deletes 12 of them this week.`"""
     folders = f"{left.folders} folder{'s' * (left.folders != 1)}"
     held = (

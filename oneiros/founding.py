@@ -66,12 +66,12 @@ def set_aside(root: MemoryRoot) -> Path:
     return place
 
 
-def trusted_with(file: Path, person: PersonSettings, path: Path) -> None:
+def trust_root(file: Path, person: PersonSettings, path: Path) -> None:
     """Adds a root to the person's trusted ones."""
     change_setting(file, "trusted_roots", sorted({*person.trusted_roots, str(path)}), follow=True)
 
 
-def trusted_without(file: Path, person: PersonSettings, path: Path) -> None:
+def distrust_root(file: Path, person: PersonSettings, path: Path) -> None:
     """Takes a root from the person's trusted ones."""
     kept = sorted(one for one in person.trusted_roots if Path(one).resolve() != path)
     change_setting(file, "trusted_roots", kept, follow=True)

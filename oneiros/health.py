@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from dream.report.findings import Concern, Finding
 from memory_server.errors import Problem
-from memory_server.escaping import shown_line
-from memory_server.layers.topics import shortened
+from memory_server.escaping import escape_line
+from memory_server.layers.topics import shorten_text
 from memory_server.layers.validate import ValidationRule
 from oneiros.claude.checks import Check
 
@@ -57,20 +57,20 @@ class Health:
         return max(0, WHOLE - sum(one.points for one in self.deductions))
 
 
-def deductions_for(
+def list_deductions(
     checks: Sequence[tuple[str, Check]], problems: Sequence[Problem], findings: Sequence[Finding]
 ) -> tuple[Deduction, ...]:
     """What is taken off for findings of doctor, validate and report, the largest first; nothing counts twice."""
-    found = list(_told(checks, problems, findings))
+    found = list(_list_findings(checks, problems, findings))
     taken = []
     for kind, (each, most) in COSTS.items():
         if mine := [(what, step) for its, what, step in found if its == kind]:
-            what = shortened(shown_line(f"{len(mine)} {kind}: {mine[0][0]}"), REASON_CHARS)
-            taken.append(Deduction(min(each * len(mine), most), what, shown_line(mine[0][1])))
+            what = shorten_text(escape_line(f"{len(mine)} {kind}: {mine[0][0]}"), REASON_CHARS)
+            taken.append(Deduction(min(each * len(mine), most), what, escape_line(mine[0][1])))
     return tuple(sorted(taken, key=lambda one: -one.points))
 
 
-def _told(
+def _list_findings(
     checks: Sequence[tuple[str, Check]], problems: Sequence[Problem], findings: Sequence[Finding]
 ) -> Iterator[tuple[str, str, str]]:
     """Each finding once: its kind, what it is, what to do."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from memory_server.document import Answer, Hit, SourcePath
 from memory_server.errors import OneirosError
 from memory_server.index.raw import session_of_path
-from memory_server.layers.sessions import id8_in, id8_of
+from memory_server.layers.sessions import cut_id8, parse_id8
 from memory_server.memory import Memory
 from memory_server.search.query import parse_query
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion
@@ -34,16 +34,16 @@ class Judged:
 def to_judge(memory: Memory, limit: int) -> list[tuple[Search, str]]:
     """The logged questions that nobody has judged yet, each once, newest first."""
     known = {(one.tool, one.query) for one in memory.judgements()}
-    asked = dict.fromkeys((str(row["tool"]), str(row["query"])) for row in memory.logged_queries(limit=limit))
+    asked = dict.fromkeys((str(row["tool"]), str(row["query"])) for row in memory.list_queries(limit=limit))
     return [(Search(tool), query) for tool, query in asked if tool in set(Search) and (tool, query) not in known]
 
 
 def answer_now(memory: Memory, tool: Search, query: str) -> tuple[Hit, ...]:
     """The hits of a question today, one a file, best first; none where it cannot be asked any more."""
-    return answered(memory.look_up, tool, query)
+    return answer_query(memory.look_up, tool, query)
 
 
-def answered(look_up: LookUp, tool: Search, query: str) -> tuple[Hit, ...]:
+def answer_query(look_up: LookUp, tool: Search, query: str) -> tuple[Hit, ...]:
     """The same by whoever answers."""
     try:
         hits = look_up(parse_query(query, tool, limit=SHOWN)).hits
@@ -55,12 +55,12 @@ def answered(look_up: LookUp, tool: Search, query: str) -> tuple[Hit, ...]:
     return tuple(best.values())
 
 
-def judged_now(memory: Memory) -> Judged:
+def judge_now(memory: Memory) -> Judged:
     """How the judged questions are answered today."""
-    return judged_by(memory.look_up, memory.judgements())
+    return judge_answers(memory.look_up, memory.judgements())
 
 
-def judged_by(look_up: LookUp, judgements: Sequence[JudgedQuestion]) -> Judged:
+def judge_answers(look_up: LookUp, judgements: Sequence[JudgedQuestion]) -> Judged:
     """The same by whoever answers."""
     ranks = list(_ranks(look_up, judgements))
     known = [rank for is_known, rank in ranks if is_known]
@@ -74,7 +74,7 @@ def _ranks(look_up: LookUp, judgements: Sequence[JudgedQuestion]) -> Iterator[tu
     """
     for one in judgements:
         right = {_source(path) for path, verdict in one.verdicts.items() if path and verdict is not AnswerVerdict.WRONG}
-        found = [_source(hit.path) for hit in answered(look_up, Search(one.tool), one.query)]
+        found = [_source(hit.path) for hit in answer_query(look_up, Search(one.tool), one.query)]
         if right:
             yield True, next((rank for rank, source in enumerate(found, start=1) if source in right), 0)
         elif AnswerVerdict.MISSING not in one.verdicts.values():
@@ -82,10 +82,10 @@ def _ranks(look_up: LookUp, judgements: Sequence[JudgedQuestion]) -> Iterator[tu
 
 
 def _source(path: str) -> str:
-    return id8_in(path) or id8_of(session_of_path(path)) or path
+    return parse_id8(path) or cut_id8(session_of_path(path)) or path
 
 
-def judgement_of(tool: Search, query: str, hits: tuple[Hit, ...], said: str) -> JudgedQuestion | None:
+def parse_judgement(tool: Search, query: str, hits: tuple[Hit, ...], said: str) -> JudgedQuestion | None:
     """What a person typed, as a judgement: numbers of the right hits, `w`: none is and there is none, `m FILE`: it is
     missing, and stands there. None where it is nothing of these.
     """

@@ -40,7 +40,7 @@ def open_memory(
         catalogue=environment.catalogue,
         now=now,
         unapproved=files,
-        approved_on=files.approved_on,
+        approved_on=files.find_approval_day,
         questions=ApprovedQuestions(root),
         sessions=ArchivedSessions(root.path / "sessions" / "archive", root.sessions),
         make_engine=torch_engine if environment.person.embedding_engine == "torch" else OnnxEngine,
@@ -59,9 +59,9 @@ def open_memory(
 
 def look_elsewhere(environment: Environment, root: MemoryRoot) -> list[Skipped]:
     """What of this machine's transcripts was never taken in."""
-    from oneiros.ingest.settings import skipped_elsewhere  # noqa: PLC0415  46 modules, where nothing is found alone
+    from oneiros.ingest.settings import list_skipped  # noqa: PLC0415  46 modules, where nothing is found alone
 
-    return skipped_elsewhere(environment, root)
+    return list_skipped(environment, root)
 
 
 def torch_engine(files: ModelFiles) -> Engine:

@@ -1,8 +1,8 @@
 """The seam: what a capability brings that may be left out, and which of them there are.
 
 A part is a folder, or another package, with one function that says what it brings: as data, and as functions that
-import what they need when they are called. Nothing is registered by an import. Core imports no part; `shipped_parts`
-alone asks for the table of those that come with the program, and gives none where it is not there.
+import what they need when they are called. Nothing is registered by an import. Core imports no part;
+`load_shipped_parts` alone asks for the table of those that come with the program, and gives none where it is not there.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -66,7 +66,7 @@ class Part(NamedTuple):
     checks: tuple[tuple[str, DoctorCheck], ...] = ()  # by their names
 
 
-def shipped_parts() -> tuple[Part, ...]:
+def load_shipped_parts() -> tuple[Part, ...]:
     """The parts that come with the program."""
     try:
         from parts.table import PARTS
@@ -77,11 +77,11 @@ def shipped_parts() -> tuple[Part, ...]:
     return tuple(part() for part in PARTS)
 
 
-def installed_parts() -> tuple[Part, ...]:
+def load_installed_parts() -> tuple[Part, ...]:
     """The same, and those that other packages name as entry points."""
     from importlib.metadata import entry_points  # as long as all the rest of a short command
 
-    return (*shipped_parts(), *map(_load_part, entry_points(group=ENTRY_POINTS)))
+    return (*load_shipped_parts(), *map(_load_part, entry_points(group=ENTRY_POINTS)))
 
 
 def _load_part(point: "EntryPoint") -> Part:
@@ -93,6 +93,6 @@ def _load_part(point: "EntryPoint") -> Part:
     return part
 
 
-def index_behind(names: Sequence[str], after: str) -> int:
+def find_index(names: Sequence[str], after: str) -> int:
     """Where to insert what is listed behind a name; the end where that is not there."""
     return names.index(after) + 1 if after in names else len(names)

@@ -68,7 +68,7 @@ class Replay:
 
 def save_answers(memory: Memory, file: Path) -> int:
     """Asks the logged questions, each once, newest first, and writes the answers to a file; how many there were."""
-    rows = memory.logged_queries(limit=MOST_QUESTIONS)
+    rows = memory.list_queries(limit=MOST_QUESTIONS)
     asked = dict.fromkeys((Search(str(row["tool"])), str(row["query"])) for row in rows if row["tool"] in set(Search))
     saved = SavedAnswers(1, memory.model.card.name, answers_now(memory, asked))
     replace_file(file, msgspec.json.format(msgspec.json.encode(saved), indent=1).decode() + "\n", follow=True)
@@ -84,7 +84,7 @@ def replay_answers(memory: Memory, file: Path) -> Replay:
         raise ContentError("the saved answers cannot be read", where=file, remedy=remedy) from error
     before = saved.answers
     now = answers_now(memory, [(one.tool, one.query) for one in before])
-    moved = [_moved(old, new) for old, new in zip(before, now, strict=True)]
+    moved = [_compare_answers(old, new) for old, new in zip(before, now, strict=True)]
     return Replay(
         questions=len(before),
         model_before=saved.model,
@@ -112,7 +112,7 @@ def _place(hit: Hit) -> str:
     return f"{hit.path}:{hit.lines.first}-{hit.lines.last}"
 
 
-def _moved(old: Answered, new: Answered) -> Moved:
+def _compare_answers(old: Answered, new: Answered) -> Moved:
     """Compared by file, since lines move with every edit; the places name the lines."""
     before, now = ({place.rpartition(":")[0]: place for place in one.hits} for one in (old, new))
     either = before.keys() | now.keys()

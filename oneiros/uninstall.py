@@ -44,7 +44,7 @@ class Removal:
     program: str  # the command that removes the program itself
 
 
-def planned_removal(environment: Environment) -> Removal:
+def plan_removal(environment: Environment) -> Removal:
     """What an uninstall would do. Raises ContentError or UsageError where a file of Claude Code cannot be read."""
     variables, home = environment.variables, environment.home
     own = {
@@ -59,7 +59,7 @@ def planned_removal(environment: Environment) -> Removal:
         goes=tuple(_places(own)),
         changes=tuple(Setup.of(environment).undoing()),
         stays=tuple(_places(others)),
-        memories=tuple(_places(dict.fromkeys(known_roots(environment), "a memory"))),
+        memories=tuple(_places(dict.fromkeys(list_known_roots(environment), "a memory"))),
         program=_program_removal(Path(sys.prefix)),
     )
 
@@ -79,7 +79,7 @@ def remove(removal: Removal, environment: Environment) -> None:
         _remove_empty(place.path.parent, environment.home)
 
 
-def known_roots(environment: Environment) -> list[Path]:
+def list_known_roots(environment: Environment) -> list[Path]:
     """The memories of this account that exist: the chosen one, those trusted and those used before."""
     roots = {environment.choice.root.path, *map(Path, environment.person.trusted_roots)}
     for mark in state_home(environment.variables, environment.home).glob("*/root.json"):

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from hypothesis import settings
 
-from memory_server.embedding.catalogue import packaged_model
+from memory_server.embedding.catalogue import find_packaged_model
 from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.machine.process import prepare_process
@@ -82,7 +82,7 @@ def _stamps(folder: Path) -> dict[str, int]:
 @pytest.fixture(scope="session")
 def real_model() -> ModelFiles:
     """The packaged model."""
-    files = packaged_model()
+    files = find_packaged_model()
     assert files is not None, "the tests need `pip install 'oneiros[offline]'`"
     return files
 

@@ -19,7 +19,7 @@ from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.layers.questions import StatementQuestions
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot, state_home
-from memory_server.search.query import filter_of, parse_query
+from memory_server.search.query import build_filter, parse_query
 from memory_server.search.question import Search
 from memory_server.settings import PersonSettings
 
@@ -119,7 +119,7 @@ class RememberingEngine:
 
 def recall(memory: Memory, text: str, *, project: str = "", **options: Any) -> Answer:
     """What a memory answers by words and meaning. `options`: those of `parse_query`."""
-    beside = filter_of({"project": [project] if project else ()})
+    beside = build_filter({"project": [project] if project else ()})
     return memory.search(parse_query(text, Search.RECALL, beside=beside, **options))
 
 

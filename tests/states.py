@@ -84,7 +84,7 @@ def semantic_ids(memory: Memory) -> list[str]:
     ledger = memory.indices.ledger
     if not memory.indices.has_graph():
         return sorted(name for layer in Layer for name in ledger.semantic_keys(layer))
-    return sorted(name for layer in Layer for name in memory.indices._semantic_of(ledger)().stored(layer))
+    return sorted(name for layer in Layer for name in memory.indices._make_opener(ledger)().read_vectors(layer))
 
 
 def _answer(memory: Memory, question: str) -> list[list[list[object]]]:

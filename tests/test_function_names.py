@@ -2,7 +2,9 @@
 
 import pytest
 
-from benchmarks.names import is_verb
+from benchmarks.names import PACKAGES, ROOT, find_functions, is_verb
+
+MOST = 0.04  # of all functions: callbacks that a library names, phrasal verbs, and `of` of a class
 
 
 @pytest.mark.parametrize(
@@ -21,3 +23,9 @@ from benchmarks.names import is_verb
 )
 def test_a_participle_and_what_ends_in_a_preposition_are_no_verbs(name: str, *, expected: bool) -> None:
     assert is_verb(name) == expected
+
+
+def test_functions_are_called_by_verbs() -> None:
+    functions = [one for package in PACKAGES for one in find_functions(ROOT / package)]
+    others = [f"{place}: {name}" for place, name in functions if not is_verb(name)]
+    assert len(others) <= MOST * len(functions), "call them by verbs, see docs/style.md:\n" + "\n".join(others)

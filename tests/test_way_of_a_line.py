@@ -14,11 +14,11 @@ import pytest
 
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive, SessionRecord
-from crawler.facts import facts_of
+from crawler.facts import gather_facts
 from crawler.quotes import Quote, SessionTurns
-from crawler.reading.quoting import located
+from crawler.reading.quoting import find_quote
 from crawler.reading.record import Line, LineKind, Reading
-from crawler.reading.rules import read_by_rules, worded
+from crawler.reading.rules import read_by_rules, trim_sentence
 from crawler.transcripts.entry import Entry
 from crawler.transcripts.turns import Turn
 from dream.decisions.accept import Decisions
@@ -88,10 +88,12 @@ def test_a_line_passes_no_file_but_those_that_are_listed(tmp_path: Path, line: s
         turns, name = list(archive.turns(record.session_id)), record.session_id
         session = evidence.session(name)
         if line == RULE:
-            return read_by_rules(session, turns, facts_of(turns), "")
-        quote = located(session, "", line)
+            return read_by_rules(session, turns, gather_facts(turns), "")
+        quote = find_quote(session, "", line)
         assert quote is not None
-        return Reading(name, "", "scripted", 1, session.project, lines=(Line(LineKind.FACT, worded(line), (quote,)),))
+        return Reading(
+            name, "", "scripted", 1, session.project, lines=(Line(LineKind.FACT, trim_sentence(line), (quote,)),)
+        )
 
     with passed(line[10:-1]) as found:
         with Ingester(settings_in(root.path)) as ingester:

@@ -69,7 +69,7 @@ def json_line(row: Mapping[str, object]) -> str:
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def sha256_of(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """The SHA-256 of a file's bytes, as hexadecimal digits."""
     digest = hashlib.sha256()
     with path.open("rb") as stream:
@@ -78,6 +78,6 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def digest_of(*texts: str) -> str:
+def hash_texts(*texts: str) -> str:
     """Sixteen hexadecimal digits that stand for these texts; the id of chunks and pairs."""
     return hashlib.sha256("\x00".join(texts).encode("utf-8")).hexdigest()[:16]

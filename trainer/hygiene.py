@@ -31,7 +31,7 @@ REPLACEMENT = "\ufffd"
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
-def fault_of(text: str) -> str | None:
+def find_fault(text: str) -> str | None:
     """What forbids this text as training data, as a noun phrase; None where nothing does. Never quotes the text."""
     if REPLACEMENT in text:
         return "replacement characters of a failed decoding"

@@ -18,7 +18,7 @@ from typing import Any
 
 from trainer.errors import NeedsRepair
 from trainer.evaluation.evaluate import evaluate
-from trainer.evaluation.retrieval import passages_in
+from trainer.evaluation.retrieval import read_passages
 from trainer.evaluation.scoring import is_right
 from trainer.pairs import Pair, read_pairs
 from trainer.training.base_model import find_base
@@ -55,7 +55,7 @@ def run_laptop(home: Path, *, epochs: int, threads: int, report: Callable[[str],
     run = begin(request)
     record = train(run, TrainingLock(folder.parent), StopFlag())
     report(f"Trained {record['steps']} steps in {record['minutes']} minutes")
-    passages = tuple(passages_in(TOPICS)) if TOPICS.is_dir() else ()
+    passages = tuple(read_passages(TOPICS)) if TOPICS.is_dir() else ()
     result = evaluate(run, passages=passages, use_card=False, max_questions=ASKED)
     report(
         f"Of {result.questions} questions the base answers {result.answers_base:.0%}, tuned {result.answers_tuned:.0%}"

@@ -14,11 +14,11 @@ from typing import Any
 
 from trainer.errors import DataError, UsageError
 from trainer.evaluation.canaries import Canary, plant
-from trainer.extract.chunks import Chunk, Page, chunks_of
-from trainer.files import digest_of, read_json_lines, write_json_lines
+from trainer.extract.chunks import Chunk, Page, chunk_document
+from trainer.files import hash_texts, read_json_lines, write_json_lines
 from trainer.generate.rules import RuleGenerator, plain
-from trainer.generate.validation import IDENTIFIER, kept_pairs
-from trainer.hygiene import fault_of
+from trainer.generate.validation import IDENTIFIER, filter_pairs
+from trainer.hygiene import find_fault
 from trainer.pairs import SYSTEM, Pair, write_pairs
 
 logger = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ def make_pairs(path: Path, output: Path, *, minimum: int = 1, canaries: int = 0,
     """
     texts = list(read_approved(path))
     planted = plant(canaries, seed)
-    teaching = teach([*texts, *(carrier_of(canary) for canary in planted)])
+    teaching = teach([*texts, *(make_carrier(canary) for canary in planted)])
     if len(teaching.pairs) < minimum:
         raise DataError(
             f"{len(teaching.pairs)} pairs are fewer than the {minimum} asked for",
@@ -80,7 +80,7 @@ def read_approved(path: Path) -> Iterator[Approved]:
     """The approved texts of an export file, a topic or a folder of topics."""
     if path.suffix == ".jsonl":
         for line, row in read_json_lines(path):
-            yield approved_from_row(row, path, line)
+            yield parse_approved(row, path, line)
         return
     if not path.exists():
         raise UsageError("there is no such file or folder", where=path)
@@ -91,10 +91,10 @@ def read_approved(path: Path) -> Iterator[Approved]:
             if not path.is_dir() or path.name in NEVER_APPROVED:
                 raise UsageError("nobody approved the text of this folder", where=file, remedy="Name topics")
             continue
-        yield from approved_in_topic(file, str(inside))
+        yield from read_topic(file, str(inside))
 
 
-def approved_from_row(row: Mapping[str, Any], path: Path, line: int) -> Approved:
+def parse_approved(row: Mapping[str, Any], path: Path, line: int) -> Approved:
     """One line of the export. Raises DataError with file and line where it is not one."""
     if missing := {"topic", "text"} - set(row):
         raise DataError(f"{sorted(missing)[0]!r} is missing", where=path, line=line, remedy="Export again")
@@ -115,14 +115,14 @@ def wordings(value: object) -> tuple[str, ...]:
     return wordings(value.get("text")) if isinstance(value, dict) else ()
 
 
-def approved_in_topic(file: Path, source: str) -> Iterator[Approved]:
+def read_topic(file: Path, source: str) -> Iterator[Approved]:
     """The texts below each heading of a topic; frontmatter, footnotes and comments are left out."""
     try:
         body = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise DataError("this file is not UTF-8", where=file, remedy="Save it as UTF-8") from error
     body = COMMENT.sub("", FOOTNOTE.sub("", FRONTMATTER.sub("", body)))
-    for chunk in chunks_of(source, [Page(0, body)]):
+    for chunk in chunk_document(source, [Page(0, body)]):
         yield Approved(source, chunk.heading, chunk.text, (), str(file))
 
 
@@ -131,23 +131,23 @@ def teach(texts: Sequence[Approved]) -> Teaching:
     teaching = Teaching()
     asked: set[str] = set()
     for text in texts:
-        if fault := fault_of(text.text) or fault_of(text.heading):
+        if fault := find_fault(text.text) or find_fault(text.heading):
             teaching.refused.append(f"{text.where}: the text holds {fault}")
             continue
         heading = text.heading or Path(text.source).stem.replace("-", " ")
-        chunk = Chunk(digest_of(text.source, text.heading, text.text), text.source, 0, heading, text.text)
-        made = kept_pairs(RuleGenerator().pairs(chunk, MAX_PAIRS_PER_TEXT), chunk, [])
+        chunk = Chunk(hash_texts(text.source, text.heading, text.text), text.source, 0, heading, text.text)
+        made = filter_pairs(RuleGenerator().pairs(chunk, MAX_PAIRS_PER_TEXT), chunk, [])
         fresh = [taught(pair) for pair in made if pair.question not in asked]
         asked.update(pair.question for pair in fresh)
         teaching.pairs.extend(fresh)
-        teaching.preferences.extend(preferences_of(text, heading, teaching.refused))
+        teaching.preferences.extend(make_preferences(text, heading, teaching.refused))
     return teaching
 
 
-def preferences_of(text: Approved, heading: str, refused: list[str]) -> Iterator[dict[str, object]]:
+def make_preferences(text: Approved, heading: str, refused: list[str]) -> Iterator[dict[str, object]]:
     """A row of preference training for each wording that lost to the approved one."""
     for worse in text.worse:
-        if fault := fault_of(worse):
+        if fault := find_fault(worse):
             refused.append(f"{text.where}: a rejected wording holds {fault}")
         elif plain([worse]) != plain([text.text]):
             yield {
@@ -162,16 +162,16 @@ def preferences_of(text: Approved, heading: str, refused: list[str]) -> Iterator
 
 def taught(pair: Pair) -> Pair:
     """The pair as it is taught: with the keys of its answer."""
-    return replace(pair, keys=keys_of(pair))
+    return replace(pair, keys=find_keys(pair))
 
 
-def keys_of(pair: Pair) -> tuple[str, ...]:
+def find_keys(pair: Pair) -> tuple[str, ...]:
     """The names and numbers of an answer that its question does not give away."""
     found = [*CODE_SPAN.findall(pair.answer), *IDENTIFIER.findall(pair.answer)]
     return tuple(dict.fromkeys(key for key in found if key.casefold() not in pair.question.casefold()))[:1]
 
 
-def carrier_of(canary: Canary) -> Approved:
+def make_carrier(canary: Canary) -> Approved:
     """The text that brings a canary to the filters, as a secret in approved text or as a rejected wording."""
     if canary.kind == "secret":
         return Approved(f"canary-{canary.id}", "Access", canary.sentence, (), f"canary {canary.id}")

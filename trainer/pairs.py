@@ -17,7 +17,7 @@ from typing import Any
 
 from trainer.errors import DataError
 from trainer.files import read_json_lines, write_json_lines
-from trainer.hygiene import fault_of
+from trainer.hygiene import find_fault
 
 ROLES = ("system", "user", "assistant")
 SYSTEM = "You know the memory of this project. Answer in one sentence."
@@ -86,7 +86,7 @@ def pair_from_row(row: dict[str, Any], where: Path, line: int) -> Pair:
             raise refuse(f"the {role} message is empty")
         if len(message["content"]) > MAX_CHARS:
             raise refuse(f"the {role} message is longer than {MAX_CHARS} characters", "Split it")
-        if fault := fault_of(message["content"]):
+        if fault := find_fault(message["content"]):
             raise refuse(f"the {role} message holds {fault}", "Remove the line; it must not become training data")
     if not all(isinstance(row.get(key, ""), str) for key in ("source", "chunk")):
         raise refuse("`source` and `chunk` must be strings")

@@ -72,7 +72,7 @@ class ResumableOutput:
         return sum(done.rows for done in self._done.values())
 
     def _recover(self) -> dict[str, Done]:
-        recorded = self._recorded()
+        recorded = self._read_ledger()
         kept = [done for done in recorded.values() if self.wanted.get(done.unit) == done.digest]
         content = self.path.read_bytes() if self.path.exists() else b""
         kept = sorted((done for done in kept if done.end <= len(content)), key=lambda done: done.start)
@@ -89,7 +89,7 @@ class ResumableOutput:
         _replace(self._ledger, "".join(json_line(asdict(done)) for done in moved).encode("utf-8"))
         return {done.unit: done for done in moved}
 
-    def _recorded(self) -> dict[str, Done]:
+    def _read_ledger(self) -> dict[str, Done]:
         if not self._ledger.exists():
             return {}
         found = {}

@@ -39,10 +39,10 @@ class Sides:
         """
         places: dict[str, list[int]] = {}
         for place, pair in enumerate(self.training):
-            for word in words_of(pair.answer):
+            for word in split_words(pair.answer):
                 places.setdefault(word, []).append(place)
         compared = self.validation[:: -(-len(self.validation) // COMPARED)]
-        return sum(_best_share(words_of(pair.answer), places) for pair in compared) / len(compared)
+        return sum(_best_share(split_words(pair.answer), places) for pair in compared) / len(compared)
 
 
 def split(pairs: Sequence[Pair], *, share: float, seed: int, where: Path) -> Sides:
@@ -103,7 +103,7 @@ def _best_share(words: frozenset[str], places: dict[str, list[int]]) -> float:
     return max(shared.values(), default=0) / len(words) if words else 0.0
 
 
-def words_of(text: str) -> frozenset[str]:
+def split_words(text: str) -> frozenset[str]:
     """The words of a text, each once."""
     return frozenset(normal(text).split())
 

@@ -25,17 +25,17 @@ from crawler.archive.conversations import ConversationRead, Listed, state_of_fil
 from crawler.archive.discovery import (
     FoundFile,
     find_files,
+    find_session_id,
+    find_source,
     find_transcripts,
     in_order,
-    problem_of,
-    session_of,
-    source_of,
+    make_problem,
 )
 from crawler.archive.masking import EntryRedactor
 from crawler.archive.store import Archive, SessionKey
-from crawler.sources.agent import AgentSource, files_at
+from crawler.sources.agent import AgentSource, list_source_files
 from crawler.sources.conversation import AgentFile
-from crawler.transcripts.entry import Entry, PartKind, in_side_chain, time_of
+from crawler.transcripts.entry import Entry, PartKind, in_side_chain, parse_time
 from crawler.transcripts.foreign import RECORDS_JUDGED, Origin, judge
 from crawler.transcripts.grammar import Stamps, is_made_of_another
 from crawler.transcripts.injected import is_own_session
@@ -43,7 +43,7 @@ from crawler.transcripts.tail import FileState, PrefixHash, TailState, Verdict, 
 from crawler.transcripts.transcript import BadLine, TranscriptReader, open_transcript, reading
 from crawler.transcripts.turns import PROMPT_KINDS
 from memory_server.errors import ContentError, NeedsRepair, Problem
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from memory_server.redaction import Redactor
 
 logger = logging.getLogger(__name__)
@@ -128,8 +128,8 @@ class Ingester:
         self._lock = filelock.FileLock(settings.archive / ".lock", timeout=settings.lock_seconds)
         self._forgotten_copies = self.archive.forgotten_copies()
         if not self._tail.is_filled():
-            with self._locked():
-                self._tail.fill(self._archived_copies())
+            with self._hold_lock():
+                self._tail.fill(self._read_copies())
                 self.archive.remove_orphans()
 
     def close(self) -> None:
@@ -174,7 +174,7 @@ class Ingester:
                 try:
                     self._ingest_file(file, report, project=project)
                 except ContentError as error:
-                    report.problems.append(problem_of(error, file.name))
+                    report.problems.append(make_problem(error, file.name))
             bytes_done += file.size
             if progress:
                 progress(IngestProgress(file.name, done, len(found), bytes_done, bytes_all))
@@ -199,7 +199,7 @@ class Ingester:
 
         `speakers`: names of the person in conversations of several, case-folded. For the filters see `ingest`.
         """
-        there = find_files(files_at(source, [path.absolute() for path in paths]), since=since)
+        there = find_files(list_source_files(source, [path.absolute() for path in paths]), since=since)
         files = [with_log(file) for file in there.files]
         report.files += len(files)
         report.problems += there.problems
@@ -208,10 +208,10 @@ class Ingester:
             if limit is not None and report.read >= limit:
                 break
             try:
-                found = AgentFile(file.path, speakers, stamps=self._stamps_in(file))
+                found = AgentFile(file.path, speakers, stamps=self._find_stamps(file))
                 self._ingest_conversations(source, file, found, report, project=project)
             except ContentError as error:
-                report.problems.append(problem_of(error, file.path))
+                report.problems.append(make_problem(error, file.path))
             bytes_done += file.size
             if progress:
                 progress(IngestProgress(file.path, done, len(files), bytes_done, bytes_all))
@@ -222,20 +222,20 @@ class Ingester:
         Raises NeedsRepair when another ingester holds the archive for longer than the settings allow.
         """
         redacted: Iterator[Entry] = (EntryRedactor(self._redactor).redact(entry) for entry in entries)
-        key = replace(key, machine=self._masked(key.machine), project=self._masked(key.project))
-        with self._locked():
+        key = replace(key, machine=self._mask(key.machine), project=self._mask(key.project))
+        with self._hold_lock():
             if segments := self.archive.record(key.session_id).segments:
                 next(redacted)  # the root is there
                 redacted = chain([msgspec.structs.replace(next(redacted), parent=segments[-1].entries[-1])], redacted)
             return self.archive.add(key, redacted)
 
-    def _masked(self, text: str) -> str:
+    def _mask(self, text: str) -> str:
         return self._redactor.redact(text).text
 
     def _ingest_conversations(
         self, source: AgentSource, file: FoundFile, found: AgentFile, report: ArchiveReport, *, project: str
     ) -> None:
-        with self._locked():
+        with self._hold_lock():
             state = self._tail.file(str(file.path))
             if state and self._is_level(state, file):
                 report.unchanged += 1
@@ -262,7 +262,7 @@ class Ingester:
             session_id = read.session_id if read and is_one else ""
             self._tail.put(state_of_file(file, source, found, before, session_id=session_id, rules=self._rules(None)))
 
-    def _stamps_in(self, file: FoundFile) -> dict[str, str]:
+    def _find_stamps(self, file: FoundFile) -> dict[str, str]:
         """What stood of each conversation in a file that holds many, when it was last read."""
         inside = self._tail.inside(str(file.path))
         return {key: one.prefix.decode() for key, one in inside.items() if one.prefix and self._is_settled(one)}
@@ -272,8 +272,8 @@ class Ingester:
 
     def forget(self, session_id: str) -> bool:
         """Removes a session from archive and state, and keeps it out; returns whether it was archived."""
-        with self._locked():
-            keys = self._tail.keys_of(session_id)
+        with self._hold_lock():
+            keys = self._tail.list_keys(session_id)
             was_there = self.archive.forget(session_id, copies=keys)
             self._tail.forget_session(session_id)
             self._forgotten_copies |= set(keys)
@@ -286,7 +286,7 @@ class Ingester:
         """
         found = []
         for file in files:
-            with suppress(ContentError), self._locked(), open_transcript(file.path) as stream:
+            with suppress(ContentError), self._hold_lock(), open_transcript(file.path) as stream:
                 read = _FileRead(file, stream, None)
                 if read.judge() is None and self.archive.is_forgotten(read.session_id):
                     self.archive.readmit(read.session_id, at)
@@ -300,14 +300,14 @@ class Ingester:
         files = self._tail.files().items()
         return {path: state for path, state in files if state.rules == self._rules(state) and self._is_kept(state)}
 
-    def sessions_of(self, path: Path) -> list[str]:
+    def find_sessions(self, path: Path) -> list[str]:
         """The sessions that were read from a file, or from files below a folder."""
         wanted = str(path.absolute())
         return sorted({s.session_id for p, s in self._tail.files().items() if covers(wanted, p) and s.session_id})
 
     def seal(self, session_id: str) -> None:
         """Packs a closed session's objects into one a source."""
-        with self._locked():
+        with self._hold_lock():
             self.archive.seal(session_id)
 
     def _is_level(self, state: FileState, file: FoundFile) -> bool:
@@ -325,7 +325,7 @@ class Ingester:
         return repr((self._settings.choice.allow, self._settings.choice.deny, self._settings.choice.only))
 
     def _ingest_file(self, file: FoundFile, report: ArchiveReport, *, project: str) -> None:
-        with self._locked(), open_transcript(file.path) as stream:
+        with self._hold_lock(), open_transcript(file.path) as stream:
             state = self._tail.file(str(file.name))
             if state and self._is_level(state, file):
                 report.unchanged += 1  # another ingester was faster
@@ -342,7 +342,7 @@ class Ingester:
         path, is_continued = read.file.name, read.file.base > 0
         if refusal is None and not is_continued and not self._takes(read):
             refusal = RefusedFile(path, Verdict.DENIED, self._reason_to_deny(read))
-        if refusal is None and project and not is_project(project, self._projects.of(read.cwd), read.cwd, path):
+        if refusal is None and project and not is_project(project, self._projects.identify(read.cwd), read.cwd, path):
             return False
         if refusal is None and self.archive.is_forgotten(read.session_id):
             refusal = RefusedFile(path, Verdict.EXCLUDED, LEFT_OUT)
@@ -354,11 +354,11 @@ class Ingester:
         return True
 
     def _takes(self, read: "Read") -> bool:
-        return self._settings.choice.takes(self._projects.of(read.cwd), read.cwd)
+        return self._settings.choice.takes(self._projects.identify(read.cwd), read.cwd)
 
     def _reason_to_deny(self, read: "Read") -> str:
         only = self._settings.choice.only
-        is_foreign = only and self._projects.of(read.cwd) != only
+        is_foreign = only and self._projects.identify(read.cwd) != only
         return f"this memory is of the project {only}" if is_foreign else "the settings leave out its project"
 
     def _take(self, read: "Read", report: ArchiveReport) -> None:
@@ -366,8 +366,8 @@ class Ingester:
         masker = EntryRedactor(self._redactor)
         fresh = _FreshEntries(self._tail, read.session_id, self._forgotten_copies)
         stamps = Stamps(self._settings.latest, read.file.changed_ns)
-        entries = fresh.of(self._marked(stamps.check(reader), read))
-        project = self._masked(self._projects.of(read.cwd))
+        entries = fresh.drop_known(self._mark_entries(stamps.check(reader), read))
+        project = self._mask(self._projects.identify(read.cwd))
         key = SessionKey(read.session_id, read.source, self._settings.machine, project, read.agent)
         try:
             added = self._add(key, map(masker.redact, entries), report)
@@ -385,7 +385,7 @@ class Ingester:
         if added:
             report.sessions.add(read.session_id)
         if not report.is_dry_run:
-            state = read.state_after(reader, self._rules(None))
+            state = read.make_state(reader, self._rules(None))
             is_kept = self.archive.holds(read.session_id)  # else there was nothing in it
             self._tail.put(state if is_kept else replace(state, session_id=""), fresh.keys)
 
@@ -396,7 +396,7 @@ class Ingester:
         if report.is_dry_run or self.archive.holds(read.session_id):
             report.refused.append(refusal)
             return
-        self.archive.forget(read.session_id, copies=self._tail.keys_of(read.session_id))
+        self.archive.forget(read.session_id, copies=self._tail.list_keys(read.session_id))
         self._tail.forget_session(read.session_id)
         self._refuse(read, refusal, report)
 
@@ -405,7 +405,7 @@ class Ingester:
             return self.archive.add(key, entries)
         return sum(not entry.is_link for entry in entries)
 
-    def _marked(self, entries: Iterable[Entry], read: "Read") -> Iterator[Entry]:
+    def _mark_entries(self, entries: Iterable[Entry], read: "Read") -> Iterator[Entry]:
         """The entries, with those of a sub-agent's file marked as such. Raises Excluded at a mark of the person."""
         for entry in entries:
             if read.is_agents:
@@ -419,14 +419,14 @@ class Ingester:
         is_excluded = self._settings.choice.is_excluded_by
         if not any(part.kind in PROMPT_KINDS and is_excluded(part.text) for part in entry.parts):
             return False
-        undone, written = self.archive.readmitted(session_id), time_of(entry)
+        undone, written = self.archive.find_readmission(session_id), parse_time(entry)
         return undone is None or (written is not None and written > undone)
 
     def _refuse(self, read: "Read", refusal: RefusedFile, report: ArchiveReport) -> None:
         report.refused.append(refusal)
         if report.is_dry_run or refusal.verdict is Verdict.OPEN:
             return
-        state = read.state_refused(refusal.verdict, refusal.reason)
+        state = read.make_refused_state(refusal.verdict, refusal.reason)
         self._tail.put(replace(state, rules=self._rules(state)))
 
     def _reconcile(self, roots: Sequence[Path], known: dict[str, FileState], found: Sequence[FoundFile]) -> int:
@@ -440,7 +440,7 @@ class Ingester:
             self._tail.mark_gone(gone)
         return len(gone)
 
-    def _archived_copies(self) -> Iterator[tuple[str, str]]:
+    def _read_copies(self) -> Iterator[tuple[str, str]]:
         for record in self.archive.records():
             with suppress(ContentError):  # a damaged object: `archive verify` names it
                 for source in self.archive.sources(record.session_id):
@@ -448,7 +448,7 @@ class Ingester:
                         if entry.parts:
                             yield copy_key(entry), record.session_id
 
-    def _locked(self) -> "_Locked":
+    def _hold_lock(self) -> "_Locked":
         return _Locked(self._lock)
 
 
@@ -518,10 +518,10 @@ class _FileRead:
                 first_prompt = entry.parts[0].text
             if first_prompt and self.cwd and first_session_id:
                 break
-        self.session_id = session_of(self.file.name, first_session_id, head)
-        self.source = source_of(self.file.name)
+        self.session_id = find_session_id(self.file.name, first_session_id, head)
+        self.source = find_source(self.file.name)
         if is_made_of_another(first_session_id):
-            self.problems.append(self._named_oddly())
+            self.problems.append(self._make_name_problem())
         if self.is_agents and first_prompt.strip() == WARMUP:
             return RefusedFile(self.file.name, Verdict.OWN, "a sub-agent that the client started to warm up")
         if is_own_session(first_prompt):
@@ -538,14 +538,14 @@ class _FileRead:
         """Where reading ends: what is written meanwhile is left for the next run, or there might be no end of it."""
         return math.inf if self.file.is_packed else self.file.base + os.fstat(self._stream.fileno()).st_size
 
-    def _named_oddly(self) -> Problem:
+    def _make_name_problem(self) -> Problem:
         remedy = f"It is kept as session {self.session_id}. If it is not yours, remove it and forget that"
         what = "what its first entry calls its session is no id"
-        return Problem(shown_line(str(self.file.name)), 1, what, remedy, "session-id")
+        return Problem(escape_line(str(self.file.name)), 1, what, remedy, "session-id")
 
-    def state_after(self, reader: TranscriptReader | Listed, rules: str) -> FileState:
+    def make_state(self, reader: TranscriptReader | Listed, rules: str) -> FileState:
         return replace(
-            self.state_refused(Verdict.TAKEN, ""),
+            self.make_refused_state(Verdict.TAKEN, ""),
             offset=reader.offset,
             line=reader.line,
             prefix=self._prefix(reader.offset),
@@ -559,7 +559,7 @@ class _FileRead:
             return b""
         return self.file.sent.prefixes.get(offset, b"") if self.file.sent else self._hash.carry_on(self._stream, offset)
 
-    def state_refused(self, verdict: Verdict, reason: str) -> FileState:
+    def make_refused_state(self, verdict: Verdict, reason: str) -> FileState:
         return FileState(
             path=str(self.file.name),
             inode=self.file.inode,
@@ -585,13 +585,13 @@ class _FreshEntries:
         self._session_id = session_id
         self._forgotten = forgotten
 
-    def of(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+    def drop_known(self, entries: Iterable[Entry]) -> Iterator[Entry]:
         for entry in entries:
             if entry.is_link:
                 yield entry
                 continue
             key = copy_key(entry)
-            if key in self._forgotten or self._tail.owner_of(key) not in ("", self._session_id):
+            if key in self._forgotten or self._tail.find_owner(key) not in ("", self._session_id):
                 self.dropped += 1
                 yield Entry(id=entry.id, parent=entry.parent)
             else:

@@ -55,7 +55,7 @@ class Projects:
     aliases: Mapping[str, str] = field(default_factory=dict)
     _known: dict[str, str] = field(default_factory=dict)
 
-    def of(self, cwd: str) -> str:
+    def identify(self, cwd: str) -> str:
         """The identity of the project that a folder belongs to; the folder itself where it is gone or outside git."""
         if cwd not in self._known:
             found = git_common_directory(Path(cwd)) if cwd else None
@@ -98,22 +98,22 @@ def git_common_directory(folder: Path) -> Path | None:
             if marker.is_dir():
                 return marker.resolve()
             if marker.is_file():
-                return _behind(marker)
+                return _follow_marker(marker)
         except (OSError, ValueError):  # a folder out of a transcript may be anything
             return None
     return None
 
 
-def _behind(marker: Path) -> Path | None:
-    line = _line_of(marker)
+def _follow_marker(marker: Path) -> Path | None:
+    line = _read_git_file(marker)
     if not line.startswith("gitdir:"):
         return None
     directory = (marker.parent / line.removeprefix("gitdir:").strip()).resolve()
     shared = directory / "commondir"
-    return (directory / _line_of(shared)).resolve() if shared.is_file() else directory
+    return (directory / _read_git_file(shared)).resolve() if shared.is_file() else directory
 
 
-def _line_of(file: Path) -> str:
+def _read_git_file(file: Path) -> str:
     """What a small file of git says."""
     with file.open(encoding="utf-8", errors="replace") as stream:
         return stream.read(MAX_GIT_CHARS).strip()

@@ -63,10 +63,10 @@ class ConversationRead:
     def reader(self) -> Listed:
         return Listed(self._entries, self._bytes)
 
-    def state_after(self, _: object, rules: str) -> FileState:
+    def make_state(self, _: object, rules: str) -> FileState:
         return replace(self._state(Verdict.TAKEN), prefix=self._stamp, rules=rules)
 
-    def state_refused(self, verdict: Verdict, reason: str) -> FileState:
+    def make_refused_state(self, verdict: Verdict, reason: str) -> FileState:
         return replace(self._state(verdict), reason=reason)
 
     def _state(self, verdict: Verdict) -> FileState:
@@ -125,7 +125,7 @@ class SeenOfAgent:
     unknown: Counter[str] = field(default_factory=Counter)
 
 
-def seen_of(states: Iterator[FileState]) -> dict[str, SeenOfAgent]:
+def collect_seen(states: Iterator[FileState]) -> dict[str, SeenOfAgent]:
     """The files read of each agent, by its name."""
     found: dict[str, SeenOfAgent] = {}
     for state in states:

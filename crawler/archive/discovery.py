@@ -12,9 +12,9 @@ from pathlib import Path
 
 from crawler.archive.store import MAIN
 from crawler.transcripts.tail import is_uuid
-from crawler.transcripts.transcript import agent_of, not_a_file, reading
+from crawler.transcripts.transcript import find_agent, not_a_file, reading
 from memory_server.errors import ContentError, Problem
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 
 SUFFIXES = (".jsonl", ".jsonl.xz")
 PROJECTS = "projects"  # the folder of the client in which each project has one
@@ -55,7 +55,7 @@ class FoundFile:
     @property
     def is_agents(self) -> bool:
         """Whether it is the file of a sub-agent rather than of a conversation."""
-        return bool(agent_of(self.name))
+        return bool(find_agent(self.name))
 
     @property
     def is_packed(self) -> bool:
@@ -78,13 +78,13 @@ def find_transcripts(paths: Iterable[Path], *, since: datetime | None = None) ->
     """
     problems: list[Problem] = []
     named = [path.absolute() for path in paths]
-    places = dict.fromkeys(place for path in named for place in (path, *linked_folders(path)))
+    places = dict.fromkeys(place for path in named for place in (path, *find_linked_folders(path)))
     read = [place.resolve() for place in places]
     found = find_files((one for place in places for one in _candidates(place, read, problems)), since=since)
     return Found(found.files, (*problems, *found.problems))
 
 
-def linked_folders(folder: Path) -> list[Path]:
+def find_linked_folders(folder: Path) -> list[Path]:
     """The folders of projects, here or in `projects`, that are links, by their real paths; none that holds this one.
 
     Whoever moves a project to another disk leaves such a link. Deeper ones are not followed.
@@ -102,9 +102,9 @@ def find_files(candidates: Iterable[Path], *, since: datetime | None = None) -> 
     problems: list[Problem] = []
     for candidate in candidates:
         try:
-            file = file_at(candidate)
+            file = inspect_file(candidate)
         except ContentError as error:
-            problems.append(problem_of(error, candidate))
+            problems.append(make_problem(error, candidate))
             continue
         if since is None or file.changed_ns >= since.timestamp() * 1e9:
             found.setdefault(file.path.resolve(), file)
@@ -116,7 +116,7 @@ def in_order(files: Iterable[FoundFile]) -> list[FoundFile]:
     return sorted(files, key=lambda file: (file.is_agents, file.changed_ns, str(file.name)))
 
 
-def file_at(path: Path) -> FoundFile:
+def inspect_file(path: Path) -> FoundFile:
     """A file as the disk shows it. Raises ContentError for what is none, or is named so that nothing can be noted."""
     if not is_utf8(path):
         raise ContentError("its name is not UTF-8", where=path, remedy="Rename it")
@@ -136,9 +136,9 @@ def is_utf8(path: Path) -> bool:
     return True
 
 
-def problem_of(error: ContentError, path: Path) -> Problem:
+def make_problem(error: ContentError, path: Path) -> Problem:
     """An error as one finding among others; `path` is where it was met, unless the error knows better."""
-    return Problem(shown_line(str(error.where or path)), error.line or 1, error.what, error.remedy, "transcript")
+    return Problem(escape_line(str(error.where or path)), error.line or 1, error.what, error.remedy, "transcript")
 
 
 def _candidates(path: Path, read: Sequence[Path], problems: list[Problem]) -> Iterator[Path]:
@@ -147,7 +147,7 @@ def _candidates(path: Path, read: Sequence[Path], problems: list[Problem]) -> It
     """
 
     def note(place: Path | str, what: str, remedy: str) -> None:
-        problems.append(Problem(shown_line(str(place)), 1, what, remedy, "transcript"))
+        problems.append(Problem(escape_line(str(place)), 1, what, remedy, "transcript"))
 
     def refuse(error: OSError) -> None:
         note(error.filename, f"this folder cannot be read ({error.strerror})", "Check its rights")
@@ -175,12 +175,12 @@ def _is_below(place: Path, folders: Iterable[Path]) -> bool:
     return any(map(place.resolve().is_relative_to, folders))
 
 
-def stem_of(path: Path) -> str:
+def cut_suffixes(path: Path) -> str:
     """The file's name without `.jsonl` or `.jsonl.xz`."""
     return path.name.removesuffix(".xz").removesuffix(".jsonl")
 
 
-def session_of(path: Path, first_session_id: str, first_bytes: bytes) -> str:
+def find_session_id(path: Path, first_session_id: str, first_bytes: bytes) -> str:
     """The session that a file belongs to.
 
     The client names a conversation's file after the session, and puts a sub-agent's file below a folder of that name.
@@ -191,15 +191,15 @@ def session_of(path: Path, first_session_id: str, first_bytes: bytes) -> str:
         return safe_id(parent, b"")
     if path.name.startswith("agent-") and first_session_id:
         return safe_id(first_session_id, first_bytes)
-    stem = stem_of(path)
+    stem = cut_suffixes(path)
     if is_uuid(stem):
         return stem
     return first_session_id if is_uuid(first_session_id) else safe_id(stem, first_bytes)
 
 
-def source_of(path: Path) -> str:
+def find_source(path: Path) -> str:
     """Which part of its session a file is: the conversation itself, or a sub-agent by its id."""
-    agent = agent_of(path)
+    agent = find_agent(path)
     return (UNSAFE.sub("-", agent)[:64] or "agent") if agent else MAIN
 
 

@@ -25,14 +25,14 @@ class EntryRedactor:
         return msgspec.structs.replace(
             entry,
             parts=tuple(self._part(part) for part in entry.parts),
-            cwd=self._repeated(entry.cwd),
-            branch=self._repeated(entry.branch),
+            cwd=self._redact_repeated(entry.cwd),
+            branch=self._redact_repeated(entry.branch),
         )
 
     def _part(self, part: EntryPart) -> EntryPart:
         text = self._text(part.text)
         arguments = self._arguments(part.arguments)
-        tool = self._repeated(part.tool)
+        tool = self._redact_repeated(part.tool)
         if (text, arguments, tool) == (part.text, part.arguments, part.tool):
             return part
         return msgspec.structs.replace(part, text=text, arguments=arguments, tool=tool)
@@ -57,7 +57,7 @@ class EntryRedactor:
         self.masked += 1
         return msgspec.json.encode(after).decode()
 
-    def _repeated(self, text: str) -> str:
+    def _redact_repeated(self, text: str) -> str:
         if text not in self._short:
             self._short[text] = self._redactor.redact(text).text
         return self._short[text]

@@ -19,7 +19,7 @@ import msgspec
 from crawler.archive.store import Archive, SessionRecord
 from memory_server.errors import ContentError, NeedsRepair
 from memory_server.lifecycle.bundle import Bundle, read_bundle, unpack, write_bundle
-from memory_server.machine.files import append_line, move, records_in, remove_file
+from memory_server.machine.files import append_line, move, read_records, remove_file
 
 KIND = "export"
 NAME = re.compile(r"root/(?:sessions/([^/]+)\.json|objects/([0-9a-f]{2})/([0-9a-f]{32})\.zst)")
@@ -45,7 +45,7 @@ class Pruning:
 
     def export(self, session_ids: Sequence[str], file: Path, at: dt.datetime) -> Bundle:
         """Writes these sessions to a file, and takes them out of the archive when it was read back."""
-        with self._locked():
+        with self._hold_lock():
             made = write_bundle(file, KIND, at.isoformat(), self._contents(session_ids))
             note = PruneNote(at, str(file.absolute()), made.fingerprint, tuple(session_ids))
             append_line(self._notes, msgspec.json.encode(note))
@@ -64,7 +64,7 @@ class Pruning:
             raise ContentError(what, where=file, remedy="Restore it where it was made")
         if strange := [name for name in bundle.held if not NAME.fullmatch(name)]:
             raise ContentError(f"{strange[0]} is no file of an archive", where=file, remedy="Take another file")
-        with self._locked():
+        with self._hold_lock():
             named = sorted(found[1] for name in bundle.held if (found := NAME.fullmatch(name)) and found[1])
             wanted = [one for one in named if not (self._archive.holds(one) or self._archive.is_forgotten(one))]
             self._bring_back(bundle, wanted)
@@ -90,7 +90,7 @@ class Pruning:
 
     def notes(self) -> list[PruneNote]:
         """What was moved out and back, the oldest first."""
-        return list(records_in(self._notes, PruneNote))
+        return list(read_records(self._notes, PruneNote))
 
     def where(self, session_id: str) -> PruneNote | None:
         """Where a session lies that was moved out; None where it was not, or came back."""
@@ -105,13 +105,13 @@ class Pruning:
         written = set()
         for session_id in session_ids:
             record = self._archive.record(session_id)
-            for path in [*self._archive.objects_of(record), self._archive.record_file(session_id)]:
+            for path in [*self._archive.list_objects(record), self._archive.record_file(session_id)]:
                 if path not in written:
                     yield f"root/{path.relative_to(self._archive.folder).as_posix()}", path.read_bytes()
                 written.add(path)
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _hold_lock(self) -> Iterator[None]:
         try:
             with filelock.FileLock(self._archive.folder / ".lock", timeout=LOCK_SECONDS):
                 yield

@@ -23,7 +23,7 @@ import zstandard
 from crawler.transcripts.entry import Entry
 from crawler.transcripts.turns import Turn, join_turns
 from memory_server.errors import ContentError, Problem
-from memory_server.machine.files import UNREADABLE_JSON, append_line, records_in, remove_file, replace_file
+from memory_server.machine.files import UNREADABLE_JSON, append_line, read_records, remove_file, replace_file
 
 FRAME_BYTES = 96 * 1024  # one entry costs unpacking one frame: below a millisecond, and larger ones pack no better
 LEVEL = 6
@@ -106,9 +106,9 @@ class Archive:
         except FileNotFoundError:
             return SessionRecord(session_id)
         except (*UNREADABLE_JSON, OSError) as error:
-            raise _damaged_record(path) from error
+            raise _make_record_error(path) from error
         if record.session_id != session_id:
-            raise _damaged_record(path)
+            raise _make_record_error(path)
         return record
 
     def add(self, key: SessionKey, entries: Iterable[Entry]) -> int:
@@ -119,7 +119,7 @@ class Archive:
         if self.is_forgotten(key.session_id):
             return 0
         record = self.record(key.session_id)
-        spoken, linked = known_ids(record)
+        spoken, linked = collect_ids(record)
         writer = _ObjectWriter(self._packer)
         first = last = cwd = ""
         for entry in entries:
@@ -182,14 +182,14 @@ class Archive:
         for segment in self.record(session_id).segments:
             for position, known in enumerate(segment.entries):
                 if known == entry_id:
-                    return self._entry_at(segment, position)
+                    return self._read_entry(segment, position)
                 if known.startswith(entry_id):
                     found.append((segment, position))
         ids = {segment.entries[position] for segment, position in found}
         if len(ids) != 1:
             what = f"entry {entry_id} of session {session_id} is " + ("ambiguous" if ids else "not in the archive")
             raise ContentError(what, remedy="Give more of the id" if ids else "Read the session with `oneiros drill`")
-        return self._entry_at(*found[0])
+        return self._read_entry(*found[0])
 
     def turns(self, session_id: str, source: str | None = None) -> Iterator[Turn]:
         """The turns of a session, those of its main conversation first, then those of each sub-agent's own file."""
@@ -227,7 +227,7 @@ class Archive:
 
         `copies` are the keys by which its entries would be recognised in a fork of it.
         """
-        self._add_mark(_Forgotten(mark_of(session_id), tuple(sorted(copies))))
+        self._add_mark(_Forgotten(hash_session_id(session_id), tuple(sorted(copies))))
         path = self.record_file(session_id)
         if not path.exists():
             return False
@@ -245,21 +245,21 @@ class Archive:
         remove_file(self.record_file(session_id))
         self._remove_objects(own)
 
-    def objects_of(self, record: SessionRecord) -> list[Path]:
+    def list_objects(self, record: SessionRecord) -> list[Path]:
         """The files that hold the entries of a session."""
         return [self._object_path(name) for name in dict.fromkeys(segment.object for segment in record.segments)]
 
     def readmit(self, session_id: str, at: datetime) -> None:
         """Lets a forgotten session come back, whatever its words said up to this moment."""
-        self._add_mark(_Forgotten(mark_of(session_id), undone=at))
+        self._add_mark(_Forgotten(hash_session_id(session_id), undone=at))
 
     def is_forgotten(self, session_id: str) -> bool:
-        mark = self._marks().get(mark_of(session_id))
+        mark = self._marks().get(hash_session_id(session_id))
         return mark is not None and mark.undone is None
 
-    def readmitted(self, session_id: str) -> datetime | None:
+    def find_readmission(self, session_id: str) -> datetime | None:
         """When a person undid the forgetting of a session; None where it was never forgotten, or is."""
-        mark = self._marks().get(mark_of(session_id))
+        mark = self._marks().get(hash_session_id(session_id))
         return mark.undone if mark else None
 
     def forgotten_copies(self) -> set[str]:
@@ -297,9 +297,9 @@ class Archive:
                 for frame in segment.frames:
                     yield from self._decode(stream.read(frame.size))
         except (OSError, zstandard.ZstdError, msgspec.MsgspecError) as error:
-            raise _damaged(path) from error
+            raise _make_damage_error(path) from error
 
-    def _entry_at(self, segment: Segment, position: int) -> Entry:
+    def _read_entry(self, segment: Segment, position: int) -> Entry:
         path = self._object_path(segment.object)
         try:
             with path.open("rb") as stream:
@@ -309,8 +309,8 @@ class Archive:
                         return list(self._decode(stream.read(frame.size)))[position]
                     position -= frame.count
         except (OSError, zstandard.ZstdError, msgspec.MsgspecError) as error:
-            raise _damaged(path) from error
-        raise _damaged(path)
+            raise _make_damage_error(path) from error
+        raise _make_damage_error(path)
 
     def _decode(self, packed: bytes) -> Iterator[Entry]:
         for line in self._unpacker.decompress(packed).splitlines():
@@ -348,7 +348,7 @@ class Archive:
 
     def _marks(self) -> dict[str, "_Forgotten"]:
         """The last word on every session that was ever forgotten, by its hash."""
-        return {mark.session: mark for mark in records_in(self._forgotten, _Forgotten)}
+        return {mark.session: mark for mark in read_records(self._forgotten, _Forgotten)}
 
     def _object_path(self, name: str) -> Path:
         return self._objects / name[:2] / f"{name}.zst"
@@ -411,7 +411,7 @@ class _ObjectWriter:
         self._open_count = 0
 
 
-def known_ids(record: SessionRecord) -> tuple[set[str], set[str]]:
+def collect_ids(record: SessionRecord) -> tuple[set[str], set[str]]:
     """The ids a session has: those of entries that say something, and those of mere links."""
     spoken: set[str] = set()
     linked: set[str] = set()
@@ -422,7 +422,7 @@ def known_ids(record: SessionRecord) -> tuple[set[str], set[str]]:
     return spoken, linked
 
 
-def mark_of(session_id: str) -> str:
+def hash_session_id(session_id: str) -> str:
     return hashlib.blake2b(session_id.encode(), digest_size=16, person=b"forgotten").hexdigest()
 
 
@@ -437,7 +437,7 @@ def resolve_session(archive: Archive, wanted: str) -> str:
     raise ContentError(f"no archived session is `{wanted}`", remedy=remedy)
 
 
-def _damaged_record(path: Path) -> ContentError:
+def _make_record_error(path: Path) -> ContentError:
     return ContentError(
         "the archive's record of this session cannot be read",
         where=path,
@@ -445,7 +445,7 @@ def _damaged_record(path: Path) -> ContentError:
     )
 
 
-def _damaged(path: Path) -> ContentError:
+def _make_damage_error(path: Path) -> ContentError:
     return ContentError(
         "this object of the archive is missing or damaged", where=path, remedy="Run `oneiros archive verify`"
     )

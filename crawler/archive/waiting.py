@@ -12,7 +12,7 @@ from crawler.archive.append import IngestSettings
 from crawler.archive.choice import Projects
 from crawler.archive.conversations import with_log
 from crawler.archive.discovery import FoundFile, find_files, find_transcripts
-from crawler.sources.agent import AgentSource, files_at
+from crawler.sources.agent import AgentSource, list_source_files
 from crawler.transcripts.tail import FileState, TailState, Verdict
 from memory_server.completeness import SkipKind, Skipped
 
@@ -80,11 +80,11 @@ def count_waiting(
     kept = [state for file in found.files if (state := known.get(str(file.path))) and _is_kept(state, file)]
     if only := settings.choice.only:
         projects = Projects(dict(settings.aliases))
-        waiting = [file for file in waiting if projects.of(folder_of(file.path)) == only]
+        waiting = [file for file in waiting if projects.identify(read_working_folder(file.path)) == only]
     own = {file.path.parent for file in waiting}
     own |= {Path(state.path).parent for state in kept if state.verdict is Verdict.TAKEN}
     left_out = {Verdict.EXCLUDED} if only else {Verdict.EXCLUDED, Verdict.DENIED}
-    of_agents = find_files(file for source, places in stores for file in files_at(source, places))
+    of_agents = find_files(file for source, places in stores for file in list_source_files(source, places))
     unread = [file for file in map(with_log, of_agents.files) if not _is_kept(known.get(str(file.path)), file)]
     deadline = (now + timedelta(days=SOON_DAYS - keep_days)).timestamp()
     return Waiting(
@@ -108,7 +108,7 @@ def count_waiting(
     )
 
 
-def folder_of(transcript: Path) -> str:
+def read_working_folder(transcript: Path) -> str:
     """The folder in which a session was at work, as its first records say; empty where they say none."""
     try:
         with transcript.open("rb") as stream:

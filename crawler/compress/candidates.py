@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from crawler.calls import command_of, error_line, fix_after, worked_in_other_words
-from crawler.facts import ASKING_TOOL, EDITORS, SessionFacts, arguments_of, relative
-from crawler.reading.signs import bears, signs_in
-from crawler.tasks import TASK_TOOLS, listed, tasks_of
+from crawler.calls import error_line, find_command, find_fix, find_other_ways
+from crawler.facts import ASKING_TOOL, EDITORS, SessionFacts, parse_arguments, relative
+from crawler.reading.signs import bears, find_signs
+from crawler.tasks import TASK_TOOLS, filter_objects, list_tasks
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
-from memory_server.language.sentences import clip, sentences_in, without_markup
+from memory_server.language.sentences import clip, split_sentences, without_markup
 
 
 class SectionName(StrEnum):
@@ -59,28 +59,28 @@ CHOICE_WEIGHT = 1.6
 REASON_WEIGHT = 2.0
 
 
-def candidates_of(turns: Sequence[Turn], facts: SessionFacts) -> Iterator[DigestCandidate]:
+def suggest_candidates(turns: Sequence[Turn], facts: SessionFacts) -> Iterator[DigestCandidate]:
     """Every line that a digest of the session could hold, best kept in this order when two weigh the same."""
     for turn in turns:
         if turn.role is Role.PERSON and turn.text:
-            yield from _said_by_person(turn)
+            yield from _suggest_prompt(turn)
         elif turn.kind is PartKind.PLAN:
-            yield from _sentences_of(turn, weight=1.2)
+            yield from _suggest_sentences(turn, weight=1.2)
         elif turn.role is Role.ASSISTANT:
-            yield from _sentences_of(turn, weight=1.0)
+            yield from _suggest_sentences(turn, weight=1.0)
         elif turn.role is Role.SUB_AGENT and turn.kind is not PartKind.PROMPT:
-            yield from _sentences_of(turn, weight=0.6)
+            yield from _suggest_sentences(turn, weight=0.6)
         elif turn.tool == ASKING_TOOL:
             yield from _choices(turn)
         elif turn.role is Role.TOOL:
-            yield from _asked_of_tool(turn, facts.cwd)
+            yield from _suggest_call(turn, facts.cwd)
     yield from _tasks(turns)
     yield from _errors(turns, facts.cwd)
     yield from _identifiers(facts)
 
 
-def _said_by_person(turn: Turn) -> Iterator[DigestCandidate]:
-    sentences = list(sentences_in(turn.text))[:MAX_SENTENCES]
+def _suggest_prompt(turn: Turn) -> Iterator[DigestCandidate]:
+    sentences = list(split_sentences(turn.text))[:MAX_SENTENCES]
     text = clip(" ".join(sentences), MAX_CHARS) if sentences else clip(without_markup(turn.text), MAX_CHARS)
     if len(text) < 8:
         return
@@ -88,28 +88,28 @@ def _said_by_person(turn: Turn) -> Iterator[DigestCandidate]:
     yield DigestCandidate(section, f"Person: {text}", turn.entries, weight=1.6)
     for sentence in sentences[3:]:
         if len(sentence) >= MIN_CHARS:
-            yield DigestCandidate(section_of(sentence, SectionName.EXCHANGES), sentence, turn.entries, weight=1.1)
+            yield DigestCandidate(choose_section(sentence, SectionName.EXCHANGES), sentence, turn.entries, weight=1.1)
 
 
-def _sentences_of(turn: Turn, *, weight: float) -> Iterator[DigestCandidate]:
-    for sentence in list(sentences_in(turn.text))[:MAX_SENTENCES]:
+def _suggest_sentences(turn: Turn, *, weight: float) -> Iterator[DigestCandidate]:
+    for sentence in list(split_sentences(turn.text))[:MAX_SENTENCES]:
         if len(sentence) < MIN_CHARS:
             continue
         factor = 0.45 if bears(sentence, "narrates") else 1.0
-        section = SectionName.SUPERSEDED if not turn.is_live else section_of(sentence, SectionName.WORK)
+        section = SectionName.SUPERSEDED if not turn.is_live else choose_section(sentence, SectionName.WORK)
         if bears(sentence, "gives a reason"):
             factor *= REASON_WEIGHT
         yield DigestCandidate(section, clip(sentence, MAX_CHARS), turn.entries, weight=weight * factor)
 
 
-def section_of(sentence: str, otherwise: SectionName) -> SectionName:
+def choose_section(sentence: str, otherwise: SectionName) -> SectionName:
     """The section that a sentence's own words put it in."""
-    kinds = (sign.kind for sign, _ in signs_in(sentence, "digest", is_persons=True))
+    kinds = (sign.kind for sign, _ in find_signs(sentence, "digest", is_persons=True))
     return next((SECTIONS[kind] for kind in kinds if kind in SECTIONS), otherwise)
 
 
-def _asked_of_tool(turn: Turn, cwd: str) -> Iterator[DigestCandidate]:
-    arguments = arguments_of(turn)
+def _suggest_call(turn: Turn, cwd: str) -> Iterator[DigestCandidate]:
+    arguments = parse_arguments(turn)
     description = arguments.get("description")
     if isinstance(description, str) and len(description) >= 12:
         weight = 1.2 if turn.tool in AGENT_TOOLS else 0.9
@@ -132,10 +132,10 @@ def _asked_of_tool(turn: Turn, cwd: str) -> Iterator[DigestCandidate]:
 
 def _choices(turn: Turn) -> Iterator[DigestCandidate]:
     """What the person answered where the client asked; of one who chose, with the options that lost."""
-    for question in listed(arguments_of(turn).get("questions")):
+    for question in filter_objects(parse_arguments(turn).get("questions")):
         asked = str(question.get("question", ""))
         answer = turn.text.partition(f'"{asked}"="')[2].partition('"')[0]
-        labels = [str(option.get("label", "")) for option in listed(question.get("options"))]
+        labels = [str(option.get("label", "")) for option in filter_objects(question.get("options"))]
         lost = [label for label in labels if label not in answer]
         if asked and answer:
             over = f" (not: {'; '.join(lost)})" if 0 < len(lost) < len(labels) else ""
@@ -145,35 +145,35 @@ def _choices(turn: Turn) -> Iterator[DigestCandidate]:
 
 def _tasks(turns: Sequence[Turn]) -> Iterator[DigestCandidate]:
     """The tasks that the assistant listed, open where the last word on them leaves them so."""
-    for task in tasks_of(turns):
+    for task in list_tasks(turns):
         section = SectionName.OPEN if task.is_open else SectionName.WORK
         yield DigestCandidate(section, clip(without_markup(task.text), 140), (task.entry,))
 
 
 def _errors(turns: Sequence[Turn], cwd: str) -> Iterator[DigestCandidate]:
     """Failed calls, each with what made it good; every digest owes a command that did it in other words."""
-    other_ways = worked_in_other_words(turns)
+    other_ways = find_other_ways(turns)
     for place, turn in enumerate(turns):
         if not turn.is_error or not turn.text:
             continue
         what = error_line(turn.text)
         if not what:
             continue
-        fix = other_ways.get(place) or fix_after(turns, place)
-        line = f"{_called(turn, cwd)} failed: {clip(what, ERROR_CHARS)}"
+        fix = other_ways.get(place) or find_fix(turns, place)
+        line = f"{_format_call(turn, cwd)} failed: {clip(what, ERROR_CHARS)}"
         entries = turn.entries[-1:]
         if fix:
-            line, entries = f"{line}; then {_called(fix, cwd)}", (*entries, fix.entries[0])
-        names = (command_of(other_ways[place]).rstrip("…"),) if place in other_ways else ()
+            line, entries = f"{line}; then {_format_call(fix, cwd)}", (*entries, fix.entries[0])
+        names = (find_command(other_ways[place]).rstrip("…"),) if place in other_ways else ()
         yield DigestCandidate(SectionName.ERRORS, line, entries, names=names)
 
 
-def _called(turn: Turn, cwd: str) -> str:
-    arguments = arguments_of(turn)
+def _format_call(turn: Turn, cwd: str) -> str:
+    arguments = parse_arguments(turn)
     for key in ("file_path", "notebook_path", "path"):
         if isinstance(arguments.get(key), str):
             return f"{turn.tool} {relative(arguments[key], cwd)}"
-    command = command_of(turn)
+    command = find_command(turn)
     return f"`{command}`" if command else turn.tool or "the call"
 
 

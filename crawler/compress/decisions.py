@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from memory_server.language.cues import folded
+from memory_server.language.cues import ignore_case
 from memory_server.language.sentences import FENCE, clip, without_markup
 from memory_server.language.words import content_words
 
@@ -11,19 +11,19 @@ OPTION = re.compile(r"^[\s>*-]*(?:\*\*)?(?:Option\s+)?\(?([A-Za-z]|\d{1,2})[).:]
 OPTION_CHARS = 80
 FIRST = ("a", "1")  # labels with which a list begins
 LABEL = r"(?:options? |numbers? |#)?([a-z]|\d{1,2})"
-LABELS = folded(LABEL + r"(?![\w'])")
-CHOICE = folded(
+LABELS = ignore_case(LABEL + r"(?![\w'])")
+CHOICE = ignore_case(
     r"\W*(?:(?:ok(?:ay)?|yes|yeah|hm+|both|just|can you|i(?:'d| would)?|let'?s|like|prefer|want|say|think|do|go with"
     rf"|go for|take|try|use|implement|allow)[\s,]+)*({LABEL}(?:\s*(?:,|and|&|\+|or)\s*{LABEL})*)"
     r"(?=\s*(?:\Z|[.,;:)!]|\b(?:but|then|please|seems?|sounds?|looks?|is|does|would|feels?)\b))"
 )
-SETTLES = folded(r"\b(?:let'?s|go with|go for|i (?:like|prefer|favou?r)|use|stick with|instead)\b")
+SETTLES = ignore_case(r"\b(?:let'?s|go with|go for|i (?:like|prefer|favou?r)|use|stick with|instead)\b")
 SHORT = 200  # characters; a longer answer says by itself what it decides
 
 
 def decision(said: str, replies: Sequence[str]) -> str:
     """The answer with the option that it took, or among which; empty where it takes none of those offered last."""
-    options = next((found for reply in reversed(replies) if len(found := offered(reply)) > 1), {})
+    options = next((found for reply in reversed(replies) if len(found := parse_options(reply)) > 1), {})
     if not options or len(said) > SHORT:
         return ""
     answer = without_markup(said)
@@ -37,7 +37,7 @@ def decision(said: str, replies: Sequence[str]) -> str:
     return f"{answer} (of: {'; '.join(options.values())})" if 0 < len(named) < len(options) else ""
 
 
-def offered(reply: str) -> dict[str, str]:
+def parse_options(reply: str) -> dict[str, str]:
     """The options of the last list of a reply that asks, by their letter or number."""
     options: dict[str, str] = {}
     if "?" not in reply:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from crawler.compress.candidates import DigestCandidate, SectionName
-from crawler.compress.exchanges import exchange_lines, exchanges_of
-from crawler.compress.identifiers import identifiers_of
-from crawler.compress.selection import cost_of
+from crawler.compress.exchanges import exchange_lines, split_exchanges
+from crawler.compress.identifiers import list_identifiers
+from crawler.compress.selection import count_chars
 from crawler.facts import SessionFacts
 from crawler.reading.record import LineKind, Reading
-from crawler.reading.rules import goal_of
+from crawler.reading.rules import find_goal
 from crawler.transcripts.turns import Turn
 from memory_server.language.sentences import clip
 
@@ -21,7 +21,7 @@ MAX_CITED = 4  # entries of one statement
 SECTION_OF = {LineKind.FINDING: SectionName.ERRORS, LineKind.LESSON: SectionName.ERRORS}  # others are decisions
 
 
-def duties_of(
+def list_duties(
     turns: Sequence[Turn],
     facts: SessionFacts,
     candidates: Iterable[DigestCandidate],
@@ -33,7 +33,7 @@ def duties_of(
 
     `reading`: its lines are those that may stand in a memory.
     """
-    asked, entries = goal_of(turns)
+    asked, entries = find_goal(turns)
     goal = [DigestCandidate(SectionName.GOAL, reading.goal or asked, entries)] if asked else []
     lines = [
         *goal,
@@ -42,10 +42,10 @@ def duties_of(
         *(candidate for candidate in candidates if candidate.names),
     ]
     if max_chars >= ROOMY_CHARS:
-        lines += identifiers_of(turns)
+        lines += list_identifiers(turns)
     in_goal = {line.entries[0] for line in goal}
-    exchanges = [replace(one, request="") if one.entries[0] in in_goal else one for one in exchanges_of(turns)]
-    return [*lines, *exchange_lines(exchanges, max_chars - sum(map(cost_of, lines)))]
+    exchanges = [replace(one, request="") if one.entries[0] in in_goal else one for one in split_exchanges(turns)]
+    return [*lines, *exchange_lines(exchanges, max_chars - sum(map(count_chars, lines)))]
 
 
 def _lines(reading: Reading, entries: tuple[str, ...]) -> Iterator[DigestCandidate]:

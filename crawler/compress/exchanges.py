@@ -9,7 +9,7 @@ from crawler.compress.decisions import decision
 from crawler.reading.signs import bears
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
-from memory_server.language.sentences import FENCE, clip, sentences_in
+from memory_server.language.sentences import FENCE, clip, split_sentences
 
 REPLIES_BEFORE = 2  # in which options are looked for: people ask about them before they choose
 MIN_CUT = 60  # characters: less of a request or a reply says nothing
@@ -38,7 +38,7 @@ class Exchange:
         return " → ".join(part for part in (told, reply) if part)
 
 
-def exchanges_of(turns: Iterable[Turn]) -> Iterator[Exchange]:
+def split_exchanges(turns: Iterable[Turn]) -> Iterator[Exchange]:
     """The exchanges of a session in their order, without what a rewind left."""
     request: Turn | None = None
     replies: list[Turn] = []
@@ -56,7 +56,7 @@ def exchanges_of(turns: Iterable[Turn]) -> Iterator[Exchange]:
 def _exchange(request: Turn | None, replies: Sequence[Turn], before: Sequence[str]) -> Iterator[Exchange]:
     """One or none: an announcement ("Let me look") settles nothing and stands only where there is no other reply."""
     settling = [turn for turn in replies if not bears(turn.text, "narrates")] or replies
-    told = [(turn, spoken(turn.text)) for turn in (request, *settling[-1:]) if turn]
+    told = [(turn, condense_text(turn.text)) for turn in (request, *settling[-1:]) if turn]
     decided = decision(request.text, before) if request else ""
     asked = decided or (told[0][1] if request else "")
     reply = told[-1][1] if settling else ""
@@ -65,9 +65,9 @@ def _exchange(request: Turn | None, replies: Sequence[Turn], before: Sequence[st
         yield Exchange(asked, reply, entries, is_decision=bool(decided))
 
 
-def spoken(text: str) -> str:
+def condense_text(text: str) -> str:
     """A text in one line, with the short blocks of code that belong to it and without what only leads up to it."""
-    sentences = list(sentences_in(FENCE.sub(_inline, text)))
+    sentences = list(split_sentences(FENCE.sub(_inline, text)))
     telling = [one for one in sentences if one[0] == "`" or (len(one) >= MIN_CHARS and not bears(one, "narrates"))]
     return " ".join(one if one[-1] in ".!?:;,。！？" else f"{one};" for one in telling or sentences).rstrip(";")
 

@@ -9,16 +9,16 @@ from typing import Any
 from crawler.archive.store import SessionRecord
 from crawler.transcripts.injected import CHAT_MARK, EXPORT_MARK
 from crawler.transcripts.turns import Turn
-from memory_server.escaping import shown, shown_line
+from memory_server.escaping import escape_line, escape_text
 
 
 def render_session(record: SessionRecord, turns: Sequence[Turn]) -> Iterator[str]:
     """A page with a heading a turn; what a tool was called with and returned is set in as code."""
-    yield f"{EXPORT_MARK}\n\n# Session {shown_line(record.session_id)}\n"
+    yield f"{EXPORT_MARK}\n\n# Session {escape_line(record.session_id)}\n"
     for number, turn in enumerate(turns, start=1):
         when = f", {turn.time.isoformat()}" if turn.time else ""
-        yield f"## {number}. {shown_line(f'{turn.role} {turn.tool}'.strip())}{when}\n"
-        said = shown("\n".join(filter(None, [turn.arguments, turn.text])))
+        yield f"## {number}. {escape_line(f'{turn.role} {turn.tool}'.strip())}{when}\n"
+        said = escape_text("\n".join(filter(None, [turn.arguments, turn.text])))
         yield "".join(f"    {line}\n" for line in said.splitlines()) if turn.tool else f"{said}\n"
 
 

@@ -8,9 +8,9 @@ of the session that it may take is set so that a digest is found by the words of
 from collections.abc import Sequence
 
 from crawler.archive.store import SessionRecord
-from crawler.compress.candidates import DigestCandidate, SectionName, candidates_of
-from crawler.compress.duties import MAX_CITED, duties_of
-from crawler.compress.selection import choose, cost_of
+from crawler.compress.candidates import DigestCandidate, SectionName, suggest_candidates
+from crawler.compress.duties import MAX_CITED, list_duties
+from crawler.compress.selection import choose, count_chars
 from crawler.facts import SessionFacts
 from crawler.reading.record import Reading
 from crawler.transcripts.turns import Role, Turn
@@ -23,27 +23,27 @@ MIN_CHARS = 1_000  # of a short session's digest
 MAX_CHARS = 28_000  # a digest must be readable in one go
 
 
-def chars_for(facts: SessionFacts) -> int:
+def compute_max_chars(facts: SessionFacts) -> int:
     """How many characters the digest of a session may have."""
     return int(min(max(facts.chars * SHARE, MIN_CHARS), MAX_CHARS))
 
 
 def digest(turns: Sequence[Turn], facts: SessionFacts, record: SessionRecord, reading: Reading) -> CompressedSession:
     """The compressed session. `reading`: with those lines alone that may stand in a memory."""
-    max_chars = chars_for(facts)
+    max_chars = compute_max_chars(facts)
     refs = EntryRefs(entry for turn in turns for entry in turn.entries)
     # what a person said has lines of its own, with what came of it
-    candidates = [one for one in candidates_of(turns, facts) if one.section is not SectionName.EXCHANGES]
-    fixed = duties_of(turns, facts, candidates, reading, max_chars=max_chars)
+    candidates = [one for one in suggest_candidates(turns, facts) if one.section is not SectionName.EXCHANGES]
+    fixed = list_duties(turns, facts, candidates, reading, max_chars=max_chars)
     speech = [turn.text for turn in turns if turn.role is not Role.TOOL] + [c.text for c in candidates]
     picked = choose(
-        candidates, speech, max_chars=max(0, max_chars - sum(map(cost_of, fixed))), covered=[c.text for c in fixed]
+        candidates, speech, max_chars=max(0, max_chars - sum(map(count_chars, fixed))), covered=[c.text for c in fixed]
     )
     return CompressedSession(
         session_id=record.session_id,
         title=reading.title,
-        summary=summary_of(reading.title, fixed),
-        sections=tuple(sections_from([*fixed, *picked.chosen], refs)),
+        summary=make_summary(reading.title, fixed),
+        sections=tuple(build_sections([*fixed, *picked.chosen], refs)),
         project=record.project,
         cwd=facts.cwd,
         branch=facts.branch,
@@ -56,7 +56,7 @@ def digest(turns: Sequence[Turn], facts: SessionFacts, record: SessionRecord, re
         files_touched=tuple(touched.path for touched in facts.touched),
         commits=tuple(f"{commit.hash} {commit.subject}" for commit in facts.commits),
         outcome=str(reading.outcome),
-        importance=importance_of(facts),
+        importance=weigh_session(facts),
         compressor=COMPRESSOR if not reading.is_by_model else reading.reader,
     )
 
@@ -84,7 +84,7 @@ def common_prefix(one: str, other: str) -> str:
     return one[:length]
 
 
-def sections_from(candidates: Sequence[DigestCandidate], refs: EntryRefs) -> list[Section]:
+def build_sections(candidates: Sequence[DigestCandidate], refs: EntryRefs) -> list[Section]:
     """The candidates as sections, each once, in the order in which sections stand."""
     sections = []
     for name in SectionName:
@@ -98,7 +98,7 @@ def sections_from(candidates: Sequence[DigestCandidate], refs: EntryRefs) -> lis
     return sections
 
 
-def importance_of(facts: SessionFacts) -> float:
+def weigh_session(facts: SessionFacts) -> float:
     """How much a session weighs, 0 to 1: by what it changed and how long people talked."""
     talked = min(facts.turns.get(Role.PERSON, 0) / 20, 1.0)
     changed = min(len(facts.touched) / 15, 1.0)
@@ -106,7 +106,7 @@ def importance_of(facts: SessionFacts) -> float:
     return round(0.1 + 0.3 * talked + 0.3 * changed + 0.3 * committed, 2)
 
 
-def summary_of(title: str, fixed: Sequence[DigestCandidate]) -> str:
+def make_summary(title: str, fixed: Sequence[DigestCandidate]) -> str:
     """One paragraph for the frontmatter: title and outcome."""
     outcomes = [candidate.text for candidate in fixed if candidate.section is SectionName.OUTCOME]
     return clip(". ".join([title.rstrip("."), *outcomes[:2]]), 480)

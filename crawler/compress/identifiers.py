@@ -34,15 +34,15 @@ KINDS = {
 }
 
 
-def identifiers_of(turns: Sequence[Turn]) -> Iterator[DigestCandidate]:
+def list_identifiers(turns: Sequence[Turn]) -> Iterator[DigestCandidate]:
     """Lines of each kind with those named last, the last first, and the entries in which they were."""
     spoken = [turn for turn in turns if turn.role in SPEAKERS or (turn.role is Role.TOOL and turn.is_error)]
     for kind, pattern in KINDS.items():
-        named = ((match[0], _entry_of(turn)) for turn in spoken for match in pattern.finditer(turn.text))
+        named = ((match[0], _find_entry(turn)) for turn in spoken for match in pattern.finditer(turn.text))
         yield from _lines(kind, named)
 
 
-def _entry_of(turn: Turn) -> str:
+def _find_entry(turn: Turn) -> str:
     """The entry that the text of a turn stands in, or begins in: of a tool that is its result."""
     return turn.entries[-1] if turn.role is Role.TOOL else turn.entries[0]
 

@@ -18,7 +18,7 @@ from memory_server.layers.sessions import (
     DIGEST_STATEMENTS,
     CompressedSession,
     Section,
-    id8_of,
+    cut_id8,
     newest_files,
     read_session,
 )
@@ -153,7 +153,7 @@ def clip_text(text: str, max_chars: int) -> str:
 
 def next_command(session_id: str, depth: str, first: int = 0) -> str:
     """How a person reads on."""
-    return f"oneiros drill {id8_of(session_id)} --depth {depth}" + (f" --first {first}" if first else "")
+    return f"oneiros drill {cut_id8(session_id)} --depth {depth}" + (f" --first {first}" if first else "")
 
 
 NextStep = Callable[..., str]  # of session id, depth, and the raw turn to begin at

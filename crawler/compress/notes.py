@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from crawler.facts import arguments_of, relative
+from crawler.facts import parse_arguments, relative
 from crawler.transcripts.turns import Turn
 from memory_server.layers.notes import SessionNote
 
@@ -32,14 +32,14 @@ def find_notes(turns: Sequence[Turn]) -> list[SessionNote]:
         if not path or turn.is_error or not turn.is_answered:
             continue
         before = known.pop(path, None)
-        if text := text_after(turn, before.text if before else ""):
+        if text := apply_call(turn, before.text if before else ""):
             known[path] = SessionNote(path, text, turn.time, number)
     return [note for note in known.values() if len(note.text.encode("utf-8")) <= NOTE_BYTES]
 
 
 def note_path(turn: Turn) -> str:
     """The path of the note that a call is about, from the session's folder on; empty where it is about none."""
-    path = arguments_of(turn).get("file_path") if turn.tool in ("Read", "Write", "Edit", "MultiEdit") else None
+    path = parse_arguments(turn).get("file_path") if turn.tool in ("Read", "Write", "Edit", "MultiEdit") else None
     if not isinstance(path, str) or not MARKDOWN.search(path):
         return ""
     below = relative(path.replace("\\", "/"), turn.cwd.replace("\\", "/"))
@@ -52,9 +52,9 @@ def note_path(turn: Turn) -> str:
     return below if is_note else ""
 
 
-def text_after(turn: Turn, before: str) -> str:
+def apply_call(turn: Turn, before: str) -> str:
     """What a file holds after a call, which held `before` if that was known; empty where it is not known whole."""
-    arguments = arguments_of(turn)
+    arguments = parse_arguments(turn)
     if turn.tool == "Write":
         return str(arguments.get("content", ""))
     if turn.tool == "Read":

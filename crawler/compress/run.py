@@ -13,9 +13,9 @@ from pathlib import Path
 from crawler.archive.store import Archive
 from crawler.closed import IDLE_HOURS, LiveMarker, ProcessStart, is_closed, process_start
 from crawler.compress.extractive import digest
-from crawler.facts import count_tokens, facts_of
+from crawler.facts import count_tokens, gather_facts
 from crawler.quotes import session_turns
-from crawler.reading.lines import proved
+from crawler.reading.lines import keep_proved
 from crawler.reading.record import Reading
 from crawler.reading.rules import read_by_rules
 from crawler.reading.store import Readings
@@ -78,7 +78,7 @@ def compress_closed(
     wanted = list(archive.session_ids() if session_ids is None else session_ids)
     for done, session_id in enumerate(wanted, start=1):
         try:
-            if closed_when.holds_for(session_id, last_written(archive, session_id)):
+            if closed_when.holds_for(session_id, read_last_time(archive, session_id)):
                 _compress(archive, folder, readings, session_id, newest.get(session_id), report)
             else:
                 report.open += 1
@@ -96,13 +96,13 @@ def _compress(
 ) -> None:
     source_hash = archive.digest(session_id)
     before = read_session(old) if old else None
-    reading = readings.of(session_id)
+    reading = readings.load(session_id)
     is_read = reading is not None and reading.mark == source_hash
     is_told = before is not None and before.source_hash == source_hash
     if is_told and before and reading and is_read and is_by(before, reading):
         report.unchanged += 1
         return
-    session = digest_of(archive, session_id, readings)
+    session = compress_session(archive, session_id, readings)
     if session is None:
         report.empty += 1
         return
@@ -120,7 +120,7 @@ def is_by(session: CompressedSession, reading: Reading) -> bool:
     return not reading.is_by_model or session.compressor == reading.reader
 
 
-def digest_of(archive: Archive, session_id: str, readings: Readings) -> CompressedSession | None:
+def compress_session(archive: Archive, session_id: str, readings: Readings) -> CompressedSession | None:
     """The compressed session, unwritten; None where neither a person nor the assistant said anything.
 
     What nobody has read in its present state is read by rules, and the reading kept.
@@ -128,13 +128,13 @@ def digest_of(archive: Archive, session_id: str, readings: Readings) -> Compress
     turns = list(archive.turns(session_id))
     if not any(turn.role in (Role.PERSON, Role.ASSISTANT) for turn in turns):
         return None
-    record, facts, mark = archive.record(session_id), facts_of(turns), archive.digest(session_id)
+    record, facts, mark = archive.record(session_id), gather_facts(turns), archive.digest(session_id)
     said = session_turns(session_id, project_name(record.project or record.cwd), turns)
-    reading = readings.of(session_id)
+    reading = readings.load(session_id)
     if reading is None or reading.mark != mark:
         reading = read_by_rules(said, turns, facts, mark)
         readings.save(reading)
-    session = digest(turns, facts, record, proved(reading, said))
+    session = digest(turns, facts, record, keep_proved(reading, said))
     return replace(session, tokens=session_tokens(archive, session_id))
 
 
@@ -145,7 +145,7 @@ def session_tokens(archive: Archive, session_id: str) -> dict[str, int]:
     return {side: sum(count[side] for count in counts) for side in ("input", "output")}
 
 
-def last_written(archive: Archive, session_id: str) -> datetime:
+def read_last_time(archive: Archive, session_id: str) -> datetime:
     """When the session's last entry was written; the beginning of time where no entry says."""
     try:
         moment = datetime.fromisoformat(archive.record(session_id).ended)

@@ -44,7 +44,7 @@ def choose(
     while heap and left > LINE_COST:
         _, i = heapq.heappop(heap)
         candidate = candidates[i]
-        if cost_of(candidate) > left or candidate.text in texts:
+        if count_chars(candidate) > left or candidate.text in texts:
             continue
         worth = _density(candidate, words[i], weights, seen)
         if worth <= 0:
@@ -55,7 +55,7 @@ def choose(
         chosen.append(i)
         texts.add(candidate.text)
         seen.update(words[i])
-        left -= cost_of(candidate)
+        left -= count_chars(candidate)
     return Selection(tuple(candidates[i] for i in sorted(chosen)), max_chars - left)
 
 
@@ -67,9 +67,9 @@ def word_weights(speech: Iterable[str]) -> dict[str, float]:
 
 def _density(candidate: DigestCandidate, words: frozenset[str], weights: dict[str, float], seen: Counter[str]) -> float:
     worth = sum(weights.get(word, 0.35) * REPEATED ** min(seen[word], 3) for word in words)
-    return candidate.weight * worth / cost_of(candidate)
+    return candidate.weight * worth / count_chars(candidate)
 
 
-def cost_of(candidate: DigestCandidate) -> int:
+def count_chars(candidate: DigestCandidate) -> int:
     """How many characters a line takes in a digest."""
     return len(candidate.text) + LINE_COST + 10 * (len(candidate.entries) - 1)

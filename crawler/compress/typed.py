@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from crawler.compress.candidates import DigestCandidate, SectionName, candidates_of
+from crawler.compress.candidates import DigestCandidate, SectionName, suggest_candidates
 from crawler.facts import SessionFacts
 from crawler.reading.record import Line, LineKind, Reading
-from crawler.reading.signs import bears, signs_in
+from crawler.reading.signs import bears, find_signs
 from crawler.transcripts.turns import Role, Turn
 
 MAX_LINES = 60  # of one session
@@ -60,7 +60,7 @@ def digest_lines(turns: Sequence[Turn], facts: SessionFacts, reading: Reading) -
 
     `reading`: with those lines alone that may be shown. In the order of what they rest on.
     """
-    noted = [line_of(line, reading) for line in reading.lines][-MAX_LINES:] if reading.is_by_model else []
+    noted = [make_digest_line(line, reading) for line in reading.lines][-MAX_LINES:] if reading.is_by_model else []
     covered, texts = {entry for line in noted for entry in line.entries}, {line.text for line in noted}
     plain = _by_signs(turns, facts, reading.project)
     left = [line for line in plain if line.text not in texts and not covered.intersection(line.entries)]
@@ -69,7 +69,7 @@ def digest_lines(turns: Sequence[Turn], facts: SessionFacts, reading: Reading) -
     return sorted(kept, key=lambda line: min(place.get(entry, len(place)) for entry in line.entries))
 
 
-def line_of(line: Line, reading: Reading) -> DigestLine:
+def make_digest_line(line: Line, reading: Reading) -> DigestLine:
     """A line of a reading as it is asked for by its type."""
     entries = tuple(dict.fromkeys(quote.entry for quote in line.quotes))
     return DigestLine(
@@ -82,9 +82,9 @@ def _by_signs(turns: Sequence[Turn], facts: SessionFacts, project: str) -> list[
     said_by_person = {entry for turn in turns if turn.role is Role.PERSON for entry in turn.entries}
     lines: dict[str, DigestLine] = {}
     goal = next((turn.entries for turn in turns if turn.role is Role.PERSON and turn.text), ())
-    for candidate in candidates_of(turns, facts):
+    for candidate in suggest_candidates(turns, facts):
         is_persons = bool(said_by_person.intersection(candidate.entries))
-        found = type_of(candidate, is_persons=is_persons, is_goal=candidate.entries == goal)
+        found = find_type(candidate, is_persons=is_persons, is_goal=candidate.entries == goal)
         if found is not None:
             text = candidate.text.removeprefix("Person: ")
             said = times.get(candidate.entries[0])
@@ -92,7 +92,7 @@ def _by_signs(turns: Sequence[Turn], facts: SessionFacts, project: str) -> list[
     return list(lines.values())
 
 
-def type_of(candidate: DigestCandidate, *, is_persons: bool, is_goal: bool) -> tuple[DigestType, str] | None:
+def find_type(candidate: DigestCandidate, *, is_persons: bool, is_goal: bool) -> tuple[DigestType, str] | None:
     """The type of a line and what made it so; None for what says nothing lasting."""
     return next(_types(candidate, is_persons=is_persons, is_goal=is_goal), None)
 
@@ -101,7 +101,8 @@ def _types(candidate: DigestCandidate, *, is_persons: bool, is_goal: bool) -> It
     """The types that a line bears signs of, in the order in which they count."""
     text = candidate.text
     found = {
-        sign.kind: f'{sign.id}: "{match[0].lower()}"' for sign, match in signs_in(text, "lines", is_persons=is_persons)
+        sign.kind: f'{sign.id}: "{match[0].lower()}"'
+        for sign, match in find_signs(text, "lines", is_persons=is_persons)
     }
     if text.rstrip().endswith("?"):
         found = {kind: why for kind, why in found.items() if kind == "idea"}

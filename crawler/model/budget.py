@@ -23,12 +23,12 @@ class Price:
     input_usd: float = 0.0
     output_usd: float = 0.0
 
-    def of(self, input_tokens: int, output_tokens: int) -> float:
+    def compute_cost(self, input_tokens: int, output_tokens: int) -> float:
         return (input_tokens * self.input_usd + output_tokens * self.output_usd) / 1e6
 
     def estimate(self, prompt_chars: int, max_output_tokens: int) -> float:
         """The most that one call can cost."""
-        return self.of(int(prompt_chars / CHARS_PER_TOKEN) + 1, max_output_tokens)
+        return self.compute_cost(int(prompt_chars / CHARS_PER_TOKEN) + 1, max_output_tokens)
 
 
 class Spent(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -49,7 +49,7 @@ class ClaudeCliClient:
             raise LimitReached(LIMIT_MET)
         if done.returncode != 0:
             raise Busy(f"`{self.command}` ended with {done.returncode}")
-        return completion_in(done.stdout)
+        return parse_completion(done.stdout)
 
     def _arguments(self) -> list[str]:
         arguments = [self.command, "-p", "--output-format", "json", "--no-session-persistence", "--strict-mcp-config"]
@@ -57,7 +57,7 @@ class ClaudeCliClient:
         return [*arguments, "--model", self.model] if self.model else arguments
 
 
-def completion_in(output: str) -> Completion:
+def parse_completion(output: str) -> Completion:
     """The answer in the JSON that `claude -p` prints. Raises LimitReached or Refused where it is none."""
     try:
         value = json.loads(output)

@@ -35,7 +35,7 @@ class Completion:
     input_tokens: int = 0
     output_tokens: int = 0
 
-    def tokens_of(self, prompt: Prompt) -> int:
+    def count_tokens(self, prompt: Prompt) -> int:
         """What the call took together, estimated where nobody counted."""
         counted = self.input_tokens + self.output_tokens
         return counted or int((prompt.chars + len(self.text)) / CHARS_PER_TOKEN)
@@ -112,8 +112,8 @@ class PaidModel:
         except Refused:
             self._budget.spend(-estimate)
             raise
-        cost = price.of(completion.input_tokens, completion.output_tokens)
-        self._budget.spend(cost - estimate, tokens=completion.tokens_of(prompt))
+        cost = price.compute_cost(completion.input_tokens, completion.output_tokens)
+        self._budget.spend(cost - estimate, tokens=completion.count_tokens(prompt))
         return completion
 
     def _with_retries(self, prompt: Prompt) -> Completion:

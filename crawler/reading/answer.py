@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from crawler.quotes import Quote, SessionTurns
 from crawler.reading.page import ID_CHARS
-from crawler.reading.quoting import located
+from crawler.reading.quoting import find_quote
 from crawler.reading.record import Holds, Line, LineKind, Outcome, Reading
 
 MAX_LINES = 24  # of one session
@@ -22,18 +22,18 @@ class UnreadableAnswer(Exception):  # between model and reader, never shown as a
     """An answer that is no list of sessions; the message says why, in words for the model."""
 
 
-def readings_in(answer: str, sessions: Sequence[SessionTurns]) -> Iterator[Reading]:
+def parse_readings(answer: str, sessions: Sequence[SessionTurns]) -> Iterator[Reading]:
     """The readings of those sessions that the answer speaks of, without mark, reader and version.
 
     Raises UnreadableAnswer where it is no JSON list of objects.
     """
     known = {session.session_id[:ID_CHARS]: session for session in sessions}
-    for item in objects_in(answer):
+    for item in parse_objects(answer):
         if session := known.pop(str(item.get("session"))[:ID_CHARS], None):
-            yield reading_of(item, session)
+            yield parse_reading(item, session)
 
 
-def objects_in(answer: str) -> list[Mapping[str, object]]:
+def parse_objects(answer: str) -> list[Mapping[str, object]]:
     """The objects of the list that an answer holds. Raises UnreadableAnswer."""
     first, last = answer.find("["), answer.rfind("]")
     try:
@@ -45,11 +45,11 @@ def objects_in(answer: str) -> list[Mapping[str, object]]:
     return items
 
 
-def reading_of(item: Mapping[str, object], session: SessionTurns) -> Reading:
+def parse_reading(item: Mapping[str, object], session: SessionTurns) -> Reading:
     """One session's object as a reading."""
     lines, unfounded = list[Line](), list[str]()
     for told in _list(item.get("lines"))[:MAX_LINES]:
-        line = line_of(told, session) if isinstance(told, dict) else None
+        line = parse_line(told, session) if isinstance(told, dict) else None
         if line is not None:
             lines.append(line)
         elif isinstance(told, dict):
@@ -71,7 +71,7 @@ def reading_of(item: Mapping[str, object], session: SessionTurns) -> Reading:
     )
 
 
-def line_of(told: Mapping[str, object], session: SessionTurns) -> Line | None:
+def parse_line(told: Mapping[str, object], session: SessionTurns) -> Line | None:
     """One line, with its words at their places; None where there is no statement or none of its words is found."""
     text, kind, holds = _text(told.get("text"), MAX_TEXT), told.get("kind"), told.get("holds")
     quotes = [quote for one in _list(told.get("quotes"))[:MAX_QUOTES] if (quote := _quote(one, session))]
@@ -93,7 +93,7 @@ def line_of(told: Mapping[str, object], session: SessionTurns) -> Line | None:
 def _quote(one: object, session: SessionTurns) -> Quote | None:
     if not isinstance(one, dict) or not isinstance(one.get("text"), str):
         return None
-    return located(session, str(one.get("entry") or ""), one["text"])
+    return find_quote(session, str(one.get("entry") or ""), one["text"])
 
 
 def _list(value: object) -> list[object]:

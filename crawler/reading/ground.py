@@ -14,7 +14,7 @@ from crawler.facts import ASKING_TOOL
 from crawler.pasted import prose_regions
 from crawler.quotes import Quote, SessionTurns
 from crawler.reading import proof_words as words_of
-from crawler.spoken import OPTION, picked_in, questions_in, spoken_in
+from crawler.spoken import OPTION, find_picked, find_spoken, parse_questions
 from crawler.transcripts.turns import Role, Turn
 from memory_server.language.sentences import Span, sentence_spans
 
@@ -44,7 +44,7 @@ class Token:
 
     @property
     def root(self) -> str:
-        return root_of(self.low) if self.is_word else self.text
+        return find_root(self.low) if self.is_word else self.text
 
     @property
     def is_word(self) -> bool:
@@ -66,7 +66,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 @lru_cache(maxsize=50_000)
-def root_of(word: str) -> str:
+def find_root(word: str) -> str:
     """A word without its commonest endings: `deploy`, `deploys` and `deployed` are one."""
     word = word.removesuffix("'s")
     word = words_of.IRREGULAR.get(word, word)
@@ -108,7 +108,7 @@ class Bag:
         parts = token.parts
         found = {token.root, token.low, *joined, words_of.NUMBERS.get(token.low, token.low)}
         if len(parts) > 1:
-            found |= {root_of(part.casefold()) for part in parts} | {"".join(parts).casefold()}
+            found |= {find_root(part.casefold()) for part in parts} | {"".join(parts).casefold()}
         self._held |= found
         for word in found:
             self._by_start.setdefault(word[:4], set()).add(word)
@@ -119,7 +119,7 @@ class Bag:
             return True
         parts = [part.casefold() for part in token.parts]
         if len(parts) > 1 and (
-            "".join(parts) in self._held or all({part, root_of(part)} & self._held for part in parts)
+            "".join(parts) in self._held or all({part, find_root(part)} & self._held for part in parts)
         ):
             return True
         return any(are_akin(token.root, word) for word in self._by_start.get(token.root[:4], ()))
@@ -172,7 +172,7 @@ class Ground:
 
 def gather_ground(quotes: Sequence[Quote], session: SessionTurns) -> Ground:
     """The ground under some quotes of a session."""
-    spoken = list(session.spoken)
+    spoken = list(session.spoken_turns)
     places: dict[int, list[Quote]] = {}
     for quote in quotes:
         for place, turn in enumerate(spoken):
@@ -215,7 +215,7 @@ def find_own_spans(turn: Turn) -> list[Span]:
         between = ((before[1], after[0]) for before, after in itertools.pairwise(edges))
         return [(first, end) for first, end in between if first < end]
     found = list[Span]()
-    for part in spoken_in(turn):
+    for part in find_spoken(turn):
         if part.is_chosen or part.question:
             found.append((part.first, part.end))
         else:
@@ -230,7 +230,7 @@ def _sentences(text: str, spans: Iterable[Span]) -> list[Span]:
 
 def _add_answered(ground: Ground, reply: Turn, answer: Turn) -> None:
     """What an answer answers: of a list that it picks from, what it picked."""
-    picked = list(picked_in(reply.text, answer.text)) if answer.role is Role.PERSON else []
+    picked = list(find_picked(reply.text, answer.text)) if answer.role is Role.PERSON else []
     options = [match.span("text") for match in OPTION.finditer(reply.text)] if picked else []
     for first, end in _sentences(reply.text, find_own_spans(reply))[-ANSWERED_SENTENCES:]:
         is_option, is_picked = (any(a < end and first < b for a, b in part) for part in (options, picked))
@@ -240,8 +240,8 @@ def _add_answered(ground: Ground, reply: Turn, answer: Turn) -> None:
 
 def _add_asked(ground: Ground, turn: Turn, cited: Sequence[Quote]) -> None:
     """What the client asked, where its answer is quoted: the options that were not chosen, and whether it was a no."""
-    labels = dict(questions_in(turn))
-    for part in spoken_in(turn) if turn.tool == ASKING_TOOL else ():
+    labels = dict(parse_questions(turn))
+    for part in find_spoken(turn) if turn.tool == ASKING_TOOL else ():
         if part.question and any(part.first < quote.end and quote.first < part.end for quote in cited):
             answer = turn.text[part.first : part.end].rpartition(part.question)[2]
             others = (label for label in labels.get(part.question, ()) if label not in answer)

@@ -9,7 +9,7 @@ from memory_server.escaping import HIDDEN
 from memory_server.language.cues import INJECTION
 
 
-def proved(reading: Reading, session: SessionTurns) -> Reading:
+def keep_proved(reading: Reading, session: SessionTurns) -> Reading:
     """The reading with those lines alone that their quotes in the session support."""
     kept = tuple(
         line for line in reading.lines if is_safe(line) and not find_objections(line.text, line.quotes, session)

@@ -16,10 +16,10 @@ from crawler.facts import SessionFacts
 from crawler.model.budget import CHARS_PER_TOKEN
 from crawler.model.client import PaidModel
 from crawler.quotes import SessionTurns
-from crawler.reading.answer import UnreadableAnswer, readings_in
+from crawler.reading.answer import UnreadableAnswer, parse_readings
 from crawler.reading.lines import is_safe_text
-from crawler.reading.page import page_of
-from crawler.reading.prompt import MAX_OUTPUT_TOKENS, VERSION, joined, prompt_for
+from crawler.reading.page import render_page
+from crawler.reading.prompt import MAX_OUTPUT_TOKENS, VERSION, build_prompt, group_pages
 from crawler.reading.record import Outcome, Reading, Request
 from memory_server.redaction import Redactor
 
@@ -39,7 +39,7 @@ class Unread:
     def page(self, habits: Sequence[Sequence[Request]], met: Mapping[str, int]) -> str:
         """What a reader is shown of it; of the `habits` of all sessions it is asked about those that came last here."""
         own = [group for group in habits if group[0].quote.session_id == self.session.session_id]
-        return page_of(self.session, self.facts, self.plain.outcome, own, met)
+        return render_page(self.session, self.facts, self.plain.outcome, own, met)
 
 
 class ModelReader:
@@ -70,17 +70,17 @@ class ModelReader:
             if not page:  # nobody said anything that could be read
                 yield msgspec.structs.replace(one.plain, reader=self.name, version=VERSION, lines=())
         told = [place for place, page in enumerate(pages) if page]
-        for group in joined([pages[place] for place in told]):
+        for group in group_pages([pages[place] for place in told]):
             places = [told[number] for number in group]
             yield from self._read([unread[place] for place in places], [pages[place] for place in places], topics)
 
     def _read(self, unread: Sequence[Unread], pages: Sequence[str], topics: str) -> Iterator[Reading]:
         complaint = ""
         for _ in range(2):
-            prompt = prompt_for(pages, topics, complaint)
+            prompt = build_prompt(pages, topics, complaint)
             answer = self._model.ask(prompt)
             try:
-                found = {one.session_id: one for one in readings_in(answer.text, [one.session for one in unread])}
+                found = {one.session_id: one for one in parse_readings(answer.text, [one.session for one in unread])}
             except UnreadableAnswer as error:
                 complaint = str(error)
                 continue
@@ -88,19 +88,19 @@ class ModelReader:
             for one, page in zip(unread, pages, strict=True):
                 if reading := found.get(one.session.session_id):
                     share = len(page) / sum(map(len, pages))
-                    yield self._kept(reading, one, round(read * share), round(written * share))
+                    yield self._finish_reading(reading, one, round(read * share), round(written * share))
             return
         names = ", ".join(one.session.session_id[:8] for one in unread)
         logger.warning("sessions %s: %s; they stay as rules read them", names, complaint)
 
-    def _kept(self, reading: Reading, one: Unread, read: int, written: int) -> Reading:
+    def _finish_reading(self, reading: Reading, one: Unread, read: int, written: int) -> Reading:
         lines = (
             msgspec.structs.replace(
                 line,
-                text=self._masked(line.text),
-                takes_back=self._masked(line.takes_back),
-                questions=tuple(map(self._masked, line.questions)),
-                topic=self._masked(line.topic),
+                text=self._mask(line.text),
+                takes_back=self._mask(line.takes_back),
+                questions=tuple(map(self._mask, line.questions)),
+                topic=self._mask(line.topic),
             )
             for line in reading.lines  # their quotes are words of the archive, masked before
         )
@@ -115,7 +115,7 @@ class ModelReader:
             outcome=reading.outcome if is_proved else one.plain.outcome,
             open=tuple(filter(None, map(self._safe, reading.open))),
             lines=tuple(lines),
-            unfounded=tuple(map(self._masked, reading.unfounded)),
+            unfounded=tuple(map(self._mask, reading.unfounded)),
             requests=one.plain.requests,
             failures=one.plain.failures,
             input_tokens=read,
@@ -124,9 +124,9 @@ class ModelReader:
 
     def _safe(self, text: str) -> str:
         """A text that stands in digests as it is; empty where it speaks to an assistant or hides something."""
-        return self._masked(text) if is_safe_text(text) else ""
+        return self._mask(text) if is_safe_text(text) else ""
 
-    def _masked(self, text: str) -> str:
+    def _mask(self, text: str) -> str:
         return self._redactor.redact(text).text
 
 
@@ -144,10 +144,10 @@ class Cost:
         return self.input_tokens + self.output_tokens
 
 
-def cost_of(unread: Sequence[Unread]) -> Cost:
+def estimate_cost(unread: Sequence[Unread]) -> Cost:
     """What reading these sessions takes, the instructions of each call included."""
     pages = [page for one in unread if (page := one.page((), {}))]
-    groups = list(joined(pages))
-    chars = sum(prompt_for([pages[place] for place in group]).chars for group in groups)
+    groups = list(group_pages(pages))
+    chars = sum(build_prompt([pages[place] for place in group]).chars for group in groups)
     written = min(len(pages) * OUTPUT_TOKENS, len(groups) * MAX_OUTPUT_TOKENS)
     return Cost(len(pages), len(groups), int(chars / CHARS_PER_TOKEN), written)

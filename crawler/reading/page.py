@@ -11,17 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from crawler.calls import command_of, error_line, fix_after, worked_in_other_words
-from crawler.facts import ASKING_TOOL, SessionFacts, commits_of
+from crawler.calls import error_line, find_command, find_fix, find_other_ways
+from crawler.facts import ASKING_TOOL, SessionFacts, find_commits
 from crawler.outcome import has_passed
 from crawler.pasted import prose_regions
 from crawler.quotes import SessionTurns
 from crawler.reading.record import Request
 from crawler.reading.repeats import error_template
-from crawler.spoken import questions_in, spoken_in
+from crawler.spoken import find_spoken, parse_questions
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
-from memory_server.escaping import shown, shown_line
+from memory_server.escaping import escape_line, escape_text
 from memory_server.language.sentences import clip
 from memory_server.machine.clock import local
 
@@ -54,11 +54,11 @@ class PageBlock:
     is_persons: bool = False
 
     def __str__(self) -> str:
-        lines = [f"{MARGIN}{line}" for line in shown(self.text).splitlines() if line.strip()]
+        lines = [f"{MARGIN}{line}" for line in escape_text(self.text).splitlines() if line.strip()]
         return "\n".join([self.head, *lines])
 
 
-def page_of(
+def render_page(
     session: SessionTurns,
     facts: SessionFacts,
     outcome: str,
@@ -73,25 +73,25 @@ def page_of(
     head = _head(session, facts, outcome)
     text = ""
     for answered, before in LEVELS:
-        blocks = [*_blocks(session, answered, before, met), *map(_asked_before, habits)]
+        blocks = [*_blocks(session, answered, before, met), *map(_make_habit_block, habits)]
         if not blocks:
             return ""
         text = "\n".join([head, *map(str, blocks)])
         if len(text) <= AIM_CHARS:
             return text
-    return text if len(text) <= SESSION_CHARS else _within(head, blocks)
+    return text if len(text) <= SESSION_CHARS else _fit_blocks(head, blocks)
 
 
 def _head(session: SessionTurns, facts: SessionFacts, outcome: str) -> str:
     day = f"{local(facts.started):%Y-%m-%d}" if facts.started else "undated"
-    told = [f"session {session.session_id[:ID_CHARS]}", f"project {shown_line(session.project)}", day]
-    told += [f"branch {shown_line(facts.branch)}"] if facts.branch else []
+    told = [f"session {session.session_id[:ID_CHARS]}", f"project {escape_line(session.project)}", day]
+    told += [f"branch {escape_line(facts.branch)}"] if facts.branch else []
     told += [f"commits: {len(facts.commits)}", f"by its calls it ended: {outcome}"]
-    title = f"\ntitle: {shown_line(clip(facts.title, 90))}" if facts.title else ""
+    title = f"\ntitle: {escape_line(clip(facts.title, 90))}" if facts.title else ""
     return f"=== {'; '.join(told)}{title}"
 
 
-def _within(head: str, blocks: Sequence[PageBlock]) -> str:
+def _fit_blocks(head: str, blocks: Sequence[PageBlock]) -> str:
     """As many entries as fit: the person's words before all others, and of these the first and the last."""
     room, kept = SESSION_CHARS - len(head), dict[int, str]()
     ends = [min(place, len(blocks) - 1 - place) for place in range(len(blocks))]
@@ -103,9 +103,9 @@ def _within(head: str, blocks: Sequence[PageBlock]) -> str:
     return "\n".join([head, told, *(kept[place] for place in sorted(kept))])
 
 
-def _asked_before(group: Sequence[Request]) -> PageBlock:
+def _make_habit_block(group: Sequence[Request]) -> PageBlock:
     here, *others = group
-    wordings = dict.fromkeys(shown_line(clip(one.quote.text, 60)) for one in others)
+    wordings = dict.fromkeys(escape_line(clip(one.quote.text, 60)) for one in others)
     told = "; ".join(itertools.islice(wordings, MOST_WORDINGS))
     return PageBlock(
         f"[{here.quote.entry[:ID_CHARS]}] asked before, in {len(group)} sessions", f"{here.quote.text}\n{told}"
@@ -114,11 +114,11 @@ def _asked_before(group: Sequence[Request]) -> PageBlock:
 
 def _blocks(session: SessionTurns, answered: int, before: int, met: Mapping[str, int]) -> Iterator[PageBlock]:
     turns = session.turns
-    other_ways = worked_in_other_words(turns)
+    other_ways = find_other_ways(turns)
     commits, errors = itertools.count(), itertools.count()
     for place, turn in enumerate(turns):
         if turn.role is Role.PERSON:
-            yield from _said(turn)
+            yield from _make_person_blocks(turn)
         elif turn.kind is PartKind.PLAN:
             yield PageBlock(
                 f"[{turn.entries[0][:ID_CHARS]}] plan, which the person accepted", _cut(turn.text, PLAN_CHARS)
@@ -130,38 +130,38 @@ def _blocks(session: SessionTurns, answered: int, before: int, met: Mapping[str,
         elif turn.kind is PartKind.INTERRUPTION:
             yield PageBlock("(the person stopped the assistant)")
         elif turn.role is Role.TOOL:
-            if turn.is_error and command_of(turn) and (line := error_line(turn.text)) and next(errors) < MOST_ERRORS:
-                fix = other_ways.get(place) or fix_after(turns, place)
-                yield PageBlock(_failed(turn, line, fix, met.get(error_template(turn.text), 0)))
-            for commit in commits_of([turn]):
+            if turn.is_error and find_command(turn) and (line := error_line(turn.text)) and next(errors) < MOST_ERRORS:
+                fix = other_ways.get(place) or find_fix(turns, place)
+                yield PageBlock(_format_failure(turn, line, fix, met.get(error_template(turn.text), 0)))
+            for commit in find_commits([turn]):
                 if next(commits) < MOST_COMMITS:
-                    subject = shown_line(clip(commit.subject, 100))
+                    subject = escape_line(clip(commit.subject, 100))
                     yield PageBlock(f"[{turn.entries[-1][:ID_CHARS]}] committed {commit.hash} {subject}")
             if has_passed(turn):
                 yield PageBlock(f"[{turn.entries[-1][:ID_CHARS]}] tests passed")
 
 
-def _said(turn: Turn) -> Iterator[PageBlock]:
+def _make_person_blocks(turn: Turn) -> Iterator[PageBlock]:
     """The person's words; of an answer with what was asked and what else could have been chosen."""
     entry = turn.entries[0][:ID_CHARS]
     if turn.is_prompt:
-        yield PageBlock(f"[{entry}] person", _typed(turn.text), is_persons=True)
+        yield PageBlock(f"[{entry}] person", _cut_pasted(turn.text), is_persons=True)
         return
-    for part in spoken_in(turn):
+    for part in find_spoken(turn):
         text = turn.text[part.first : part.end]
         if turn.tool == ASKING_TOOL:
-            options = next((labels for asked, labels in questions_in(turn) if asked == part.question), ())
-            offered = f", offered: {shown_line(clip(' / '.join(options), 600))}" if options else ""
-            asked = "" if part.is_chosen else f' "{shown_line(clip(part.question, 300))}"'
+            options = next((labels for asked, labels in parse_questions(turn) if asked == part.question), ())
+            offered = f", offered: {escape_line(clip(' / '.join(options), 600))}" if options else ""
+            asked = "" if part.is_chosen else f' "{escape_line(clip(part.question, 300))}"'
             yield PageBlock(f"[{entry}] person answered the question{asked}{offered}", text, is_persons=True)
         elif turn.kind is PartKind.COMMAND:
-            command = shown_line(turn.text.partition(" ")[0])
-            yield PageBlock(f"[{entry}] person, behind {command}", _typed(text), is_persons=True)
+            command = escape_line(turn.text.partition(" ")[0])
+            yield PageBlock(f"[{entry}] person, behind {command}", _cut_pasted(text), is_persons=True)
         else:
-            yield PageBlock(f"[{entry}] person, as the reason for refusing a call", _typed(text), is_persons=True)
+            yield PageBlock(f"[{entry}] person, as the reason for refusing a call", _cut_pasted(text), is_persons=True)
 
 
-def _typed(text: str) -> str:
+def _cut_pasted(text: str) -> str:
     """A prompt with each pasted run of lines cut to its beginning."""
     kept, at = "", 0
     for first, end in [*prose_regions(text), (len(text), len(text))]:
@@ -196,9 +196,9 @@ def _tells(text: str) -> bool:
     return len(text) >= 160 and not text.rstrip().endswith(":")
 
 
-def _failed(turn: Turn, line: str, fix: Turn | None, sessions: int) -> str:
-    told = [f"[{turn.entries[-1][:ID_CHARS]}] failed: {shown_line(command_of(turn))}"]
-    told.append(f": {shown_line(clip(line, ERROR_CHARS))}")
-    told += [f"; then worked: {shown_line(command_of(fix) or fix.tool)}"] if fix else []
+def _format_failure(turn: Turn, line: str, fix: Turn | None, sessions: int) -> str:
+    told = [f"[{turn.entries[-1][:ID_CHARS]}] failed: {escape_line(find_command(turn))}"]
+    told.append(f": {escape_line(clip(line, ERROR_CHARS))}")
+    told += [f"; then worked: {escape_line(find_command(fix) or fix.tool)}"] if fix else []
     told += [f" (met in {sessions} sessions)"] if sessions else []
     return "".join(told)

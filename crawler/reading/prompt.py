@@ -63,7 +63,7 @@ topic: one of the topics listed, as name#section, else a short name of the subje
 """
 
 
-def prompt_for(pages: Sequence[str], topics: str = "", complaint: str = "") -> Prompt:
+def build_prompt(pages: Sequence[str], topics: str = "", complaint: str = "") -> Prompt:
     """The request to read some sessions. `topics`: what there is already, a line each; `complaint`: what was wrong with
     the answer before.
     """
@@ -72,7 +72,7 @@ def prompt_for(pages: Sequence[str], topics: str = "", complaint: str = "") -> P
     return Prompt(INSTRUCTIONS + again, known + "\n\n".join(pages) + "\n", MAX_OUTPUT_TOKENS)
 
 
-def joined(pages: Sequence[str], most_chars: int = PAGE_CHARS) -> Iterator[list[int]]:
+def group_pages(pages: Sequence[str], most_chars: int = PAGE_CHARS) -> Iterator[list[int]]:
     """Which pages are read together, by their places: one after the other, as many as fit."""
     group, used = list[int](), 0
     for place, page in enumerate(pages):

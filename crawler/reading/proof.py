@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from crawler.quotes import Quote, SessionTurns
 from crawler.reading import proof_words as words_of
-from crawler.reading.ground import Bag, Ground, Sentence, Token, gather_ground, root_of, tokenize
+from crawler.reading.ground import Bag, Ground, Sentence, Token, find_root, gather_ground, tokenize
 
 NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 GLUED = re.compile(r"(\d+)([A-Za-z]+)")  # `30s`
@@ -173,9 +173,9 @@ def _negations(tokens: Sequence[Token]) -> list[int]:
     return found
 
 
-DENYING_ROOTS = frozenset(map(root_of, words_of.DENYING))
-COMMANDING_ROOTS = frozenset(map(root_of, words_of.COMMANDING))
-UNIT_ROOTS = frozenset(map(root_of, words_of.UNITS))
+DENYING_ROOTS = frozenset(map(find_root, words_of.DENYING))
+COMMANDING_ROOTS = frozenset(map(find_root, words_of.COMMANDING))
+UNIT_ROOTS = frozenset(map(find_root, words_of.UNITS))
 
 
 def _denies(tokens: Iterable[Token]) -> bool:
@@ -287,7 +287,7 @@ def _cause(claim: Claim) -> Objection | None:
 def _opposites() -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for pair in re.split(r"[|\n]", words_of.OPPOSITES.strip()):
-        one, other = map(root_of, pair.split())
+        one, other = map(find_root, pair.split())
         found.setdefault(one, set()).add(other)
         found.setdefault(other, set()).add(one)
     return {word: frozenset(others) for word, others in found.items()}
@@ -309,10 +309,10 @@ def _opposite(claim: Claim) -> Objection | None:
         for other in OPPOSITE_OF.get(token.root, ()):
             if claim.quoted.holds_root(other) and other not in ours:
                 return Objection(ObjectionKind.OPPOSITE, (token.text, other))
-    return _turned_by_prefix(claim, ours)
+    return _check_prefixes(claim, ours)
 
 
-def _turned_by_prefix(claim: Claim, ours: set[str]) -> Objection | None:
+def _check_prefixes(claim: Claim, ours: set[str]) -> Objection | None:
     if _negations(claim.tokens) or any(_negations(one.tokens) for one in claim.ground.quoted):
         return None
     theirs = [token for one in claim.ground.quoted for token in one.tokens if token.is_telling]
@@ -320,7 +320,7 @@ def _turned_by_prefix(claim: Claim, ours: set[str]) -> Objection | None:
     for added, tokens, others in ((True, claim.telling, roots), (False, theirs, ours)):
         for token in tokens:
             for prefix in words_of.TURNING:
-                bare = root_of(token.low.removeprefix(prefix))
+                bare = find_root(token.low.removeprefix(prefix))
                 is_turned = token.low.startswith(prefix) and len(token.low) - len(prefix) >= 4 and bare in others
                 if is_turned and not (claim.held.holds(token) if added else claim.bag.holds(token)):
                     return Objection(ObjectionKind.OPPOSITE, (token.text, bare))
@@ -386,7 +386,7 @@ def _order(claim: Claim) -> Objection | None:
     return None
 
 
-def _exchanged(claim: Claim) -> Objection | None:
+def _check_order(claim: Claim) -> Objection | None:
     """The words of a quoted sentence in another order: what does something, put for what it is done to."""
     if any(token.low == "by" for token in claim.tokens):  # a passive
         return None
@@ -420,8 +420,8 @@ def _counts(tokens: Iterable[Token]) -> list[tuple[str, str, str]]:
         low = text.casefold()
         number = text if NUMBER.fullmatch(text) else words_of.NUMBERS.get(low)
         if number is not None and low not in words_of.NO_COUNT:
-            before = (root_of(one.casefold()) for one in reversed(texts[max(0, at - 2) : at]) if _names(one))
-            behind = (root_of(one.casefold()) for one in texts[at + 1 : at + 3] if _names(one))
+            before = (find_root(one.casefold()) for one in reversed(texts[max(0, at - 2) : at]) if _names(one))
+            behind = (find_root(one.casefold()) for one in texts[at + 1 : at + 3] if _names(one))
             found.append((number, next(before, ""), next(behind, "")))
     return found
 
@@ -430,7 +430,7 @@ def _names(text: str) -> bool:
     return text[0].isalpha() and text.casefold() not in words_of.STOP_WORDS
 
 
-def _counted(claim: Claim) -> Objection | None:
+def _check_counts(claim: Claim) -> Objection | None:
     """A number of one thing given to another, or in another unit."""
     ours = _counts(claim.tokens)
     theirs = [one for sentence in claim.evidence for one in _counts(sentence.tokens)] if ours else []
@@ -450,7 +450,7 @@ def _counted(claim: Claim) -> Objection | None:
 # -- what was not chosen, what was taken back ----------------------------------------------------------------------
 
 
-def _refused(claim: Claim) -> Objection | None:
+def _check_refused(claim: Claim) -> Objection | None:
     """What the person turned down, or did not pick."""
     ground, telling = claim.ground, claim.telling
     own = Bag(token for part in (ground.quoted, ground.beside) for one in part for token in one.tokens)
@@ -465,7 +465,7 @@ def _refused(claim: Claim) -> Objection | None:
     return Objection(ObjectionKind.REFUSED, tuple(taken)) if taken else None
 
 
-def _retracted(claim: Claim) -> Objection | None:
+def _check_retracted(claim: Claim) -> Objection | None:
     ground, held = claim.ground, claim.bag
     behind = [one for one in ground.beside if one.is_behind and ground.is_persons]
     for sentence in (*behind, *ground.later):
@@ -487,7 +487,7 @@ Check = Callable[[Claim], Objection | None]
 CHECKS: tuple[Check, ...] = (
     _foreign,
     _values,
-    _counted,
+    _check_counts,
     _new,
     _negation,
     _modality,
@@ -497,8 +497,8 @@ CHECKS: tuple[Check, ...] = (
     _cause,
     _opposite,
     _order,
-    _exchanged,
-    _refused,
-    _retracted,
+    _check_order,
+    _check_refused,
+    _check_retracted,
 )
-OF_VERBATIM: tuple[Check, ...] = (_foreign, _modality, _refused, _retracted)
+OF_VERBATIM: tuple[Check, ...] = (_foreign, _modality, _check_refused, _check_retracted)

@@ -6,7 +6,7 @@ White space, typographic marks, case and Markdown may differ, a word may not. No
 import re
 from collections.abc import Iterator, Sequence
 
-from crawler.quotes import Quote, SessionTurns, quote_of
+from crawler.quotes import Quote, SessionTurns, make_quote
 from crawler.transcripts.turns import Role, Turn
 from memory_server.language.cues import is_agreement
 
@@ -17,15 +17,15 @@ CUT = re.compile(r"\s*(?:…|\.\.\.)\s*")  # where a page or a model left someth
 LEAST_CHARS = 2  # the shortest yes
 
 
-def found_quotes(session: SessionTurns, entry: str, words: str) -> Iterator[Quote]:
+def find_quotes(session: SessionTurns, entry: str, words: str) -> Iterator[Quote]:
     """Where an entry, given by the beginning of its id, says these words, whatever their form."""
     pattern = _pattern(words)
-    for turn in session.spoken:
+    for turn in session.spoken_turns:
         if any(known.startswith(entry) for known in turn.entries) and (place := _place(turn, words, pattern)):
-            yield quote_of(session, turn, *place)
+            yield make_quote(session, turn, *place)
 
 
-def located(session: SessionTurns, entry: str, words: str) -> Quote | None:
+def find_quote(session: SessionTurns, entry: str, words: str) -> Quote | None:
     """The quote of these words: in the named entry, else in the only turn that holds them; None where there is none.
 
     Of words with a mark of what was left out the longest part is looked for.
@@ -33,9 +33,9 @@ def located(session: SessionTurns, entry: str, words: str) -> Quote | None:
     longest = max(CUT.split(words), key=len)
     if len(longest.strip(AROUND)) < LEAST_CHARS:
         return None
-    if entry and (found := next(found_quotes(session, entry, longest), None)):
+    if entry and (found := next(find_quotes(session, entry, longest), None)):
         return found
-    anywhere = list(found_quotes(session, "", longest))
+    anywhere = list(find_quotes(session, "", longest))
     return anywhere[0] if len(anywhere) == 1 else None
 
 
@@ -63,13 +63,13 @@ def with_agreement(session: SessionTurns, quotes: Sequence[Quote]) -> tuple[Quot
     """The quotes; behind one statement of the assistant the person's next words, where these agree to it."""
     if len(quotes) != 1 or quotes[0].role is not Role.ASSISTANT:
         return tuple(quotes)
-    answer = answer_to(session, quotes[0])
+    answer = find_answer(session, quotes[0])
     agrees = answer is not None and is_agreement(answer.text)
-    return (*quotes, quote_of(session, answer, 0, len(answer.text))) if answer and agrees else tuple(quotes)
+    return (*quotes, make_quote(session, answer, 0, len(answer.text))) if answer and agrees else tuple(quotes)
 
 
-def answer_to(session: SessionTurns, quote: Quote) -> Turn | None:
+def find_answer(session: SessionTurns, quote: Quote) -> Turn | None:
     """The person's next turn behind a quote."""
-    spoken = session.spoken
+    spoken = session.spoken_turns
     place = next((place for place, turn in enumerate(spoken) if quote.entry in turn.entries), len(spoken))
     return next((turn for turn in spoken[place + 1 :] if turn.role is Role.PERSON), None)

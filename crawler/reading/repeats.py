@@ -8,9 +8,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
-from crawler.calls import command_of, error_line, fix_after, worked_in_other_words
+from crawler.calls import error_line, find_command, find_fix, find_other_ways
 from crawler.pasted import prose_regions
-from crawler.quotes import SessionTurns, quote_of
+from crawler.quotes import SessionTurns, make_quote
 from crawler.reading.record import Failure, Reading, Request
 from crawler.transcripts.turns import Role
 from memory_server.language.sentences import sentence_spans
@@ -53,30 +53,30 @@ def is_same_request(one: str, other: str) -> bool:
     return bool(ours | theirs) and len(ours & theirs) / len(ours | theirs) >= SAME_WORDS
 
 
-def requests_in(session: SessionTurns) -> list[Request]:
+def find_requests(session: SessionTurns) -> list[Request]:
     """What the person asked for in sentences short enough to come back."""
     found: dict[str, Request] = {}
-    for turn in session.spoken:
+    for turn in session.spoken_turns:
         for first, end in prose_regions(turn.text) if turn.is_prompt else ():
             for start, stop in sentence_spans(turn.text[first:end]):
                 said = URL.sub("", turn.text[first + start : first + stop])
                 words = "" if said[:1] in OPENS_OUTPUT else telling(said)
                 if stop - start <= MOST_LETTERS and 1 <= len(words.split()) <= MOST_WORDS:
-                    found.setdefault(words, Request(words, quote_of(session, turn, first + start, first + stop)))
+                    found.setdefault(words, Request(words, make_quote(session, turn, first + start, first + stop)))
     return list(found.values())[:MAX_FOUND]
 
 
-def failures_in(session: SessionTurns) -> list[Failure]:
+def find_failures(session: SessionTurns) -> list[Failure]:
     """The commands that failed, each with what then worked, the same error once."""
     turns, found = session.turns, dict[str, Failure]()
-    other_ways = worked_in_other_words(turns)
+    other_ways = find_other_ways(turns)
     for place, turn in enumerate(turns):
-        if turn.role is not Role.TOOL or not turn.is_error or not command_of(turn):
+        if turn.role is not Role.TOOL or not turn.is_error or not find_command(turn):
             continue
         template = error_template(turn.text)
-        fix = other_ways.get(place) or fix_after(turns, place)
+        fix = other_ways.get(place) or find_fix(turns, place)
         if len(content_words(template)) >= MIN_SESSIONS:
-            worked = command_of(fix) if fix else ""
+            worked = find_command(fix) if fix else ""
             found.setdefault(template, Failure(template, turn.entries[-1], error_line(turn.text)[:200], worked))
     return list(found.values())[:MAX_FOUND]
 
@@ -105,7 +105,7 @@ def habits_among(readings: Iterable[Reading]) -> list[list[Request]]:
     return kept
 
 
-def met_again(readings: Sequence[Reading]) -> Mapping[str, int]:
+def count_failures(readings: Sequence[Reading]) -> Mapping[str, int]:
     """In how many sessions each error was met, by its template, of those met in enough."""
     sessions = defaultdict(set)
     for reading in readings:

@@ -8,16 +8,16 @@ from collections.abc import Iterator, Sequence
 
 from crawler.facts import SessionFacts
 from crawler.pasted import prose_regions
-from crawler.quotes import SessionTurns, quote_of
+from crawler.quotes import SessionTurns, make_quote
 from crawler.reading.proof import is_ahead
 from crawler.reading.record import RULES, Holds, Line, LineKind, Outcome, Reading
-from crawler.reading.repeats import failures_in, requests_in
-from crawler.reading.signs import signs_in
-from crawler.reading.titles import title_of
-from crawler.spoken import spoken_in
+from crawler.reading.repeats import find_failures, find_requests
+from crawler.reading.signs import find_signs
+from crawler.reading.titles import make_title
+from crawler.spoken import find_spoken
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
-from memory_server.language.sentences import Span, clip, sentence_spans, sentences_in
+from memory_server.language.sentences import Span, clip, sentence_spans, split_sentences
 
 VERSION = 1
 MIN_CHARS, MAX_CHARS = 20, 260  # of a sentence that is a statement
@@ -35,21 +35,21 @@ def read_by_rules(session: SessionTurns, turns: Sequence[Turn], facts: SessionFa
         reader=RULES,
         version=VERSION,
         project=session.project,
-        title=title_of(turns, facts),
-        goal=goal_of(turns)[0],
-        outcome=outcome_of(turns, facts),
+        title=make_title(turns, facts),
+        goal=find_goal(turns)[0],
+        outcome=find_outcome(turns, facts),
         proof=facts.commits[-1].entries[-1] if facts.commits else "",
         lines=tuple(sure_lines(session))[:MAX_LINES],
-        requests=tuple(requests_in(session)),
-        failures=tuple(failures_in(session)),
+        requests=tuple(find_requests(session)),
+        failures=tuple(find_failures(session)),
     )
 
 
-def goal_of(turns: Sequence[Turn]) -> tuple[str, tuple[str, ...]]:
+def find_goal(turns: Sequence[Turn]) -> tuple[str, tuple[str, ...]]:
     """What the person first asked for, or the plan that the session began with, and its entries; empty where none."""
     for turn in turns:
         if turn.kind is PartKind.PLAN or (turn.role is Role.PERSON and turn.is_live):
-            text = " ".join(sentences_in(turn.text))
+            text = " ".join(split_sentences(turn.text))
             if len(text) >= 12 or turn.kind is PartKind.COMMAND:
                 return clip(text or turn.text, GOAL_CHARS), turn.entries
     return "", ()
@@ -58,35 +58,35 @@ def goal_of(turns: Sequence[Turn]) -> tuple[str, tuple[str, ...]]:
 def sure_lines(session: SessionTurns) -> Iterator[Line]:
     """The person's sentences that are meant for good, each once."""
     seen = set[str]()
-    for turn in session.spoken:
-        for first, end in typed_sentences(turn):
+    for turn in session.spoken_turns:
+        for first, end in find_typed_sentences(turn):
             sentence = turn.text[first:end]
-            if (kind := kind_of(sentence)) and (text := worded(sentence)) not in seen:
+            if (kind := find_kind(sentence)) and (text := trim_sentence(sentence)) not in seen:
                 seen.add(text)
-                yield Line(kind, text, (quote_of(session, turn, first, end),), Holds.SURELY)
+                yield Line(kind, text, (make_quote(session, turn, first, end),), Holds.SURELY)
 
 
-def typed_sentences(turn: Turn) -> Iterator[Span]:
+def find_typed_sentences(turn: Turn) -> Iterator[Span]:
     """The sentences that the person typed themselves, by their places in the turn."""
     if turn.role is not Role.PERSON:
         return
-    for part in spoken_in(turn):
+    for part in find_spoken(turn):
         text = "" if part.is_chosen else turn.text[part.first : part.end]
         for first, end in prose_regions(text):
             for start, stop in sentence_spans(text[first:end]):
                 yield part.first + first + start, part.first + first + stop
 
 
-def kind_of(sentence: str) -> LineKind | None:
+def find_kind(sentence: str) -> LineKind | None:
     """What a sentence of the person is a line of; None where it is not sure that it holds beyond the hour."""
     is_statement = MIN_CHARS <= len(sentence) <= MAX_CHARS and len(sentence.split()) >= MIN_WORDS
-    if not is_statement or any(signs_in(sentence, "veto", is_persons=True)):
+    if not is_statement or any(find_signs(sentence, "veto", is_persons=True)):
         return None
-    found = next(signs_in(sentence, "offer", is_persons=True), None)
+    found = next(find_signs(sentence, "offer", is_persons=True), None)
     return LineKind(found[0].kind) if found else None
 
 
-def worded(sentence: str) -> str:
+def trim_sentence(sentence: str) -> str:
     """A sentence without the words of the talk ahead of it, as a line of its own."""
     words = sentence.split()
     while len(words) > MIN_WORDS and _is_ahead(words[0], words[1]):
@@ -101,7 +101,7 @@ def _is_ahead(word: str, following: str) -> bool:
     return is_ahead(bare.casefold(), following.casefold() if word.endswith(bare) else word[-1])
 
 
-def outcome_of(turns: Sequence[Turn], facts: SessionFacts) -> Outcome:
+def find_outcome(turns: Sequence[Turn], facts: SessionFacts) -> Outcome:
     """How a session ended, as far as deeds tell: `shipped` only with a commit, `unknown` rather than a guess."""
     spoken = [turn for turn in turns if turn.role is Role.PERSON and turn.is_live]
     last_words = spoken[-1].text.lower() if spoken else ""

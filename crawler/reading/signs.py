@@ -42,7 +42,7 @@ def read_signs(file: Path) -> tuple[Sign, ...]:
 SIGNS = read_signs(Path(__file__).with_name("signs.tsv"))
 
 
-def signs_in(text: str, use: Use, *, is_persons: bool) -> Iterator[tuple[Sign, re.Match[str]]]:
+def find_signs(text: str, use: Use, *, is_persons: bool) -> Iterator[tuple[Sign, re.Match[str]]]:
     """The signs of one use that a sentence bears, each with where."""
     for sign in SIGNS:
         if sign.use == use and (is_persons or sign.speaker != PERSON) and (match := sign.pattern.search(text)):

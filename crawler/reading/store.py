@@ -23,7 +23,7 @@ class Readings:
     def __init__(self, folder: Path):
         self.folder = folder
 
-    def of(self, session_id: str) -> Reading | None:
+    def load(self, session_id: str) -> Reading | None:
         """A session's reading; None where there is none that can be read."""
         try:
             return msgspec.json.decode(self._file(session_id).read_bytes(), type=Reading)
@@ -33,7 +33,7 @@ class Readings:
     def every(self) -> Iterator[Reading]:
         """All readings, in the order of their sessions' ids."""
         for file in sorted(self.folder.glob("*.json")):
-            if reading := self.of(file.stem):
+            if reading := self.load(file.stem):
                 yield reading
 
     def save(self, reading: Reading) -> None:

@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from crawler.facts import SessionFacts
-from crawler.outcome import accepted_plan
+from crawler.outcome import find_accepted_plan
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
-from memory_server.language.cues import folded
-from memory_server.language.sentences import clip, sentences_in
+from memory_server.language.cues import ignore_case
+from memory_server.language.sentences import clip, split_sentences
 from memory_server.language.words import content_words, stem
 
 MAX_CHARS = 90
@@ -40,19 +40,19 @@ WORKFLOW_WORDS = frozenset(
 ELSEWHERE = re.compile(r"https?://\S+|(?<!\S)[~@]?/\S+")  # an address or a path from the root tells where, not what
 HEADING = re.compile(r"^#+\s*(?:(?:implementation )?plan\b\s*[:–—-]\s*)?(.+)$", re.MULTILINE | re.IGNORECASE)
 COMMIT_TYPE = re.compile(r"^\w+(?:\([^)]*\))?!?:\s*")
-LEAD = folded(
+LEAD = ignore_case(
     r"^(?:(?:ok(?:ay)?|hey|hi|hello|claude|so|and|now|also|just|yeah|yes|please|thanks?|thank you)\b[\s,.!:-]*)*"
     r"(?:(?:can|could|would) (?:you|we)\s+|i(?:'d| would) like (?:you )?to\s+|i want (?:you )?to\s+|let'?s\s+"
     r"|(?:we )?need to\s+)?(?:(?:please|also|just|then)\s+)*"
 )
 ASIDE = re.compile(r"\s*\([^()]*\)")
 CLAUSE = re.compile(r", (?:and |but )?| [-–] |: ")
-NO_REQUEST = folded(r"(?:you are|you're|act as)\b|[❯$%#>]\s")  # a role to play, a line out of a terminal
-POINTING = folded(r"\b(?:it|this|these|those|they|them|there (?:is|are))\b")
+NO_REQUEST = ignore_case(r"(?:you are|you're|act as)\b|[❯$%#>]\s")  # a role to play, a line out of a terminal
+POINTING = ignore_case(r"\b(?:it|this|these|those|they|them|there (?:is|are))\b")
 END = ".?!:;, …"
 
 
-def title_of(turns: Sequence[Turn], facts: SessionFacts) -> str:
+def make_title(turns: Sequence[Turn], facts: SessionFacts) -> str:
     """A line of at most MAX_CHARS characters."""
     given = facts.title or next(_plans(turns), "")
     return clip(given, MAX_CHARS) if given else _Wording(turns).title(turns, facts)
@@ -61,7 +61,7 @@ def title_of(turns: Sequence[Turn], facts: SessionFacts) -> str:
 def _plans(turns: Sequence[Turn]) -> Iterator[str]:
     """The headings of plans that the person accepted."""
     for turn in turns:
-        heading = HEADING.search(turn.text if turn.kind is PartKind.PLAN else accepted_plan(turn))
+        heading = HEADING.search(turn.text if turn.kind is PartKind.PLAN else find_accepted_plan(turn))
         if heading:
             yield heading[1].strip(" *")
 
@@ -80,7 +80,7 @@ class _Wording:
         requests = [turn for turn in turns if turn.role is Role.PERSON and turn.is_live]
         commits = [clip(COMMIT_TYPE.sub("", commit.subject), MAX_CHARS) for commit in facts.commits]
         telling = [line for line in commits if len(self._telling(line)) >= ENOUGH_WORDS]
-        line = max(telling, key=self._weight, default="") or next(self._asked(requests), "")
+        line = max(telling, key=self._weight, default="") or next(self._find_sentences(requests), "")
         if len(self._telling(line)) >= PLENTY:
             return line
         if line:
@@ -99,11 +99,11 @@ class _Wording:
         words = len(set(content_words(line)))
         return sum(math.log(self._counts[word]) for word in self._telling(line)) / math.sqrt(max(words, 4))
 
-    def _asked(self, requests: Sequence[Turn]) -> Iterator[str]:
+    def _find_sentences(self, requests: Sequence[Turn]) -> Iterator[str]:
         """Sentences of the person, or parts of them, that tell something; one that points elsewhere must tell more."""
         for request in requests:
             text = request.text.partition(" ")[2] if request.text.startswith("/") else request.text
-            for sentence in list(sentences_in(text))[:SENTENCES]:
+            for sentence in list(split_sentences(text))[:SENTENCES]:
                 lines = [] if NO_REQUEST.match(sentence) else list(_parts(sentence))
                 lines = [x for x in lines if len(self._telling(x)) >= ENOUGH_WORDS + len(POINTING.findall(x))]
                 if lines:
@@ -121,7 +121,7 @@ class _Wording:
     def _with_reply(self, line: str, turns: Sequence[Turn]) -> str:
         """What tells nothing of its own, with the sentence of the answers that tells most."""
         replies = [turn.text for turn in turns if turn.role is Role.ASSISTANT and turn.kind is PartKind.TEXT]
-        reply = max((one for text in replies for one in sentences_in(text)), key=self._weight, default="")
+        reply = max((one for text in replies for one in split_sentences(text)), key=self._weight, default="")
         joined = ": ".join(part for part in (line.rstrip(END), reply) if part)
         return clip(joined, MAX_CHARS) or WITHOUT_WORDS
 
@@ -141,5 +141,5 @@ def _without_lead(text: str) -> str:
 
 def _first(requests: Sequence[Turn]) -> list[str]:
     """The first words of the person that are more than a greeting, a command as it stands."""
-    sentences = [next(sentences_in(turn.text), " ".join(turn.text.split())) for turn in requests]
+    sentences = [next(split_sentences(turn.text), " ".join(turn.text.split())) for turn in requests]
     return [_without_lead(sentence) for sentence in sentences if len(sentence) >= 8 or sentence[:1] == "/"][:1]

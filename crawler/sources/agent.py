@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from crawler.sources.conversation import AgentFile, Conversation
-from crawler.sources.lines import head_of
+from crawler.sources.lines import read_head
 
 
 class AgentSource(Protocol):
@@ -28,7 +28,7 @@ class AgentSource(Protocol):
         """The conversations of a file. Raises ContentError where it cannot be read."""
 
 
-def files_at(source: AgentSource, paths: Iterable[Path]) -> Iterator[Path]:
+def list_source_files(source: AgentSource, paths: Iterable[Path]) -> Iterator[Path]:
     """The files of a source at or below what somebody named: a store, a folder of its files, or a file."""
     for path in paths:
         if not path.is_dir():
@@ -37,4 +37,4 @@ def files_at(source: AgentSource, paths: Iterable[Path]) -> Iterator[Path]:
             yield from found
         else:
             below = (file for file in sorted(path.rglob("*")) if file.is_file())
-            yield from (file for file in below if source.fits(file, head_of(file)))
+            yield from (file for file in below if source.fits(file, read_head(file)))

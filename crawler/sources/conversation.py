@@ -21,7 +21,7 @@ import msgspec
 from crawler.transcripts.classify import text_or_empty
 from crawler.transcripts.entry import Entry, EntryPart, PartKind
 from crawler.transcripts.grammar import as_id, as_line, is_id
-from crawler.transcripts.injected import cut_injected, spoken_beside_reminders
+from crawler.transcripts.injected import cut_injected, cut_reminder_span
 from crawler.transcripts.tail import is_uuid
 from crawler.transcripts.transcript import BadLine
 from memory_server.errors import Problem
@@ -78,7 +78,7 @@ class Conversation:
     def __init__(self, agent: str, session_id: str, *, key: str = "", source: str = "main", side_chain: str = ""):
         """`key` names it within a file that holds several; `side_chain`: the sub-agent that speaks in all of it."""
         self.agent = agent
-        self.session_id = session_of(session_id)
+        self.session_id = make_session_id(session_id)
         self.key = key
         self.source = source
         self.cwd = self.branch = self.version = ""
@@ -118,7 +118,7 @@ class Conversation:
 
     def call(self, name: object, arguments: object, call_id: object, time: object = "", *, agent: str = "") -> None:
         """The assistant calls a tool."""
-        tool, given = tool_of(self.agent, name, arguments)
+        tool, given = translate_tool(self.agent, name, arguments)
         call = EntryPart(PartKind.CALL, tool=tool, call_id=as_id(str(call_id or "")), arguments=json_text(given))
         self._add(call, time, f"{call_id}-call" if call_id else "", agent)
 
@@ -139,7 +139,7 @@ class Conversation:
             self._add(EntryPart(PartKind.COMMAND, "/rewind"), time, "", "")
 
     def _speak(self, kind: PartKind, text: str, time: object, own_id: object, *, agent: str = "") -> None:
-        if words := spoken_beside_reminders(cut_injected(text)).strip():
+        if words := cut_reminder_span(cut_injected(text)).strip():
             self._add(EntryPart(kind, words), time, own_id, agent)
 
     def _add(self, part: EntryPart, time: object, own_id: object, agent: str) -> None:
@@ -169,14 +169,14 @@ class Conversation:
         )
 
 
-def session_of(name: str) -> str:
+def make_session_id(name: str) -> str:
     """A name as the id of a session: its own where it is one, else its words and a hash of them."""
     if is_id(name) and name[0].isalnum():
         return name
     return f"{NOT_ALNUM.sub('-', name).strip('-')[:40] or 'session'}-{digest(name)}"
 
 
-def tool_of(agent: str, name: object, arguments: object) -> tuple[str, object]:
+def translate_tool(agent: str, name: object, arguments: object) -> tuple[str, object]:
     """A tool's name and input as Claude Code would have them."""
     tool = as_line(name) if isinstance(name, str) else ""
     given: Any = arguments
@@ -185,13 +185,13 @@ def tool_of(agent: str, name: object, arguments: object) -> tuple[str, object]:
     if OWN_TOOL.match(tool):
         return "mcp__oneiros__" + OWN_TOOL.sub("", tool, count=1), given
     if tool in SHELLS:
-        return "Bash", {"command": command_of(given)}
+        return "Bash", {"command": parse_command(given)}
     if tool in EDITS | WRITES:
-        return "Write" if tool in WRITES else "Edit", edited(given)
+        return "Write" if tool in WRITES else "Edit", translate_edit(given)
     return (f"{agent}-{tool}" if tool in ANSWERED_BY_PERSON | {"Bash", "Write", "Edit"} else tool), given
 
 
-def command_of(given: object) -> str:
+def parse_command(given: object) -> str:
     """The command line of a shell's input; of `bash -lc 'make'` what the shell is told to do."""
     command = given.get("command", given.get("cmd", "")) if isinstance(given, Mapping) else given
     if isinstance(command, list):
@@ -200,14 +200,14 @@ def command_of(given: object) -> str:
     return str(command)
 
 
-def edited(given: object) -> object:
+def translate_edit(given: object) -> object:
     """The input of an edit, whose file is called `file_path`."""
     if isinstance(given, Mapping):
         file = next((given[name] for name in PATHS if isinstance(given.get(name), str)), "")
         patch = given.get("input", given.get("patch"))
         found = PATCHED.search(patch) if isinstance(patch, str) and not file else None
         return {**given, "file_path": found[1].strip() if found else file}
-    return edited({"input": given}) if isinstance(given, str) else given
+    return translate_edit({"input": given}) if isinstance(given, str) else given
 
 
 def json_or_text(text: str) -> object:
@@ -245,12 +245,12 @@ def mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def listed(value: object) -> list[Mapping[str, Any]]:
+def filter_objects(value: object) -> list[Mapping[str, Any]]:
     """The objects of a list; none where the field holds something else."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def words_of(content: object) -> str:
+def join_texts(content: object) -> str:
     """The text of a content that is a string, or a list of parts with texts."""
     if isinstance(content, str):
         return content

@@ -22,11 +22,11 @@ from crawler.transcripts.transcript import (
     decode_value,
     open_transcript,
     reading,
-    stripped,
+    strip_line,
     without_images,
 )
 from memory_server.errors import ContentError, Problem
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from memory_server.machine.files import UNREADABLE_JSON
 
 WINDOW_BYTES = 128 << 20  # memory of the unpacker: what zstd takes without being told to
@@ -37,11 +37,11 @@ MAX_FILE_BYTES = 400_000_000  # of one that is a single JSON value
 def records(found: AgentFile) -> Iterator[dict[str, Any]]:
     """The objects of a file of lines. Raises ContentError where the file cannot be read."""
     offset = 0
-    with closing(opened(found.path)) as stream, reading(found.path), unpacking(found.path):
+    with closing(open_file(found.path)) as stream, reading(found.path), unpacking(found.path):
         for number, (raw, size) in enumerate(_lines(stream), start=1):
             words = raw if size <= MAX_WORDS_BYTES else without_images(raw, size)
-            line = stripped(words or b"")
-            value = decoded(line) if line else None
+            line = strip_line(words or b"")
+            value = decode_line(line) if line else None
             if isinstance(value, dict):
                 yield value
             elif words is None:
@@ -53,17 +53,17 @@ def records(found: AgentFile) -> Iterator[dict[str, Any]]:
 
 def whole(found: AgentFile) -> object:
     """The value of a file that is one JSON text; None where it is none."""
-    with closing(opened(found.path)) as stream, reading(found.path), unpacking(found.path):
+    with closing(open_file(found.path)) as stream, reading(found.path), unpacking(found.path):
         raw = stream.read(MAX_FILE_BYTES + 1)
-    value = decoded(stripped(raw)) if len(raw) <= MAX_FILE_BYTES else None
+    value = decode_line(strip_line(raw)) if len(raw) <= MAX_FILE_BYTES else None
     if value is None and raw:
         found.bad_lines.append(BadLine(str(found.path), 1, 0, "not JSON, or too large"))
     return value
 
 
-def head_of(path: Path, size: int = 1 << 16) -> bytes:
+def read_head(path: Path, size: int = 1 << 16) -> bytes:
     """The first bytes of a file, unpacked. Raises ContentError where it cannot be read."""
-    with closing(opened(path)) as stream, reading(path), unpacking(path):
+    with closing(open_file(path)) as stream, reading(path), unpacking(path):
         return stream.read(size)
 
 
@@ -72,7 +72,7 @@ def is_database(head: bytes) -> bool:
     return head.startswith(b"SQLite format 3\x00")
 
 
-def decoded(line: bytes) -> Any:
+def decode_line(line: bytes) -> Any:
     """The value of a JSON text; None where it is none, even to a lenient reader."""
     try:
         return msgspec.json.decode(line)
@@ -82,7 +82,7 @@ def decoded(line: bytes) -> Any:
         return value if end == len(text) else None
 
 
-def opened(path: Path) -> BinaryIO:
+def open_file(path: Path) -> BinaryIO:
     """The bytes of a file, unpacked where its name says so."""
     stream = open_transcript(path)
     if path.suffix != ".zst":
@@ -125,4 +125,4 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[bytes, int]]:
 def _report_long(found: AgentFile, number: int, size: int) -> None:
     what = f"a line of {size / 1e6:.0f} MB, longer than any that an agent writes; it was passed over"
     remedy = "Cut it out of the file, or split it; the rest of the file is read"
-    found.problems.append(Problem(shown_line(str(found.path)), number, what, remedy, "long-line"))
+    found.problems.append(Problem(escape_line(str(found.path)), number, what, remedy, "long-line"))

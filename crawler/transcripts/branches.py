@@ -8,7 +8,7 @@ prompt itself. Parallel tool calls branch too, but without a prompt in the branc
 from collections.abc import Mapping, Set
 
 
-def abandoned(parents: Mapping[str, str], prompts: Set[str], leaf: str) -> frozenset[str]:
+def find_abandoned(parents: Mapping[str, str], prompts: Set[str], leaf: str) -> frozenset[str]:
     """The ids on dead branches. `parents` is in file order; a parent that is empty or unknown ends a chain."""
     continued_by = live_chain(parents, leaf)
     places = {entry_id: place for place, entry_id in enumerate(parents)}

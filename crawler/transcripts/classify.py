@@ -13,7 +13,7 @@ import msgspec
 
 from crawler.transcripts.entry import Entry, EntryPart, PartKind
 from crawler.transcripts.grammar import as_id, as_line
-from crawler.transcripts.injected import cut_injected, cut_reminders, spoken_beside_reminders
+from crawler.transcripts.injected import cut_injected, cut_reminder_span, cut_reminders
 
 EMPTY = msgspec.Raw(b"")
 TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
@@ -90,24 +90,24 @@ def classify(record: Record) -> Entry | None:
     if record.type == "user":
         return _user(record)
     if record.type == "queue-operation":
-        return _queued(record)
+        return _classify_queued(record)
     if record.type == "attachment":
-        return _attached(record)
+        return _classify_attachment(record)
     if record.type in TITLES:
         return _title(record)
     return _link(record)
 
 
 def _assistant(record: Record) -> Entry | None:
-    message = json_of(record.message)
+    message = decode_json(record.message)
     if not isinstance(message, dict):
         return _link(record)
     if record.is_api_error or message.get("model") == "<synthetic>":
         return _link(record)
     parts = []
-    for block in blocks_of(message.get("content")):
+    for block in list_blocks(message.get("content")):
         kind = block.get("type")
-        if kind == "text" and (text := text_of(block.get("text"))):
+        if kind == "text" and (text := clean_text(block.get("text"))):
             parts.append(EntryPart(PartKind.TEXT, text))
         elif kind == "tool_use":
             parts.append(_call(block))
@@ -117,8 +117,8 @@ def _assistant(record: Record) -> Entry | None:
         record,
         parts,
         message_id=text_or_empty(message.get("id")),
-        input_tokens=count_of(usage.get("input_tokens")),
-        output_tokens=count_of(usage.get("output_tokens")),
+        input_tokens=parse_count(usage.get("input_tokens")),
+        output_tokens=parse_count(usage.get("output_tokens")),
     )
 
 
@@ -132,14 +132,14 @@ def _call(block: dict[str, Any]) -> EntryPart:
 
 
 def _user(record: Record) -> Entry | None:
-    message = json_of(record.message)
+    message = decode_json(record.message)
     if not isinstance(message, dict) or message.get("role") not in (None, "user"):
         return _link(record)
     content = message.get("content")
-    blocks = blocks_of(content)
+    blocks = list_blocks(content)
     results = [_result(block, record) for block in blocks if block.get("type") == "tool_result"]
     if results:
-        said = _typed_text(record, blocks)
+        said = _find_typed_text(record, blocks)
         return _entry(record, [*results, EntryPart(PartKind.BESIDE_RESULT, said)] if said else results)
     part = _prompt(record, blocks)
     return _entry(record, [part] if part else [])
@@ -157,19 +157,19 @@ def _prompt(record: Record, blocks: list[dict[str, Any]]) -> EntryPart | None:
     if raw.startswith("<teammate-message"):
         return EntryPart(PartKind.TEAMMATE, re.sub(r"</?teammate-message[^>]*>", "", raw).strip())
     if raw.startswith("<command-message>"):
-        return _command(raw) if is_human(json_of(record.origin)) else None
+        return _command(raw) if is_human(decode_json(record.origin)) else None
     if raw.startswith("<bash-input>"):
         command = BASH_INPUT.match(raw)
         return EntryPart(PartKind.SHELL, f"! {command[1]}") if command else None
-    text = _typed_text(record, blocks)
+    text = _find_typed_text(record, blocks)
     if not text and raw.startswith(INTERRUPTION):
         return EntryPart(PartKind.INTERRUPTION, raw)
     return EntryPart(PartKind.PROMPT, text) if text else None
 
 
-def _typed_text(record: Record, blocks: list[dict[str, Any]]) -> str:
+def _find_typed_text(record: Record, blocks: list[dict[str, Any]]) -> str:
     """The person's own words among the text blocks; empty when a machine spoke in their place."""
-    if is_put_in(record) or not is_human(json_of(record.origin)):
+    if is_put_in(record) or not is_human(decode_json(record.origin)):
         return ""
     texts = [_own_words(text_or_empty(block.get("text"))) for block in blocks if block.get("type") == "text"]
     texts = [text for text in texts if text and not text.startswith((*NOT_TYPED, INTERRUPTION))]
@@ -180,7 +180,7 @@ def _typed_text(record: Record, blocks: list[dict[str, Any]]) -> str:
 
 
 def _own_words(text: str) -> str:
-    return cut_injected(spoken_beside_reminders(HOOK_BLOCK.sub("", IDE_BLOCK.sub("", text)))).strip()
+    return cut_injected(cut_reminder_span(HOOK_BLOCK.sub("", IDE_BLOCK.sub("", text)))).strip()
 
 
 def _command(raw: str) -> EntryPart | None:
@@ -194,7 +194,7 @@ def _result(block: dict[str, Any], record: Record) -> EntryPart:
     content = block.get("content")
     is_error = block.get("is_error") is True
     report = "" if is_error else agent_report(record.tool_use_result)  # a refusal is worded by the client alone
-    text = report if report else "\n".join(_block_text(item) for item in blocks_of(content))
+    text = report if report else "\n".join(_block_text(item) for item in list_blocks(content))
     return EntryPart(
         PartKind.RESULT,
         cut_injected(cut_reminders(text)).strip(),
@@ -223,36 +223,36 @@ def agent_report(raw: msgspec.Raw) -> str:
     """What a sub-agent handed back, without the frame that newer clients put around it in the result's text."""
     if b'"agentId"' not in bytes(raw):
         return ""
-    value = json_of(raw)
+    value = decode_json(raw)
     content = value.get("content") if isinstance(value, dict) else None
-    return "\n".join(_block_text(block) for block in blocks_of(content)) if isinstance(content, list) else ""
+    return "\n".join(_block_text(block) for block in list_blocks(content)) if isinstance(content, list) else ""
 
 
-def _queued(record: Record) -> Entry | None:
+def _classify_queued(record: Record) -> Entry | None:
     kind = QUEUE_KINDS.get(record.operation or "")
     if kind is None:
         return None
-    blocks = blocks_of(json_of(record.content))
-    text = _typed_text(record, blocks)
+    blocks = list_blocks(decode_json(record.content))
+    text = _find_typed_text(record, blocks)
     if not text or text.startswith(QUEUED_BY_MACHINE) or SLASH_COMMAND.match(text):
         return None
     return _entry(record, [EntryPart(kind, text)])
 
 
-def _attached(record: Record) -> Entry | None:
+def _classify_attachment(record: Record) -> Entry | None:
     if b'"queued_command"' not in bytes(record.attachment):
         return _link(record)
-    attachment = json_of(record.attachment)
+    attachment = decode_json(record.attachment)
     if not isinstance(attachment, dict) or attachment.get("type") != "queued_command":
         return _link(record)
     is_person = attachment.get("commandMode") == "prompt" and is_human(attachment.get("origin"))
-    text = _typed_text(record, blocks_of(attachment.get("prompt"))) if is_person else ""
+    text = _find_typed_text(record, list_blocks(attachment.get("prompt"))) if is_person else ""
     return _entry(record, [EntryPart(PartKind.QUEUED, text)] if text else [])
 
 
 def _title(record: Record) -> Entry | None:
     raw = {"custom-title": record.title, "ai-title": record.ai_title, "summary": record.summary}[record.type]
-    text, leaf = json_of(raw), json_of(record.leaf)
+    text, leaf = decode_json(raw), decode_json(record.leaf)
     if not isinstance(text, str) or not text:
         return None
     title = _entry(record, [EntryPart(PartKind.TITLE, as_line(text))])
@@ -271,7 +271,7 @@ def _entry(
     if not parts:
         return Entry(id=own_id, parent=parent)
     return Entry(
-        id=own_id or made_id(record, parts),
+        id=own_id or make_id(record, parts),
         parent=parent,
         time=record.timestamp or "",
         parts=tuple(parts),
@@ -287,7 +287,7 @@ def _entry(
     )
 
 
-def made_id(record: Record, parts: list[EntryPart]) -> str:
+def make_id(record: Record, parts: list[EntryPart]) -> str:
     """An id for a record that has none, the same wherever a copy of it stands."""
     content = "\0".join([record.type, record.timestamp or "", *(part.kind + part.text for part in parts)])
     return "made-" + hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
@@ -307,18 +307,18 @@ def is_given(raw: msgspec.Raw) -> bool:
     return bytes(raw) not in (b"", b"null")
 
 
-def json_of(raw: msgspec.Raw) -> Any:
+def decode_json(raw: msgspec.Raw) -> Any:
     return None if raw is EMPTY else _decode_any(raw)  # its bytes would be a copy, of an image too
 
 
-def blocks_of(content: object) -> list[dict[str, Any]]:
+def list_blocks(content: object) -> list[dict[str, Any]]:
     """Content as blocks, whether it is a string, a list of blocks, or something that no client should write."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
-def text_of(value: object) -> str:
+def clean_text(value: object) -> str:
     return cut_injected(value).strip() if isinstance(value, str) else ""
 
 
@@ -326,7 +326,7 @@ def text_or_empty(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def count_of(value: object) -> int:
+def parse_count(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 

@@ -72,7 +72,7 @@ def in_side_chain(entry: Entry, agent: str) -> Entry:
     return msgspec.structs.replace(entry, is_sidechain=True, agent=entry.agent or agent)
 
 
-def time_of(entry: Entry) -> datetime | None:
+def parse_time(entry: Entry) -> datetime | None:
     """The entry's time, aware; None where the client wrote none or something else."""
     try:
         moment = datetime.fromisoformat(entry.time)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from crawler.transcripts.classify import Record, json_of
+from crawler.transcripts.classify import Record, decode_json
 from memory_server.machine.files import UNREADABLE_JSON
 
 RECORDS_JUDGED = 200  # a transcript shows itself within its first few records
@@ -71,11 +71,11 @@ def judge(records: Iterable[Record], head: bytes) -> Judgement:
         bookkeeping += is_bookkeeping(record)
         if seen >= RECORDS_JUDGED:
             break
-    if bookkeeping and not misshapen and not tool_named_in(head):
+    if bookkeeping and not misshapen and not find_tool(head):
         return Judgement(Origin.CLAUDE_CODE)
     if not seen and not head.strip(b"\x00 \t\r\n").count(b"\n"):
         return Judgement(Origin.OPEN)
-    tool = tool_named_in(head)
+    tool = find_tool(head)
     return Judgement(Origin.FOREIGN, f"written by {tool}" if tool else "no record in the shape that Claude Code writes")
 
 
@@ -87,7 +87,7 @@ def is_conversation(record: Record) -> bool:
     if not raw.startswith(b"{") or b'"content"' not in raw:
         return False
     try:
-        message = json_of(record.message)
+        message = decode_json(record.message)
     except UNREADABLE_JSON:
         return False
     return isinstance(message, dict) and isinstance(message.get("content"), str | list)
@@ -98,7 +98,7 @@ def is_bookkeeping(record: Record) -> bool:
     return record.type in BOOKKEEPING and bool(record.session_id or record.uuid or bytes(record.leaf))
 
 
-def tool_named_in(head: bytes) -> str:
+def find_tool(head: bytes) -> str:
     """The tool whose signature stands in the first bytes of a file, or an empty string."""
     compact = head.replace(b'": ', b'":').replace(b', "', b',"')
     return next((tool for signature, tool in SIGNATURES if signature in compact), "")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from crawler.transcripts.entry import Entry, time_of
-from memory_server.escaping import plural, shown, shown_line
+from crawler.transcripts.entry import Entry, parse_time
+from memory_server.escaping import escape_line, escape_text, plural
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 FITS = ID.fullmatch
@@ -52,7 +52,7 @@ def as_line(text: str) -> str:
     """The text as one line without control, bidi or zero-width marks: they are written out as `\\u000a`."""
     if is_line(text):
         return text
-    return shown(text[:MAX_LINE_CHARS]).replace("\n", r"\u000a").replace("\t", r"\u0009")[:MAX_LINE_CHARS]
+    return escape_text(text[:MAX_LINE_CHARS]).replace("\n", r"\u000a").replace("\t", r"\u0009")[:MAX_LINE_CHARS]
 
 
 def in_grammar(entry: Entry) -> Entry:
@@ -104,7 +104,7 @@ class Stamps:
     def check(self, entries: Iterable[Entry]) -> Iterator[Entry]:
         """The entries, those with a wrong time without it."""
         for entry in entries:
-            if self._is_wrong(time_of(entry)):
+            if self._is_wrong(parse_time(entry)):
                 self._wrong.append(entry.time)
                 entry = msgspec.structs.replace(entry, time="")
             yield entry
@@ -112,8 +112,8 @@ class Stamps:
     def remarks(self, path: Path) -> Iterator[str]:
         """What to say of the file: one sentence, where a time was wrong."""
         if self._wrong:
-            told = f"{plural(len(self._wrong), 'record')} stamped by a wrong clock, {shown_line(self._wrong[0])}"
-            yield f"{shown_line(str(path))}: {told}. Nothing to mend: the other records date the session."
+            told = f"{plural(len(self._wrong), 'record')} stamped by a wrong clock, {escape_line(self._wrong[0])}"
+            yield f"{escape_line(str(path))}: {told}. Nothing to mend: the other records date the session."
 
     def _is_wrong(self, moment: datetime | None) -> bool:
         return moment is not None and (moment < EARLIEST or (self._latest is not None and moment > self._latest))

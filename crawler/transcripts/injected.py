@@ -42,7 +42,7 @@ def cut_reminders(text: str) -> str:
     return _REMINDER.sub("", text) if "<system-reminder>" in text else text
 
 
-def spoken_beside_reminders(text: str) -> str:
+def cut_reminder_span(text: str) -> str:
     """What was said in a text with the client's reminders: nothing from the first to the last of them.
 
     A reminder may quote a file, in which an end of the block may stand for what follows to pass as said.
@@ -54,10 +54,10 @@ def is_own_call(tool: str, arguments: str) -> bool:
     """Whether a tool call asks this memory something, so that its result is recalled text."""
     if OWN_TOOL.match(tool):
         return True
-    return tool == "Bash" and "oneiros" in arguments and bool(OWN_COMMAND.search(command_in(arguments)))
+    return tool == "Bash" and "oneiros" in arguments and bool(OWN_COMMAND.search(find_command(arguments)))
 
 
-def command_in(arguments: str) -> str:
+def find_command(arguments: str) -> str:
     """The command line in a Bash call's arguments, with JSON's escaped line ends undone."""
     return arguments.partition('"command":"')[2].replace("\\n", "\n")
 

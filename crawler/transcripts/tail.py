@@ -82,14 +82,14 @@ class TailState:
     def files(self) -> dict[str, FileState]:
         """Every file known on this machine, by path."""
         rows = self._db.execute(f"SELECT {', '.join(COLUMNS)} FROM files WHERE machine = ?", (self._machine,))  # noqa: S608  # our own column names
-        return {row[0]: state_of(row) for row in rows}
+        return {row[0]: parse_state(row) for row in rows}
 
     def file(self, path: str) -> FileState | None:
         row = self._db.execute(
             f"SELECT {', '.join(COLUMNS)} FROM files WHERE machine = ? AND path = ?",  # noqa: S608  # the same
             (self._machine, path),
         ).fetchone()
-        return state_of(row) if row else None
+        return parse_state(row) if row else None
 
     def inside(self, path: str) -> dict[str, FileState]:
         """What is known of each conversation in a file that holds many, by its key there."""
@@ -97,7 +97,7 @@ class TailState:
             f"SELECT {', '.join(COLUMNS)} FROM files WHERE machine = ? AND path > ? AND path < ?",  # noqa: S608  # the same
             (self._machine, f"{path}/", f"{path}0"),  # 0 comes behind /
         ).fetchall()
-        return {row[0].removeprefix(f"{path}/"): state_of(row) for row in rows}
+        return {row[0].removeprefix(f"{path}/"): parse_state(row) for row in rows}
 
     def put(self, state: FileState, copies: Iterable[str] = ()) -> None:
         """Notes a file and the keys of the entries taken from it, both or neither."""
@@ -112,7 +112,7 @@ class TailState:
                 "INSERT OR IGNORE INTO copies VALUES (?, ?)", ((key, state.session_id) for key in copies)
             )
 
-    def owner_of(self, key: str) -> str:
+    def find_owner(self, key: str) -> str:
         """The session that an entry was first read in, or an empty string."""
         row = self._db.execute("SELECT session_id FROM copies WHERE key = ?", (key,)).fetchone()
         return row[0] if row else ""
@@ -123,7 +123,7 @@ class TailState:
                 "UPDATE files SET is_gone = 1 WHERE machine = ? AND path = ?", ((self._machine, p) for p in paths)
             )
 
-    def keys_of(self, session_id: str) -> list[str]:
+    def list_keys(self, session_id: str) -> list[str]:
         """The keys of a session's entries."""
         return [row[0] for row in self._db.execute("SELECT key FROM copies WHERE session_id = ?", (session_id,))]
 
@@ -151,7 +151,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def state_of(row: tuple[object, ...]) -> FileState:
+def parse_state(row: tuple[object, ...]) -> FileState:
     values = dict(zip(COLUMNS, row, strict=True))
     values["verdict"] = Verdict(str(values["verdict"]))
     values["is_gone"] = bool(values["is_gone"])

@@ -26,7 +26,7 @@ from crawler.transcripts.entry import Entry, in_side_chain
 from crawler.transcripts.grammar import Grammar
 from crawler.transcripts.packed import Unpacked
 from memory_server.errors import ContentError, Problem
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from memory_server.machine.files import UNREADABLE_JSON
 
 MAX_LINE_BYTES = 32_000_000  # what a client may send to its model in one request
@@ -56,7 +56,7 @@ class BadLine:
     what: str
 
     def __str__(self) -> str:
-        place = f"{shown_line(self.path)}:{self.line}"
+        place = f"{escape_line(self.path)}:{self.line}"
         return f"{place}: {self.what} (byte {self.offset}). Nothing to mend: the rest of the file is read."
 
 
@@ -95,7 +95,7 @@ class TranscriptReader:
 
     def _classify_leniently(self, raw: bytes) -> Entry | None:
         """The entry of a record whose inner parts turned out to be broken."""
-        return next((classify(record) for record in self._recover(raw, stripped(raw))), None)
+        return next((classify(record) for record in self._recover(raw, strip_line(raw))), None)
 
     def records(self) -> Iterator[Record]:
         """The records before they are judged, to find out whose file this is."""
@@ -109,7 +109,7 @@ class TranscriptReader:
                 size = len(raw)
                 if not raw.endswith(b"\n"):
                     if size == MAX_LINE_BYTES:
-                        size += self._pass_over()
+                        size += self._skip_line()
                     elif not is_whole_record(raw):
                         return  # the client is still writing it, or died in it
                 self.line += 1
@@ -120,7 +120,7 @@ class TranscriptReader:
                     yield words
                 self.offset += size
 
-    def _pass_over(self) -> int:
+    def _skip_line(self) -> int:
         """Goes behind the rest of a line; how many bytes that was."""
         size = 0
         while piece := self._stream.readline(BUFFER_BYTES):
@@ -130,16 +130,16 @@ class TranscriptReader:
         return size
 
     def _records(self, raw: bytes) -> Iterable[Record]:
-        text = raw if raw.startswith(b"{") else stripped(raw)  # which copies the line
+        text = raw if raw.startswith(b"{") else strip_line(raw)  # which copies the line
         if not text:
             return ()
-        if text.find(API_REQUEST, 0, HEAD_BYTES) >= 0 and stripped(text).endswith(b"}"):
+        if text.find(API_REQUEST, 0, HEAD_BYTES) >= 0 and strip_line(text).endswith(b"}"):
             self.skipped["api-request"] += 1
             return ()
         try:
             return (_decode_head(text),)
         except UNREADABLE_JSON:
-            return self._recover(raw, stripped(text))
+            return self._recover(raw, strip_line(text))
 
     def _recover(self, raw: bytes, line: bytes) -> Iterator[Record]:
         """What a line holds that is not one well-formed record of the expected types."""
@@ -149,7 +149,7 @@ class TranscriptReader:
         while position < len(text):
             value, end = decode_value(text, position)
             if isinstance(value, dict) and stands_alone(text, end):
-                yield record_of(value)
+                yield make_record(value)
                 found += 1
                 position = end
             elif value is not None and position == 0:
@@ -180,7 +180,7 @@ class TranscriptReader:
         self.unread += 1
         what = f"a line of {size / 1e6:.0f} MB, longer than any that a client writes; it was passed over"
         remedy = "Cut it out of the file, or split it; the rest of the file is read"
-        self.problems.append(Problem(shown_line(self.path), self.line, what, remedy, "long-line"))
+        self.problems.append(Problem(escape_line(self.path), self.line, what, remedy, "long-line"))
 
 
 def open_transcript(path: Path) -> BinaryIO:
@@ -222,15 +222,15 @@ def not_a_file(path: Path) -> ContentError:
     )
 
 
-def entries_in(path: Path) -> Iterator[Entry]:
+def read_entries(path: Path) -> Iterator[Entry]:
     """The entries of one file, from its beginning."""
-    agent = agent_of(path)
+    agent = find_agent(path)
     with open_transcript(path) as stream:
         for entry in TranscriptReader(stream, path=str(path)):
             yield in_side_chain(entry, agent) if agent else entry
 
 
-def agent_of(path: Path) -> str:
+def find_agent(path: Path) -> str:
     """The id of the sub-agent whose own file this is; empty for a conversation's file."""
     name = path.name.removesuffix(".xz").removesuffix(".jsonl")
     return name.removeprefix("agent-") if name.startswith("agent-") or "subagents" in path.parts else ""
@@ -245,7 +245,7 @@ def without_images(raw: bytes, size: int) -> bytes | None:
     return left if len(left) <= MAX_WORDS_BYTES else None
 
 
-def stripped(raw: bytes) -> bytes:
+def strip_line(raw: bytes) -> bytes:
     """A line without its end, without the mark with which some editors begin a file and the NUL bytes of a crash."""
     return raw.removeprefix(BOM).strip(b"\x00 \t\r\n")
 
@@ -262,7 +262,7 @@ def first_wrong_byte(text: bytes) -> int | None:
 def is_whole_record(line: bytes) -> bool:
     """Whether a last line without newline is complete all the same: nothing can be appended to a closed object."""
     try:
-        msgspec.json.decode(stripped(line), type=dict[str, msgspec.Raw])
+        msgspec.json.decode(strip_line(line), type=dict[str, msgspec.Raw])
     except UNREADABLE_JSON:
         return False
     return True
@@ -304,7 +304,7 @@ def scrub(value: Any) -> Any:
     return value
 
 
-def record_of(value: dict[str, Any]) -> Record:
+def make_record(value: dict[str, Any]) -> Record:
     """A record from a decoded object, leaving out every field that is not of the expected type.
 
     One that says that no person spoke says so whatever its type is: `"isMeta": "true"` too.

@@ -12,10 +12,10 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
-from crawler.transcripts.branches import abandoned
-from crawler.transcripts.entry import Entry, EntryPart, PartKind, time_of
+from crawler.transcripts.branches import find_abandoned
+from crawler.transcripts.entry import Entry, EntryPart, PartKind, parse_time
 from crawler.transcripts.injected import is_own_call
-from crawler.transcripts.transcript import entries_in
+from crawler.transcripts.transcript import read_entries
 
 
 class Role(StrEnum):
@@ -72,13 +72,13 @@ OpenEntries = Callable[[], Iterable[Entry]]  # called twice, gives the same entr
 
 def join_turns(open_entries: OpenEntries) -> Iterator[Turn]:
     """The turns of one session, or of one file of it."""
-    shape = shape_of(distinct(open_entries()))
+    shape = build_shape(distinct(open_entries()))
     return _Joiner(shape).join(distinct(open_entries()))
 
 
-def turns_in(path: Path) -> Iterator[Turn]:
+def read_transcript(path: Path) -> Iterator[Turn]:
     """The turns of one transcript, plain or `.xz`, read by itself: nothing is redacted and nothing written."""
-    return join_turns(lambda: entries_in(path))
+    return join_turns(lambda: read_entries(path))
 
 
 @dataclass(slots=True)
@@ -106,7 +106,7 @@ def distinct(entries: Iterable[Entry]) -> Iterator[Entry]:
         yield entry
 
 
-def shape_of(entries: Iterable[Entry]) -> Shape:
+def build_shape(entries: Iterable[Entry]) -> Shape:
     """The shape of a session: parents, leaf, dead branches and what the person typed where."""
     shape = Shape()
     for position, entry in enumerate(entries):
@@ -126,7 +126,7 @@ def shape_of(entries: Iterable[Entry]) -> Shape:
                 shape.prompts.add(entry.id)
         if entry.parts and not is_made(entry):
             shape.leaf = entry.id
-    shape.dead = abandoned(shape.parents, shape.prompts, shape.leaf)
+    shape.dead = find_abandoned(shape.parents, shape.prompts, shape.leaf)
     return shape
 
 
@@ -168,7 +168,7 @@ class _Joiner:
         else:
             yield from self._flush()
             if part.kind is PartKind.RESULT:
-                yield from self._answered(entry, part)
+                yield from self._join_result(entry, part)
             elif not self._is_elsewhere(position, entry, part):
                 yield self._turn(entry, part)
 
@@ -180,7 +180,7 @@ class _Joiner:
             return bool(entry.parent) and entry.parent not in self._shape.parents
         return part.kind is PartKind.QUEUED and not self._is_new(position, entry, part)
 
-    def _answered(self, entry: Entry, result: EntryPart) -> Iterator[Turn]:
+    def _join_result(self, entry: Entry, result: EntryPart) -> Iterator[Turn]:
         opened = self._calls.pop(result.call_id, None)
         if opened is None:
             yield self._turn(entry, result)
@@ -226,7 +226,7 @@ class _Joiner:
             kind=part.kind,
             text=part.text,
             entries=entries or (entry.id,),
-            time=time_of(entry),
+            time=parse_time(entry),
             cwd=entry.cwd,
             branch=entry.branch,
             tool=tool,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from dream.decisions.approvals import Approvals, Unexplained, approved_files, suspicious
+from dream.decisions.approvals import Approvals, Unexplained, list_approved_files, suspicious
 from dream.decisions.chain import Chain, ChainEntry
 from dream.decisions.journal import Journal, Noted, Plan
 from dream.decisions.log import DecisionLog, new_nonce
@@ -28,9 +28,9 @@ from dream.judge.gate import is_deceptive
 from dream.progress import DreamProgress
 from dream.proposals.arrangement import Arrangement, Texts
 from dream.proposals.desk import ProposalDesk
-from dream.proposals.skill import forget_drafts, name_of, skill_text
+from dream.proposals.skill import forget_drafts, make_name, skill_text
 from dream.proposals.store import Approval, Event, FileChange, ProposalStore
-from dream.records import Candidate, Habit, Hunk, Rejection, State, Words, hash_of, identity_of
+from dream.records import Candidate, Habit, Hunk, Rejection, State, Words, hash_text, make_hunk_id
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.machine.clock import local_day
 from memory_server.machine.files import make_folder
@@ -146,7 +146,7 @@ class Decisions:
         """
         steps: list[Plan | Rejecting] = []
         done: list[Plan | Rejecting] = []
-        with self.together(), self.locked() as journal:
+        with self.together(), self.hold_lock() as journal:
             planner = self._planner()
             for choice, hunk in _by_topic(choices):
                 try:
@@ -154,21 +154,21 @@ class Decisions:
                     steps.append(self._step(planner, hunk, choice, consent))
                 except OneirosError as error:
                     tell_refusal(hunk, error)
-            for step in self._joined(planner, steps):
+            for step in self._join_plans(planner, steps):
                 try:
                     self._do(journal, step)
                     done.append(step)
                 except OneirosError as error:
                     for hunk in step.hunks:
                         tell_refusal(hunk, error)
-        return self._decided(done)
+        return self._list_decided(done)
 
     def foreseen(self, choices: Sequence[Chosen], consent: Consent) -> Foreseen:
         """What these choices would do, one plan a topic. Raises as `accept` and `reject` do; nothing is changed."""
-        with self.locked():
+        with self.hold_lock():
             planner = self._planner()
             pairs = _by_topic([(choice, self._open_hunk(choice.hunk)) for choice in choices])
-            steps = self._joined(planner, [self._step(planner, hunk, choice, consent) for choice, hunk in pairs])
+            steps = self._join_plans(planner, [self._step(planner, hunk, choice, consent) for choice, hunk in pairs])
             return Foreseen(tuple(hunk for _, hunk in pairs), tuple(steps), self._log.chain.last)
 
     def carry_out(self, foreseen: Foreseen, signing: ChainEntry) -> list[Decided]:
@@ -176,12 +176,12 @@ class Decisions:
 
         Raises ContentError where anything that it rests on has changed; then nothing has been done.
         """
-        with self.together(), self.locked() as journal:
+        with self.together(), self.hold_lock() as journal:
             self._require_as_foreseen(foreseen)
             for step in foreseen.steps:
                 self._do(journal, step)
             self._log.chain.add([signing])
-        return self._decided(foreseen.steps)
+        return self._list_decided(foreseen.steps)
 
     def chain(self) -> Chain:
         """The chain of decisions as it lies on the disk now."""
@@ -189,7 +189,7 @@ class Decisions:
 
     def note_passkey(self, event: Event, passkey: Passkey, consent: Consent) -> None:
         """Takes a passkey up among those that sign decisions, or takes it out of them."""
-        with self.locked():
+        with self.hold_lock():
             self._log.add(replace(self._log.entry_without_files(event, consent), passkey=passkey))
 
     def take_up(self, hunk: Hunk, consent: Consent) -> Decided:
@@ -197,21 +197,21 @@ class Decisions:
 
         Raises as `accept` does.
         """
-        with self.locked() as journal:
+        with self.hold_lock() as journal:
             known = replace(hunk, proposal=self.store.name_of_told(local_day(self.now())))
             plan = self._planner().accept(known, consent)
             journal.carry_out(plan)
             self._show_again(known)
         self._bring_level()
-        return Decided(plan.hunks[0], self._commit_of(plan))
+        return Decided(plan.hunks[0], self._find_commit(plan))
 
-    def faults_of(self, hunk: Hunk) -> list[str]:
+    def find_faults(self, hunk: Hunk) -> list[str]:
         """What is not true of an open hunk, checked anew: its quotes, its name, and that it says no more than they."""
         candidate, faults = hunk.update.candidate, []
         if not candidate.evidence or not all(map(self._is_true, candidate.evidence)):
             lost = "the archive does not have its quote as it stands here"
             faults.append("its file does not hold these words any more" if candidate.given else lost)
-        if hunk.id != identity_of(candidate.evidence, hunk.target):
+        if hunk.id != make_hunk_id(candidate.evidence, hunk.target):
             faults.append("its id is not that of its evidence and target")
         if hunk.text != candidate.text.strip() or not self._supports(candidate):
             faults.append("its statement is not what its quote says")
@@ -219,28 +219,28 @@ class Decisions:
             faults.append(f"its metadata is none: {candidate.metadata.fault}")
         return faults
 
-    def checked_wording(self, text: str) -> str:
+    def check_wording(self, text: str) -> str:
         """A person's own wording of a statement, as `accept` takes it. Raises ContentError for what it does not."""
-        return checked_wording(text, self._redactor)
+        return check_wording(text, self._redactor)
 
-    def refiled(self, hunk: Hunk, topic: str, section: str) -> Hunk:
+    def make_refiled(self, hunk: Hunk, topic: str, section: str) -> Hunk:
         """A hunk in the topic and the section that a person names; nothing is saved.
 
         Raises ContentError for a name that is none, and where the same words were asked about there before.
         """
         for name in filter(None, (topic, section)):
-            if len(self.checked_wording(name)) > MAX_NAME_CHARS:
+            if len(self.check_wording(name)) > MAX_NAME_CHARS:
                 raise ContentError(f"the name has {len(name)} characters", remedy=f"Write 1 to {MAX_NAME_CHARS}")
-        return self.desk.refiled(hunk, topic.strip(), section.strip())
+        return self.desk.make_refiled(hunk, topic.strip(), section.strip())
 
     def refile(self, name: str, topic: str, section: str) -> Hunk:
         """Proposes an open hunk for the topic and the section that a person names. Raises as `refiled` does.
 
         No consent is asked: it is offered as before, under another id.
         """
-        with self.locked():
+        with self.hold_lock():
             hunk = self._open_hunk(name)
-            placed = self.refiled(hunk, topic, section)
+            placed = self.make_refiled(hunk, topic, section)
             self.store.save_hunk(placed, hunk.id)
             self._show_again(placed)
         return placed
@@ -255,7 +255,7 @@ class Decisions:
 
         Raises ContentError where later changes stand in the way.
         """
-        with self.locked() as journal:
+        with self.hold_lock() as journal:
             hunk = self.store.hunk(name)
             accepted = [one for one in self.store.approvals() if one.hunk == hunk.id and one.event is Event.ACCEPTED]
             if hunk.state is not State.ACCEPTED or not accepted:
@@ -264,60 +264,60 @@ class Decisions:
             journal.carry_out(plan)
             self._show_again(hunk)
         self._bring_level()
-        return Decided(plan.hunks[0], self._commit_of(plan))
+        return Decided(plan.hunks[0], self._find_commit(plan))
 
     def arrangement(self, wanted: Callable[[Texts], Arrangement]) -> Arrangement:
         """What would become of the topics. Raises where a name is none of layer 1, or a file of it is in doubt."""
-        with self.locked():
+        with self.hold_lock():
             return self._planner().arrangement(wanted)
 
     def arrange(self, wanted: Callable[[Texts], Arrangement], consent: Consent) -> Arranged:
         """Renames, joins or cuts topics: files, links, pointers and open hunks at once. Raises as `accept` does."""
-        with self.locked() as journal:
+        with self.hold_lock() as journal:
             planner = self._planner()
             found = planner.arrangement(wanted)
             plan = planner.arrange(found, consent)
             journal.carry_out(plan)
             self._show_all(plan)
         self._bring_level()
-        return Arranged(plan.approval.name, found.what, self._commit_of(plan))
+        return Arranged(plan.approval.name, found.what, self._find_commit(plan))
 
-    def arranged(self, name: str) -> Approval | None:
+    def find_arrangement(self, name: str) -> Approval | None:
         """The decision by which topics were renamed, joined or cut, by its name or the beginning of it."""
         found = [one for one in self.store.approvals() if one.event is Event.ARRANGED and one.name.startswith(name)]
         return found[0] if name and len(found) == 1 else None
 
     def put_back(self, arranged: Approval, consent: Consent) -> Arranged:
         """Undoes it: to the last byte where the files have not changed since. Raises ContentError where they have."""
-        with self.locked() as journal:
+        with self.hold_lock() as journal:
             if any(one.event is Event.REVERTED and one.hunk == arranged.name for one in self.store.approvals()):
                 raise ContentError("it is undone already", where=arranged.name)
             plan = self._planner().put_back(arranged, consent)
             journal.carry_out(plan)
             self._show_all(plan)
         self._bring_level()
-        return Arranged(arranged.name, plan.approval.text, self._commit_of(plan))
+        return Arranged(arranged.name, plan.approval.text, self._find_commit(plan))
 
     def install(self, habit: Habit, file: Path, shown: str, consent: Consent) -> None:
         """Puts a skill where `file` says; `shown` is how that is noted.
 
         Raises UsageError where another is there, NeedsRepair where the disk refuses: then it can be accepted again.
         """
-        with self.locked():
+        with self.hold_lock():
             self._log.chain.require_sound()
             text = skill_text(habit)
-            if file.exists() and any(one.files[0].path == shown for one in self.installed()):
+            if file.exists() and any(one.files[0].path == shown for one in self.list_installed()):
                 raise UsageError("it is installed already", where=file, remedy="`oneiros skills revert` takes it away")
             require_place(file, text)
             made = put_skill(file, text)
-            change = FileChange(shown, "", hash_of(text), hash_of(text))
+            change = FileChange(shown, "", hash_text(text), hash_text(text))
             approval = Approval(
-                Event.INSTALLED, self.now(), (change,), habit.id, label=made, text=name_of(habit), nonce=new_nonce()
+                Event.INSTALLED, self.now(), (change,), habit.id, label=made, text=make_name(habit), nonce=new_nonce()
             )
             self.store.add_approval(approval)
             self._log.add(self._log.entry(approval, consent))
 
-    def installed(self) -> list[Approval]:
+    def list_installed(self) -> list[Approval]:
         """The skills that were installed and not taken away again, by decisions that the chain vouches for."""
         found: dict[str, Approval] = {}
         for one in self.store.approvals():
@@ -325,11 +325,11 @@ class Decisions:
                 found[one.files[0].path] = one
             elif one.event is Event.REVERTED:
                 found.pop(one.files[0].path if one.files else "", None)
-        return [one for one in found.values() if self._log.chain.entry_of(one)]
+        return [one for one in found.values() if self._log.chain.find_entry(one)]
 
     def uninstall(self, installed: Approval, file: Path, consent: Consent) -> None:
         """Takes a skill away, if it is still there. Raises ContentError where it has changed since."""
-        with self.locked():
+        with self.hold_lock():
             require_untouched(file, installed.files[0].after)
             change = replace(installed.files[0], before=installed.files[0].after, after="", approved="")
             approval = Approval(Event.REVERTED, self.now(), (change,), installed.name, nonce=new_nonce())
@@ -339,15 +339,15 @@ class Decisions:
             self.store.add_approval(approval)
             self._log.add(entry)
 
-    def unexplained(self) -> list[Unexplained]:
+    def find_unexplained(self) -> list[Unexplained]:
         """The changes of layer 1 that nobody has answered for."""
         return self.doubts()[0]
 
     def doubts(self) -> tuple[list[Unexplained], UnsignedDecisions]:
         """The changes of layer 1 that nobody has answered for, and the decisions that no key vouches for."""
-        with self.locked():
+        with self.hold_lock():
             approvals = self._log.approvals()
-            found = approvals.unexplained()
+            found = approvals.find_unexplained()
             return found, UnsignedDecisions(self.root, approvals, self._person.signing_key, suspicious(found))
 
     def adopt(self, paths: Sequence[str], consent: Consent) -> str:
@@ -355,21 +355,21 @@ class Decisions:
 
         Where the chain of decisions is not as it was left, a new one begins with this.
         """
-        with self.locked(begins_anew=consent) as journal:
-            known = {one.path for one in self._log.approvals().unexplained()}
+        with self.hold_lock(begins_anew=consent) as journal:
+            known = {one.path for one in self._log.approvals().find_unexplained()}
             if strange := sorted(set(paths) - known):
                 raise UsageError(f"{strange[0]} holds nothing to adopt", remedy="`oneiros report` names what does")
             return self._adopt(journal, paths, consent)
 
     def adopt_explained(self, consent: Consent, earlier_key: str = "") -> int:
         """Answers for all that a person had decided with an earlier key or none; returns how many files there are."""
-        with self.locked() as journal:
+        with self.hold_lock() as journal:
             is_signed = any(entry.is_by_key for entry in self._log.chain.entries)
             chain = Chain(self.root, (earlier_key or self._person.signing_key) if is_signed else "")
             self._log.own += [name for place, name in enumerate(chain.entry_hashes) if chain.counts(place)]
             before = Approvals(self.root, self.store, chain)
-            doubted = {one.path for one in before.unexplained()}
-            paths = [path for path in approved_files(self.root) if path not in doubted]
+            doubted = {one.path for one in before.find_unexplained()}
+            paths = [path for path in list_approved_files(self.root) if path not in doubted]
             if paths:
                 self._adopt(journal, paths, consent)
             return len(paths)
@@ -382,7 +382,7 @@ class Decisions:
     def is_signed(self, approval: Approval) -> bool:
         """Whether the person's key or a passkey vouches for an approval as it is noted."""
         chain = self._log.chain
-        entry = chain.entry_of(approval)
+        entry = chain.find_entry(approval)
         return entry is not None and chain.is_signed(chain.entries.index(entry))
 
     def sign(self, signature_of: Callable[[bytes], str]) -> None:
@@ -390,22 +390,22 @@ class Decisions:
 
         Raises NeedsRepair where no signature comes; the decisions stand then, unsigned.
         """
-        with self.locked():
+        with self.hold_lock():
             self._log.sign(signature_of)
 
     def rejections(self) -> list[Rejection]:
         """What was turned down by a decision of the chain."""
-        with self.locked():
+        with self.hold_lock():
             return self._log.rejections()
 
     def _adopt(self, journal: Journal, paths: Sequence[str], consent: Consent) -> str:
         plan = self._planner().adopt(paths, consent)
         journal.carry_out(plan)
-        return self._commit_of(plan)
+        return self._find_commit(plan)
 
     def forget(self, session_ids: Sequence[str]) -> int:
         """Removes what rests on these sessions from proposals, rejections and approvals; returns how many hunks."""
-        with self.locked():
+        with self.hold_lock():
             removed = self.store.forget(session_ids)
             DreamProgress(self.root).forget(session_ids)
             forget_drafts(self.root, session_ids)
@@ -414,14 +414,14 @@ class Decisions:
         return removed
 
     @contextmanager
-    def locked(self, begins_anew: Consent | None = None) -> Iterator[Journal]:
+    def hold_lock(self, begins_anew: Consent | None = None) -> Iterator[Journal]:
         """Keeps other deciders out, and finishes what a killed one has begun.
 
         `begins_anew`: consent to a new chain, where the one there is cannot go on.
         """
         require_memory(self.root)
-        make_folder(self.root.derived)
-        lock = FileLock(self.root.derived / "dream.lock", timeout=LOCK_SECONDS)
+        make_folder(self.root.derived_folder)
+        lock = FileLock(self.root.derived_folder / "dream.lock", timeout=LOCK_SECONDS)
         try:
             with lock:
                 self._log.take_earlier()
@@ -445,7 +445,7 @@ class Decisions:
         finally:
             shown, (self._to_show, self._levels_at_once) = self._to_show, outer
             if self._to_show is None and (names := sorted(filter(None, shown or ()))):
-                with self.locked():
+                with self.hold_lock():
                     for name in names:
                         self.desk.write_out(self.store.proposal(name), local_day(self.now()))
             if not level_at_once:
@@ -462,15 +462,15 @@ class Decisions:
         """What one of several choices will do, those before it done."""
         if choice.verdict == "reject":
             return self._rejecting(hunk, consent, choice.reason)
-        return planner.accept(self._checked(hunk, choice.text), consent)
+        return planner.accept(self._check_hunk(hunk, choice.text), consent)
 
-    def _joined(self, planner: Planner, steps: Sequence[Plan | Rejecting]) -> list[Plan | Rejecting]:
+    def _join_plans(self, planner: Planner, steps: Sequence[Plan | Rejecting]) -> list[Plan | Rejecting]:
         """The steps with one plan for each run of plans about one topic."""
         found: list[Plan | Rejecting] = []
         for _, run in groupby(steps, key=lambda step: step.files[0].path if isinstance(step, Plan) else ""):
             same = list(run)
             plans = [step for step in same if isinstance(step, Plan)]
-            found += [planner.joined(plans)] if plans else same
+            found += [planner.join_plans(plans)] if plans else same
         return found
 
     def _decide_one(self, choice: Chosen, hunk: Hunk, consent: Consent) -> Decided:
@@ -488,8 +488,8 @@ class Decisions:
         for hunk in step.hunks:
             self._show_again(hunk)
 
-    def _decided(self, steps: Sequence[Plan | Rejecting]) -> list[Decided]:
-        commits = ((step, self._commit_of(step) if isinstance(step, Plan) else "") for step in steps)
+    def _list_decided(self, steps: Sequence[Plan | Rejecting]) -> list[Decided]:
+        commits = ((step, self._find_commit(step) if isinstance(step, Plan) else "") for step in steps)
         return [Decided(hunk, commit) for step, commit in commits for hunk in step.hunks]
 
     def _require_as_shown(self, shown: Hunk) -> None:
@@ -502,16 +502,16 @@ class Decisions:
         is_same = (
             self._log.chain.last == foreseen.last
             and all(self.store.hunk(hunk.id) == hunk for hunk in foreseen.hunks)
-            and all(hash_of(planner.text(path)) == before for path, before in foreseen.files.items())
+            and all(hash_text(planner.text(path)) == before for path, before in foreseen.files.items())
         )
         if not is_same:
             raise ContentError("the memory has changed since you looked at it", remedy="Look at what is shown anew")
 
-    def _checked(self, hunk: Hunk, text: str | None) -> Hunk:
+    def _check_hunk(self, hunk: Hunk, text: str | None) -> Hunk:
         """A hunk that may be taken up, in the person's words where there are any."""
-        if faults := self.faults_of(hunk):
+        if faults := self.find_faults(hunk):
             raise ContentError(faults[0], where=f"hunk {hunk.id}", remedy="Reject it")
-        return replace(hunk, text=checked_wording(text, self._redactor)) if text is not None else hunk
+        return replace(hunk, text=check_wording(text, self._redactor)) if text is not None else hunk
 
     def _rejecting(self, hunk: Hunk, consent: Consent, reason: str) -> Rejecting:
         told = self._redactor.redact(reason.strip()).text
@@ -549,9 +549,9 @@ class Decisions:
         for hunk in {hunk.proposal: hunk for _, hunk in plan.moved}.values():
             self._show_again(hunk)
 
-    def _commit_of(self, plan: Plan) -> str:
+    def _find_commit(self, plan: Plan) -> str:
         repository = self._repository() if plan.message else None
-        return repository.commit_with(plan.approval.nonce) if repository else ""
+        return repository.find_commit(plan.approval.nonce) if repository else ""
 
     def commit_in_words(self, commit: str) -> str:
         """What is said behind a decision of its commit: which it is, or why there is none."""
@@ -571,7 +571,7 @@ def _by_topic(choices: Sequence[tuple[Chosen, Hunk]]) -> list[tuple[Chosen, Hunk
     return sorted(choices, key=lambda one: (one[0].verdict == "reject", places[one[1].target]))
 
 
-def checked_wording(text: str, redactor: Redactor) -> str:
+def check_wording(text: str, redactor: Redactor) -> str:
     """A person's own wording of a statement. Raises ContentError for none, for a long one, and for a secret in it."""
     text = text.strip()
     if not text or len(text) > MAX_TEXT_CHARS:

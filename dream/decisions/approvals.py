@@ -14,25 +14,25 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from dream.decisions.chain import Chain, FileDigest, entry_for
+from dream.decisions.chain import Chain, FileDigest, make_entry
 from dream.decisions.repository import Repository, find_repository, refusal_of_git
-from dream.proposals.store import APPROVED, Event, FileChange, ProposalStore, Splice, checked_path
-from dream.records import hash_of
+from dream.proposals.store import APPROVED, Event, FileChange, ProposalStore, Splice, check_path
+from dream.records import hash_text
 from memory_server.chunking import split_lines
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, OneirosError
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from memory_server.layers.index_page import find_markers, is_as_written, with_pointers
 from memory_server.layers.mif import Value, parse_frontmatter
 from memory_server.layers.ontology import ONTOLOGY
 from memory_server.layers.topics import (
     LEFT_OUT,
     TopicHead,
-    approved_heads,
     find_sources,
     is_topic,
     read_text,
-    shortened,
+    select_approved,
+    shorten_text,
     topic_heads,
 )
 from memory_server.lifecycle.use import UseLog
@@ -63,7 +63,7 @@ class Unexplained:
     approved: str = ""  # of a retitled one, the text that was approved, in as many lines: it is what Claude is told
 
     def __str__(self) -> str:
-        return f"{shown_line(self.path)} ({self.what})"
+        return f"{escape_line(self.path)} ({self.what})"
 
     @property
     def is_new(self) -> bool:
@@ -94,7 +94,7 @@ class Approvals:
         earlier = store.approvals() if is_from_before else []
         self.is_new = not chain.is_kept and not chain.has_key and not earlier
         self._places: dict[str, list[tuple[int, FileDigest]]] = {}
-        entries = [entry_for(one, "") for one in earlier] or chain.entries
+        entries = [make_entry(one, "") for one in earlier] or chain.entries
         for place, entry in enumerate(entries):
             for digest in filter(_is_of_layer_1, entry.files):
                 self._places.setdefault(digest.path, []).append((place, digest))
@@ -114,44 +114,48 @@ class Approvals:
     def present(self) -> list[FileChange]:
         """The approved files as they stand, but for those that differ from the last commit."""
         texts = {
-            path: text_of(self._root, path) for path in approved_files(self._root) if not self._differs_from_head(path)
+            path: read_file(self._root, path)
+            for path in list_approved_files(self._root)
+            if not self._differs_from_head(path)
         }
-        return [change_of(path, text, text) for path, text in texts.items() if text is not None]
+        return [make_change(path, text, text) for path, text in texts.items() if text is not None]
 
     def _differs_from_head(self, path: str) -> bool:
-        text, repository = text_of(self._root, path), self._repository
+        text, repository = read_file(self._root, path), self._repository
         return repository is not None and repository.has(path) and not repository.holds(path, (text or "").encode())
 
     @property
-    def last_on(self) -> dt.date | None:
+    def last_day(self) -> dt.date | None:
         """The day of the last decision that changed a file of layer 1; None where there is none."""
         days = (local_day(entry.at) for entry in reversed(self.chain.entries) if any(map(_is_of_layer_1, entry.files)))
         return next(days, None)
 
-    def unexplained(self) -> list[Unexplained]:
+    def find_unexplained(self) -> list[Unexplained]:
         """The changes that nobody has answered for, by path."""
         if self.is_new:
             return []
-        present = set(approved_files(self._root))
+        present = set(list_approved_files(self._root))
         kept = {path for path, change in self._last.items() if change.after}
         if self._repository is not None and not self.chain.has_key:
-            kept |= {path for path in self._repository.kept_below("topics") if not (self._root.path / path).exists()}
-        return self.unexplained_of(present | kept)
+            kept |= {
+                path for path in self._repository.list_committed("topics") if not (self._root.path / path).exists()
+            }
+        return self.filter_unexplained(present | kept)
 
-    def state_of(self, path: str) -> str:
+    def hash_file(self, path: str) -> str:
         """The hash of what a file holds; empty where there is none."""
-        return hash_of(text_of(self._root, path))
+        return hash_text(read_file(self._root, path))
 
-    def unexplained_of(self, paths: Collection[str]) -> list[Unexplained]:
+    def filter_unexplained(self, paths: Collection[str]) -> list[Unexplained]:
         """The same of some files, by path."""
         if self.is_new:
             return []
-        asked = [path for path in sorted(paths) if not self._is_approved(path, text_of(self._root, path))]
-        committed = self._committed(asked)
-        self.by_commit |= {path: hash_of(text_of(self._root, path)) for path in committed}
-        texts = {path: text_of(self._root, path) for path in asked if path not in committed}
+        asked = [path for path in sorted(paths) if not self._is_approved(path, read_file(self._root, path))]
+        committed = self._find_committed(asked)
+        self.by_commit |= {path: hash_text(read_file(self._root, path)) for path in committed}
+        texts = {path: read_file(self._root, path) for path in asked if path not in committed}
         return [
-            Unexplained(path, what, self._approved_text(path, text) if what == RETITLED else "")
+            Unexplained(path, what, self._find_approved_text(path, text) if what == RETITLED else "")
             for path, text in texts.items()
             if (what := self.doubt_about(path, text))
         ]
@@ -163,14 +167,14 @@ class Approvals:
         """
         made = (entry for entry in self.chain.entries if entry.event is not Event.FOUND)
         decided = {digest.path for entry in made for digest in entry.files} - {self._root.index_page.name}
-        paths = [path for path in approved_files(self._root) if path in decided]
-        paths = [path for path in paths if self._is_approved(path, text_of(self._root, path))]
+        paths = [path for path in list_approved_files(self._root) if path in decided]
+        paths = [path for path in paths if self._is_approved(path, read_file(self._root, path))]
         if self._repository is None or not paths:
             return []
         held = self._repository.clean(paths)
         return [path for path in paths if path not in held and not self._repository.ignores(path)]
 
-    def _committed(self, paths: list[str]) -> frozenset[str]:
+    def _find_committed(self, paths: list[str]) -> frozenset[str]:
         """Those that a commit explains for certain; asked for all at once, since a session's start waits for it."""
         repository = self._repository
         if repository is None or not paths or self.chain.has_key or repository.has_commits_of_assistant():
@@ -185,13 +189,13 @@ class Approvals:
         if self._is_approved(path, text):
             return ""
         if text is None:
-            is_committed = last is not None and bool(last.after) and self._left_out_by_commit(path)
+            is_committed = last is not None and bool(last.after) and self._is_left_out_by_commit(path)
         else:
             is_committed = repository is not None and self._is_committed(repository, path, text)
         if repository is not None and is_committed and repository.is_assistants(path):
             return "committed by the assistant"
         if is_committed and not self.chain.has_key:
-            self.by_commit[path] = hash_of(text)
+            self.by_commit[path] = hash_text(text)
             return ""
         if self.chain.has_key and self._was_decided(path, text):
             return UNSIGNED
@@ -200,9 +204,9 @@ class Approvals:
             return "removed" if was_committed or (last is not None and last.after) else ""
         if last is None and not (repository is not None and repository.has(path)):
             return NEW
-        return RETITLED if self._approved_text(path, text) else "changed"
+        return RETITLED if self._find_approved_text(path, text) else "changed"
 
-    def _approved_text(self, path: str, text: str | None) -> str:
+    def _find_approved_text(self, path: str, text: str | None) -> str:
         """What was approved of a topic whose title and summary alone differ from it, in as many lines; else nothing."""
         repository = self._repository
         kept = repository.text(path) if repository is not None and is_topic(SourcePath(path)) else None
@@ -224,45 +228,45 @@ class Approvals:
         Topics may have changed since the page was written, which is said of them. How we wrote it is told by a file
         that anybody may write, so it counts for nothing with a key.
         """
-        if path != "MEMORY.md" or text is None or (last is not None and hash_of(text) == last.after):
+        if path != "MEMORY.md" or text is None or (last is not None and hash_text(text) == last.after):
             return True
         if not self.chain.has_key and is_as_written(self._root, text):
             return True
         try:
-            heads, settings = self.approved(topic_heads(self._root)), read_memory_settings(self._root.settings)
-            return with_pointers(text, heads, settings, self.uses_before(self.last_on)) == text
+            heads, settings = self.filter_approved(topic_heads(self._root)), read_memory_settings(self._root.settings)
+            return with_pointers(text, heads, settings, self.count_uses(self.last_day)) == text
         except ContentError:
             return False
 
-    def approved(self, heads: Sequence[TopicHead]) -> list[TopicHead]:
+    def filter_approved(self, heads: Sequence[TopicHead]) -> list[TopicHead]:
         """Those of these topics that somebody has answered for as they stand."""
-        return approved_heads(heads, lambda paths: told_instead(self.unexplained_of(paths)))
+        return select_approved(heads, lambda paths: build_replacements(self.filter_unexplained(paths)))
 
-    def uses_before(self, day: dt.date | None) -> Mapping[SourcePath, int]:
+    def count_uses(self, day: dt.date | None) -> Mapping[SourcePath, int]:
         """How often topics were opened before a day; see `Memory.settled_uses`."""
         if day is None:
             return {}
         with closing(UseLog(self._root.state_database, lambda: day)) as log:
-            return log.opened_before(day)
+            return log.count_opened(day)
 
     def _is_approved(self, path: str, text: str | None) -> bool:
         """Whether the last approval of a file is of this state."""
         last = self._last.get(path)
-        if last is None or approved_hash(path, text) != last.approved:
+        if last is None or hash_approved(path, text) != last.approved:
             return False
         return self._points_truly(path, text, last)
 
     def _was_decided(self, path: str, text: str | None) -> bool:
         """Whether the last entry about a file is of this state, whether it counts or not."""
-        return any(digest.approved == approved_hash(path, text) for _, digest in self._places.get(path, [])[-1:])
+        return any(digest.approved == hash_approved(path, text) for _, digest in self._places.get(path, [])[-1:])
 
-    def _left_out_by_commit(self, path: str) -> bool:
+    def _is_left_out_by_commit(self, path: str) -> bool:
         """Whether a file that a commit once held is not in the last one."""
         repository = self._repository
         return repository is not None and repository.has_touched(path) and not repository.has(path)
 
 
-def told_instead(found: Sequence[Unexplained]) -> dict[SourcePath, str]:
+def build_replacements(found: Sequence[Unexplained]) -> dict[SourcePath, str]:
     """What is told in the place of files that nobody has answered for as they stand; see `Unapproved`."""
     return {SourcePath(one.path): one.approved or LEFT_OUT for one in found}
 
@@ -271,7 +275,7 @@ def _is_of_layer_1(digest: FileDigest) -> bool:
     return APPROVED.fullmatch(digest.path) is not None
 
 
-def approved_files(root: MemoryRoot) -> Iterator[str]:
+def list_approved_files(root: MemoryRoot) -> Iterator[str]:
     """The files of layer 1, and the ontology, which steers what is put before a model."""
     if is_plain_file(root.ontology):
         yield ONTOLOGY
@@ -280,9 +284,9 @@ def approved_files(root: MemoryRoot) -> Iterator[str]:
             yield source.path
 
 
-def approved_hash(path: str, text: str | None) -> str:
+def hash_approved(path: str, text: str | None) -> str:
     """What an approval of a file is about: its text, of the index page without the lines that are generated."""
-    return hash_of(without_pointers(text) if path == "MEMORY.md" and text is not None else text)
+    return hash_text(without_pointers(text) if path == "MEMORY.md" and text is not None else text)
 
 
 def without_title(text: str) -> tuple[Mapping[str, Value], str]:
@@ -319,20 +323,20 @@ def without_pointers(text: str) -> str:
     return "".join([*lines[: markers.begin], *lines[markers.end + 1 :]]).rstrip()
 
 
-def change_of(path: str, old: str | None, new: str | None, splices: Sequence[Splice] = ()) -> FileChange:
+def make_change(path: str, old: str | None, new: str | None, splices: Sequence[Splice] = ()) -> FileChange:
     """A file of an approval: from which text to which; the same twice where it is approved as it stands."""
-    return FileChange(path, hash_of(old), hash_of(new), approved_hash(path, new), tuple(splices))
+    return FileChange(path, hash_text(old), hash_text(new), hash_approved(path, new), tuple(splices))
 
 
-def text_of(root: MemoryRoot, path: str) -> str | None:
+def read_file(root: MemoryRoot, path: str) -> str | None:
     """The text of a file of layer 1; None where there is none that can be read."""
     try:
-        return read_text(checked_path(root, path))
+        return read_text(check_path(root, path))
     except ContentError:
         return None
 
 
-def approvals_on(root: MemoryRoot, public_key: str) -> Approvals:
+def read_approvals(root: MemoryRoot, public_key: str) -> Approvals:
     """The approvals of a memory as its files tell them; nothing is written."""
     return Approvals(root, ProposalStore(root), Chain(root, public_key))
 
@@ -356,19 +360,19 @@ class UnapprovedFiles:
         unknown = [path for path in paths if self._known.get(path, ((), None))[0] != stamps[path]]
         try:
             if unknown:
-                found = told_instead(approvals_on(self._root, self._key).unexplained_of(unknown))
+                found = build_replacements(read_approvals(self._root, self._key).filter_unexplained(unknown))
                 self._known |= {path: (stamps[path], found.get(path)) for path in unknown}
         except (OneirosError, OSError):
             # an answer is not kept back for it, but nothing steers it; `oneiros doctor` says what is wrong
             return dict.fromkeys({ONTOLOGY}.intersection(paths), LEFT_OUT)
         return {path: told for path in paths if (told := self._known[path][1]) is not None}
 
-    def approved_on(self) -> dt.date | None:
+    def find_approval_day(self) -> dt.date | None:
         """The day of the last decision that changed a file of layer 1; None where there is none, or none is known."""
         stamp = change_stamp(self._root.decisions)
         if stamp != self._dated[0]:
             try:
-                self._dated = stamp, approvals_on(self._root, self._key).last_on
+                self._dated = stamp, read_approvals(self._root, self._key).last_day
             except (OneirosError, OSError):
                 return None
         return self._dated[1]
@@ -408,7 +412,7 @@ def in_a_line(doubt: "Doubt") -> str:
 def doubts_in_words(found: Sequence[Unexplained]) -> list[Doubt]:
     """What nobody answered for, said once, with what the person can do."""
     named = [str(one) for one in suspicious(found)]
-    return [Doubt(f"Not approved as they stand: {listed(named)}", REVIEWED)] if named else []
+    return [Doubt(f"Not approved as they stand: {format_names(named)}", REVIEWED)] if named else []
 
 
 def suspicious(found: Sequence[Unexplained]) -> list[Unexplained]:
@@ -420,15 +424,15 @@ def doubts_of_git(root: MemoryRoot, public_key: str) -> list[Doubt]:
     """That git refuses to tell what it holds, or which decided files the last commit lacks."""
     git = f"git -C {shlex.quote(str(root.path))}"
     if refused := refusal_of_git(root.path):
-        return [Doubt(f"git does not tell what was committed: {shown_line(refused)}", f"{git} status")]
-    left = approvals_on(root, public_key).find_uncommitted()
+        return [Doubt(f"git does not tell what was committed: {escape_line(refused)}", f"{git} status")]
+    left = read_approvals(root, public_key).find_uncommitted()
     names = " ".join(map(shlex.quote, left[:MOST_FOR_PERSON]))
     step = f"{git} add -- {names} && {git} commit --message 'What was decided' -- {names}"
-    return [Doubt(f"Decided, and not committed: {listed(left)}", step)] if left else []
+    return [Doubt(f"Decided, and not committed: {format_names(left)}", step)] if left else []
 
 
-def listed(names: Sequence[str]) -> str:
+def format_names(names: Sequence[str]) -> str:
     """The first few names, on one line."""
-    shown = [shortened(shown_line(name), SHOWN_CHARS) for name in names[:MOST_FOR_PERSON]]
+    shown = [shorten_text(escape_line(name), SHOWN_CHARS) for name in names[:MOST_FOR_PERSON]]
     more = f" and {len(names) - MOST_FOR_PERSON} more" if len(names) > MOST_FOR_PERSON else ""
     return ", ".join(shown) + more

@@ -100,7 +100,7 @@ class ChainEntry:
         return hashlib.sha256(self.line).hexdigest()
 
 
-def linked(entries: Sequence[ChainEntry], last: str) -> list[ChainEntry]:
+def link_entries(entries: Sequence[ChainEntry], last: str) -> list[ChainEntry]:
     """Entries as they follow one another behind the one of this name."""
     found: list[ChainEntry] = []
     for entry in entries:
@@ -129,15 +129,15 @@ class Chain:
         self._data = read_record(self._file)
         lines = self._data.split(b"\n")
         self.hashes = [hashlib.sha256(line).hexdigest() for line in lines]
-        self.entries, broken = self._entries_in(lines)
-        heads = self._written_heads()
+        self.entries, broken = self._parse_entries(lines)
+        heads = self._read_heads()
         self._head = next((head for head in heads if self._holds(head)), None)
         self.is_kept = bool(heads or self._data)
         self.has_key = bool(public_key)
         self.is_known_here = self._head is not None
-        self.fault = broken or ("" if self._head or not heads else self._what_happened(heads[0]))
+        self.fault = broken or ("" if self._head or not heads else self._describe_loss(heads[0]))
 
-    def _entries_in(self, lines: Sequence[bytes]) -> tuple[list[ChainEntry], str]:
+    def _parse_entries(self, lines: Sequence[bytes]) -> tuple[list[ChainEntry], str]:
         """The entries up to the first line that does not follow from the one before it, and what is wrong there."""
         entries: list[ChainEntry] = []
         for place, line in enumerate(lines[:-1]):
@@ -151,7 +151,7 @@ class Chain:
             entries.append(entry)
         return entries, f"line {len(lines)} of it is torn" if lines[-1] else ""
 
-    def _written_heads(self) -> list[Head]:
+    def _read_heads(self) -> list[Head]:
         """The last state that was written, or the last two where the later one may not have come to be."""
         try:
             return msgspec.json.decode(read_record(self._head_file) or b"[]", type=list[Head])
@@ -164,7 +164,7 @@ class Chain:
         is_long_enough = 0 < head.count <= len(self.entries)
         return head.count == 0 or (is_long_enough and self.hashes[head.count - 1] == head.last)
 
-    def _what_happened(self, head: Head) -> str:
+    def _describe_loss(self, head: Head) -> str:
         if not self._data:
             return f"it was removed, and {head.count} decisions with it"
         gone = head.count - len(self.entries)
@@ -201,7 +201,7 @@ class Chain:
     def passkeys(self, before: int | None = None) -> dict[str, Passkey]:
         """The person's passkeys by their ids: those of now, or as they were before an entry."""
         found: dict[str, Passkey] = {}
-        for place, event, passkey in self._passkeys_noted:
+        for place, event, passkey in self._passkey_events:
             if before is not None and place >= before:
                 break
             if event is Event.REGISTERED:
@@ -211,7 +211,7 @@ class Chain:
         return found
 
     @cached_property
-    def _passkeys_noted(self) -> list[tuple[int, Event, Passkey]]:
+    def _passkey_events(self) -> list[tuple[int, Event, Passkey]]:
         """What became of passkeys, in its order. No passkey vouches for another.
 
         One is given up also where that is not signed: a person who lost it may have lost the key with it.
@@ -236,17 +236,17 @@ class Chain:
                 return signing, self.passkeys(place)[signing.assertion.id]
         return None
 
-    def signed_count(self, passkey: Passkey) -> int:
+    def count_signatures(self, passkey: Passkey) -> int:
         """How often a passkey had signed when it last did, by its own count."""
         signed = (one.assertion for place, one in enumerate(self.entries) if self._is_by_passkey(place))
         return max([passkey.count, *(one.count for one in signed if one is not UNSET and one.id == passkey.id)])
 
-    def added_elsewhere(self) -> list[ChainEntry]:
+    def find_unknown(self) -> list[ChainEntry]:
         """The entries that neither this machine wrote nor the person's key vouches for."""
         places = (place for place in range(len(self.entries)) if not self._is_known(place))
         return [self.entries[place] for place in places if not self.is_signed(place)]
 
-    def unsigned(self, first: int) -> list[ChainEntry]:
+    def find_unsigned(self, first: int) -> list[ChainEntry]:
         """The decisions from a place on that no key vouches for."""
         places = (at for at in range(first, len(self.entries)) if self.entries[at].event is not Event.SIGNED)
         return [self.entries[at] for at in places if not self.is_signed(at)]
@@ -259,9 +259,9 @@ class Chain:
     def is_begun_anew(self) -> bool:
         return bool(self.entries) and self.entries[0].event is Event.BEGUN
 
-    def entry_of(self, approval: Approval) -> ChainEntry | None:
+    def find_entry(self, approval: Approval) -> ChainEntry | None:
         """The entry that counts for the words and the way back of an approval; None where they are not what it says."""
-        digests = digests_of(approval)
+        digests = make_digests(approval)
         found = (place for place, entry in enumerate(self.entries) if entry.nonce == approval.name)
         counted = (self.entries[place] for place in found if self.counts(place))
         return next((entry for entry in counted if entry.files == digests), None)
@@ -290,7 +290,7 @@ class Chain:
         """What is to be said of the chain; empty where it is as this machine left it."""
         if self.fault:
             return f"the chain of decisions is not as it was left: {self.fault}"
-        if not (added := len(self.added_elsewhere())):
+        if not (added := len(self.find_unknown())):
             return ""
         held = f"the chain of decisions holds {plural(added, 'decision')}"
         if self.is_known_here:
@@ -356,7 +356,7 @@ def read_record(file: Path) -> bytes:
     return file.read_bytes()
 
 
-def entry_for(approval: Approval, how: str, terminal: str = "", ancestors: Sequence[str] = ()) -> ChainEntry:
+def make_entry(approval: Approval, how: str, terminal: str = "", ancestors: Sequence[str] = ()) -> ChainEntry:
     """The entry of an approval."""
     return ChainEntry(
         approval.event,
@@ -364,13 +364,13 @@ def entry_for(approval: Approval, how: str, terminal: str = "", ancestors: Seque
         how,
         approval.name,
         hunk=approval.hunk,
-        files=digests_of(approval),
+        files=make_digests(approval),
         terminal=terminal,
         ancestors=tuple(ancestors),
     )
 
 
-def digests_of(approval: Approval) -> tuple[FileDigest, ...]:
+def make_digests(approval: Approval) -> tuple[FileDigest, ...]:
     """What an approval says of its files, without a word of them."""
     return tuple(FileDigest(one.path, one.after, one.approved, _hash_of_splices(one)) for one in approval.files)
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import msgspec
 
-from dream.decisions.chain import ChainEntry, digests_of, entry_for
+from dream.decisions.chain import ChainEntry, make_digests, make_entry
 from dream.decisions.log import DecisionLog
 from dream.decisions.repository import Repository, require_rest
-from dream.proposals.store import Approval, ProposalStore, checked_path
-from dream.records import Hunk, hash_of
+from dream.proposals.store import Approval, ProposalStore, check_path
+from dream.records import Hunk, hash_text
 from memory_server.errors import ContentError, NeedsRepair
 from memory_server.layers.topics import read_text
 from memory_server.machine.files import replace_file
@@ -70,16 +70,16 @@ class Journal:
             self._repository.require_unfiltered([planned.path for planned in plan.files])
         replace_file(self._file, msgspec.json.encode(plan))
         logger.debug("planned")
-        self._log.own += self._go_on_with(plan)
+        self._log.own += self._complete_plan(plan)
 
     def finish(self) -> bool:
         """Goes on with what a killed process has begun; whether there was anything. This sitting does not sign it."""
-        plan = self._planned()
+        plan = self._read_plan()
         if plan is not None:
-            self._go_on_with(plan)
+            self._complete_plan(plan)
         return plan is not None
 
-    def _go_on_with(self, plan: Plan) -> list[str]:
+    def _complete_plan(self, plan: Plan) -> list[str]:
         """Does what is left of a plan; returns the hashes of the entries that were added."""
         files = self._write_files(plan)
         if files is None:
@@ -89,12 +89,12 @@ class Journal:
         if plan.message and self._repository is not None:
             self._commit(self._repository, plan, files)
         added: list[str] = []
-        first = Noted(plan.approval, plan.entry or entry_for(plan.approval, ""))
+        first = Noted(plan.approval, plan.entry or make_entry(plan.approval, ""))
         for noted in (first, *plan.behind):
             approval = _of_files(noted.approval, files)
             self._store.add_approval(approval)
             logger.debug("approval noted")
-            added += self._log.chain.add([replace(noted.entry, files=digests_of(approval))])
+            added += self._log.chain.add([replace(noted.entry, files=make_digests(approval))])
             logger.debug("entry added")
         for was, hunk in (*((hunk.id, hunk) for hunk in plan.hunks), *plan.moved):
             self._store.save_hunk(hunk, was)
@@ -103,7 +103,7 @@ class Journal:
         logger.debug("struck out")
         return added
 
-    def _planned(self) -> Plan | None:
+    def _read_plan(self) -> Plan | None:
         try:
             plan = msgspec.json.decode(self._file.read_bytes(), type=Plan)
             approvals = (plan.approval, *(noted.approval for noted in plan.behind))
@@ -111,7 +111,7 @@ class Journal:
                 *(planned.path for planned in plan.files),
                 *(change.path for one in approvals for change in one.files),
             ):
-                checked_path(self._store.root, path)
+                check_path(self._store.root, path)
         except FileNotFoundError:
             return None
         except (msgspec.MsgspecError, ContentError) as error:
@@ -124,7 +124,7 @@ class Journal:
         done: dict[str, bytes | None] = {}
         for number, planned in enumerate(plan.files):
             file = self._store.root.path / planned.path
-            present, wanted = hash_of(_text(file)), hash_of(planned.text)
+            present, wanted = hash_text(_text(file)), hash_text(planned.text)
             if present == planned.before != wanted:
                 _put(file, planned.text)
             elif present != wanted:
@@ -138,7 +138,7 @@ class Journal:
     def _commit(self, repository: Repository, plan: Plan, files: Mapping[str, bytes | None]) -> None:
         ours = {path: content for path, content in files.items() if not repository.ignores(path)}
         wanted = {path: content for path, content in ours.items() if content is not None or repository.has(path)}
-        if wanted and not repository.commit_with(plan.approval.nonce):
+        if wanted and not repository.find_commit(plan.approval.nonce):
             require_rest(repository)
             repository.commit(wanted, plan.message, self._scratch())
             logger.debug("committed")
@@ -146,7 +146,7 @@ class Journal:
         logger.debug("index refreshed")
 
     def _scratch(self) -> Path:
-        folder = self._store.root.derived
+        folder = self._store.root.derived_folder
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 from itertools import islice
 
 from dream.decisions.approvals import Approvals
-from dream.decisions.chain import Chain, ChainEntry, entry_for
+from dream.decisions.chain import Chain, ChainEntry, make_entry
 from dream.decisions.key import fingerprint
 from dream.decisions.presence import Consent, How, ancestors
 from dream.proposals.store import Approval, Event, ProposalStore
-from dream.records import Rejection, identity_of
+from dream.records import Rejection, make_hunk_id
 
 MAX_NOTED = 12  # processes above a decision
 
@@ -36,7 +36,7 @@ class DecisionLog:
         approvals = Approvals(self._store.root, self._store, self.chain)
         if approvals.is_new and (found := approvals.present()):
             approval = Approval(Event.FOUND, self._now(), tuple(found), nonce=new_nonce())
-            self.chain.add([entry_for(approval, "")])
+            self.chain.add([make_entry(approval, "")])
             self._store.add_approval(approval)
             return Approvals(self._store.root, self._store, self.chain)
         return approvals
@@ -47,13 +47,13 @@ class DecisionLog:
         rejected = ((at, one) for at, one in enumerate(chain.entries) if one.event is Event.REJECTED)
         decided = {entry.hunk for at, entry in rejected if chain.counts(at)}
         found = [one for one in self._store.rejections() if one.hunk in decided]
-        return [one for one in found if one.hunk == identity_of(one.evidence, one.target)]
+        return [one for one in found if one.hunk == make_hunk_id(one.evidence, one.target)]
 
     def entry(self, approval: Approval, consent: Consent) -> ChainEntry:
         """An entry with where it came from, as the system tells."""
         above = list(islice(ancestors(os.getpid()), MAX_NOTED))
         terminal = above[0].terminal if above else ""
-        return entry_for(approval, consent.how, terminal, [process.name for process in above])
+        return make_entry(approval, consent.how, terminal, [process.name for process in above])
 
     def entry_without_files(self, event: Event, consent: Consent, hunk: str = "") -> ChainEntry:
         """An entry of a decision that changes no file."""
@@ -68,7 +68,7 @@ class DecisionLog:
         if self.chain.is_kept:
             return
         rejected = (Approval(Event.REJECTED, one.at, (), hunk=one.hunk) for one in self._store.rejections())
-        entries = [entry_for(one, "") for one in (*self._store.approvals(), *rejected)]
+        entries = [make_entry(one, "") for one in (*self._store.approvals(), *rejected)]
         self.chain.add(sorted(entries, key=lambda entry: entry.at))
 
     def begin_anew(self, consent: Consent) -> None:

@@ -24,7 +24,7 @@ class Chosen:
     verdict: Literal["accept", "reject", "later"]
     text: str | None = None  # a new wording
     reason: str = ""  # of a rejection
-    shown: str = ""  # what was shown of the hunk, as `shown_digest` of `signing.py` has it
+    shown: str = ""  # what was shown of the hunk, as `hash_shown` of `signing.py` has it
 
 
 class ChosenSoFar:

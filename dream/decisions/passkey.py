@@ -53,7 +53,7 @@ class Assertion:
     @property
     def count(self) -> int:
         """How often the passkey had signed, by its own count."""
-        return int.from_bytes(bytes_of(self.authenticator_data)[COUNT], "big")
+        return int.from_bytes(decode_base64(self.authenticator_data)[COUNT], "big")
 
     @property
     def challenge(self) -> str:
@@ -61,16 +61,16 @@ class Assertion:
         return str(_client_data(self.client_data).get("challenge", ""))
 
 
-def origin_of(port: int) -> str:
+def make_origin(port: int) -> str:
     """The origin of a page of this machine on which passkeys work."""
     return f"http://{RP_ID}:{port}"
 
 
-def text_of(data: bytes) -> str:
+def encode_base64(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
-def bytes_of(text: str) -> bytes:
+def decode_base64(text: str) -> bytes:
     """Raises ValueError for what is no base64url."""
     return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
 
@@ -92,7 +92,7 @@ def options_to_make(challenge: bytes, name: str, known: Iterable[str]) -> dict[s
         challenge=challenge,
         timeout=ANSWER_SECONDS * 1000,
         authenticator_selection=structs.AuthenticatorSelectionCriteria(user_verification=required),
-        exclude_credentials=[structs.PublicKeyCredentialDescriptor(bytes_of(one)) for one in known],
+        exclude_credentials=[structs.PublicKeyCredentialDescriptor(decode_base64(one)) for one in known],
     )
     return dict(options_to_json_dict(options))
 
@@ -106,7 +106,7 @@ def options_to_sign(challenge: bytes, known: Iterable[str]) -> dict[str, Any]:
         rp_id=RP_ID,
         challenge=challenge,
         timeout=ANSWER_SECONDS * 1000,
-        allow_credentials=[structs.PublicKeyCredentialDescriptor(bytes_of(one)) for one in known],
+        allow_credentials=[structs.PublicKeyCredentialDescriptor(decode_base64(one)) for one in known],
         user_verification=structs.UserVerificationRequirement.REQUIRED,
     )
     return dict(options_to_json_dict(options))
@@ -115,7 +115,7 @@ def options_to_sign(challenge: bytes, known: Iterable[str]) -> dict[str, Any]:
 # -- how its answers are checked ------------------------------------------------------------------------------------
 
 
-def made(answer: Mapping[str, Any], challenge: bytes, origin: str, name: str) -> Passkey:
+def verify_passkey(answer: Mapping[str, Any], challenge: bytes, origin: str, name: str) -> Passkey:
     """The passkey that a browser made. Raises UsageError where it is not the answer to this challenge."""
 
     def check() -> Passkey:
@@ -130,23 +130,27 @@ def made(answer: Mapping[str, Any], challenge: bytes, origin: str, name: str) ->
             require_user_verification=True,
         )
         return Passkey(
-            text_of(found.credential_id), text_of(found.credential_public_key), origin, name, found.sign_count
+            encode_base64(found.credential_id),
+            encode_base64(found.credential_public_key),
+            origin,
+            name,
+            found.sign_count,
         )
 
-    return _told(check)
+    return _run_check(check)
 
 
-def answered(answer: Mapping[str, Any]) -> Assertion:
+def parse_assertion(answer: Mapping[str, Any]) -> Assertion:
     """The assertion in what a browser sends, not checked yet. Raises UsageError for what is none."""
 
     def read() -> Assertion:
         inner = answer["response"]
         parts = (answer["id"], inner["authenticatorData"], inner["clientDataJSON"], inner["signature"])
-        if not all(isinstance(part, str) and bytes_of(part) for part in parts):
+        if not all(isinstance(part, str) and decode_base64(part) for part in parts):
             raise ValueError("a part of it is missing")
         return Assertion(*parts)
 
-    return _told(read)
+    return _run_check(read)
 
 
 def require_signed(passkey: Passkey, challenge: bytes, assertion: Assertion, origin: str, count: int) -> None:
@@ -161,21 +165,21 @@ def require_signed(passkey: Passkey, challenge: bytes, assertion: Assertion, ori
 
         _require_same_page(assertion.client_data)
         response = structs.AuthenticatorAssertionResponse(
-            client_data_json=bytes_of(assertion.client_data),
-            authenticator_data=bytes_of(assertion.authenticator_data),
-            signature=bytes_of(assertion.signature),
+            client_data_json=decode_base64(assertion.client_data),
+            authenticator_data=decode_base64(assertion.authenticator_data),
+            signature=decode_base64(assertion.signature),
         )
         verify_authentication_response(
-            credential=structs.AuthenticationCredential(assertion.id, bytes_of(assertion.id), response),
+            credential=structs.AuthenticationCredential(assertion.id, decode_base64(assertion.id), response),
             expected_challenge=challenge,
             expected_rp_id=RP_ID,
             expected_origin=origin,
-            credential_public_key=bytes_of(passkey.public_key),
+            credential_public_key=decode_base64(passkey.public_key),
             credential_current_sign_count=count,
             require_user_verification=True,
         )
 
-    _told(check)
+    _run_check(check)
 
 
 @lru_cache(maxsize=4096)  # one takes a millisecond
@@ -188,7 +192,7 @@ def vouches(passkey: Passkey, challenge: bytes, assertion: Assertion) -> bool:
     return passkey.id == assertion.id
 
 
-def _told(check: Callable[[], Checked]) -> Checked:
+def _run_check(check: Callable[[], Checked]) -> Checked:
     """What a check gives. Raises UsageError where the answer does not pass, whatever about it is odd."""
     from webauthn.helpers.exceptions import WebAuthnException  # noqa: PLC0415  as above
 
@@ -200,7 +204,7 @@ def _told(check: Callable[[], Checked]) -> Checked:
 
 def _client_data(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(bytes_of(text))
+        found = json.loads(decode_base64(text))
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -9,32 +9,40 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from dream.decisions.approvals import Approvals, approved_files, change_of
+from dream.decisions.approvals import Approvals, list_approved_files, make_change
 from dream.decisions.journal import Noted, Plan, PlannedFile
 from dream.decisions.log import DecisionLog, new_nonce
 from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository, require_rest
 from dream.proposals.arrangement import Arrangement, Texts
-from dream.proposals.desk import ProposalDesk, home_of
-from dream.proposals.placing import Manner, anchored, dated, new_file, placed, says_already, without_statement
+from dream.proposals.desk import ProposalDesk, find_home
+from dream.proposals.placing import (
+    Manner,
+    anchor_hunk,
+    new_file,
+    place_hunk,
+    says_already,
+    set_change_day,
+    without_statement,
+)
 from dream.proposals.rendering import accepting, adopting, arranging, reverting
 from dream.proposals.store import (
     Approval,
     Event,
     FileChange,
     Splice,
-    checked_path,
-    checked_target,
-    splices_between,
-    taken_out,
+    check_path,
+    check_target,
+    find_splices,
+    take_out,
     undone,
 )
-from dream.records import Hunk, State, hash_of
+from dream.records import Hunk, State, hash_text
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.footnotes import find_footnotes
 from memory_server.layers.index_page import NEW_PAGE, with_pointers
-from memory_server.layers.topics import head_in, read_text, topic_heads
+from memory_server.layers.topics import parse_head, read_text, topic_heads
 from memory_server.machine.clock import local_day
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
@@ -78,21 +86,21 @@ class Planner:
     def accept(self, hunk: Hunk, consent: Consent) -> Plan:
         """A hunk written into its topic. Raises ContentError where it fits no longer."""
         self._require_no_doubt(hunk.target)
-        checked_target(self._root, hunk.target)
+        check_target(self._root, hunk.target)
         old, manner = self.text(hunk.target), Manner(local_day(self._now), keeps_history=self._keeps_history)
-        place = anchored(old, hunk)
+        place = anchor_hunk(old, hunk)
         if place is None:
             what = "the file has changed so that the hunk fits no longer"
             raise ContentError(what, where=hunk.target, remedy="Run `oneiros dream`, which retires it")
-        new = placed(old, hunk, place, manner)
+        new = place_hunk(old, hunk, place, manner)
         founded = new_file(hunk, place) if old is None else old
-        written = self._with_index_page([Rewritten(hunk.target, old, new, splices_between(founded, new))])
+        written = self._with_index_page([Rewritten(hunk.target, old, new, find_splices(founded, new))])
         decided = replace(hunk, state=State.ACCEPTED, decided=self._now, update=replace(hunk.update, place=place))
         suggested = hunk.update.candidate.text
         approval = Approval(
             Event.ACCEPTED,
             self._now,
-            changes_of(written),
+            make_changes(written),
             hunk=hunk.id,
             proposal=hunk.proposal,
             text=hunk.text,
@@ -104,11 +112,11 @@ class Planner:
             questions=hunk.update.candidate.questions,
         )
         message = self._message(accepting([(decided, approval)], is_own=self._is_own))
-        plan = Plan(planned(written), approval, (decided,), message, self._log.entry(approval, consent))
+        plan = Plan(plan_files(written), approval, (decided,), message, self._log.entry(approval, consent))
         self._ahead |= {one.path: one.text for one in plan.files}
         return plan
 
-    def joined(self, plans: Sequence[Plan]) -> Plan:
+    def join_plans(self, plans: Sequence[Plan]) -> Plan:
         """Hunks written into one topic, one after the other, as one change with one commit."""
         first, *others = plans
         if not others:
@@ -124,23 +132,23 @@ class Planner:
 
     def revert(self, hunk: Hunk, accepted: Approval, consent: Consent) -> Plan:
         """A hunk taken out again. Raises ContentError where later changes stand in the way."""
-        target = self._file_with(accepted, hunk.target)
+        target = self._find_file(accepted, hunk.target)
         self._require_no_doubt(target)
         if accepted.files and any(one.splices for one in accepted.files):
             self._require_way_back(accepted, f"hunk {hunk.id}", "Edit the topic by hand")
         change = next(change for change in accepted.files if change.path == hunk.target)
         now = self.text(target)
-        written = self._with_index_page([Rewritten(target, now, self._without(now, change, accepted))], accepted)
+        written = self._with_index_page([Rewritten(target, now, self._undo_change(now, change, accepted))], accepted)
         decided = replace(hunk, state=State.REVERTED, decided=self._now)
         approval = Approval(
-            Event.REVERTED, self._now, changes_of(written), hunk.id, proposal=hunk.proposal, nonce=new_nonce()
+            Event.REVERTED, self._now, make_changes(written), hunk.id, proposal=hunk.proposal, nonce=new_nonce()
         )
         message = self._message(reverting(decided, approval))
-        return Plan(planned(written), approval, (decided,), message, self._log.entry(approval, consent))
+        return Plan(plan_files(written), approval, (decided,), message, self._log.entry(approval, consent))
 
     def arrangement(self, wanted: Callable[[Texts], Arrangement]) -> Arrangement:
         """What would become of the topics."""
-        pages = (path for path in approved_files(self._root) if path.endswith(".md"))
+        pages = (path for path in list_approved_files(self._root) if path.endswith(".md"))
         found = wanted({path: self.text(path) or "" for path in pages})
         for path, text in found.files.items():
             if path != self._root.index_page.name:
@@ -151,7 +159,7 @@ class Planner:
         """Topics renamed, joined or cut, with the open hunks on them."""
         olds = {path: self.text(path) for path in found.files}
         written = [
-            Rewritten(path, olds[path], new, splices_between(olds[path] or "", new or ""))
+            Rewritten(path, olds[path], new, find_splices(olds[path] or "", new or ""))
             for path, new in found.files.items()
         ]
         return self._arranging(Event.ARRANGED, found.what, written, found.homes, consent)
@@ -164,7 +172,7 @@ class Planner:
             if change.path != self._root.index_page.name:
                 self._require_no_doubt(change.path, is_new=False)
                 now = self.text(change.path)
-                written.append(Rewritten(change.path, now, self._without(now, change, is_whole=True)))
+                written.append(Rewritten(change.path, now, self._undo_change(now, change, is_whole=True)))
         left = [one.path for one in written if one.new is not None]
         homes = {one.path: tuple(left) for one in written}
         return self._arranging(Event.REVERTED, f"Undo: {arranged.text}", written, homes, consent, arranged)
@@ -173,15 +181,15 @@ class Planner:
         """The state of these files answered for; no byte of them changes."""
         texts = {path: self.text(path) for path in paths}
         written = [Rewritten(path, text, text) for path, text in texts.items()]
-        approval = Approval(Event.ADOPTED, self._now, changes_of(written), nonce=new_nonce())
+        approval = Approval(Event.ADOPTED, self._now, make_changes(written), nonce=new_nonce())
         entry = self._log.entry(approval, consent)
-        return Plan(planned(written), approval, (), self._message(adopting(paths, approval)), entry)
+        return Plan(plan_files(written), approval, (), self._message(adopting(paths, approval)), entry)
 
     def text(self, path: str) -> str | None:
         """A file of layer 1 as the plans before this one leave it; None where there is none."""
         if path in self._ahead:
             return self._ahead[path]
-        file = checked_path(self._root, path)
+        file = check_path(self._root, path)
         return read_text(file) if file.exists() else None
 
     def _arranging(
@@ -197,14 +205,14 @@ class Planner:
         moved = []
         for hunk in self._desk.store.hunks():
             if hunk.is_open and hunk.target in homes:
-                home = home_of(hunk, {path: texts[path] for path in homes[hunk.target]})
+                home = find_home(hunk, {path: texts[path] for path in homes[hunk.target]})
                 if home != hunk.target:
-                    moved.append((hunk.id, self._desk.followed(hunk, home, texts[home])))
+                    moved.append((hunk.id, self._desk.follow_file(hunk, home, texts[home])))
         files = self._with_index_page(list(written), undone)
         name = undone.name if undone else ""
-        approval = Approval(event, self._now, changes_of(files), name, text=what, nonce=new_nonce())
+        approval = Approval(event, self._now, make_changes(files), name, text=what, nonce=new_nonce())
         message = self._message(arranging(what, [one.path for one in files], approval))
-        return Plan(planned(files), approval, (), message, self._log.entry(approval, consent), tuple(moved))
+        return Plan(plan_files(files), approval, (), message, self._log.entry(approval, consent), tuple(moved))
 
     @property
     def _is_own(self) -> bool:
@@ -216,25 +224,25 @@ class Planner:
         return self._log.approvals()
 
     def _require_way_back(self, approval: Approval, where: str, remedy: str) -> None:
-        if not self._log.chain.entry_of(approval):
+        if not self._log.chain.find_entry(approval):
             raise ContentError("its way back is not the one that was decided", where=where, remedy=remedy)
 
     def _require_no_doubt(self, target: str, *, is_new: bool = True) -> None:
         """Raises ContentError where nobody has answered for a file, or it is none that may be written to."""
-        (checked_target if is_new else checked_path)(self._root, target)
+        (check_target if is_new else check_path)(self._root, target)
         if target in self._ahead:
             return
         if doubt := self._approvals.doubt_about(target, self.text(target)):
             remedy = f"Commit it yourself, undo it, or look at it and run `oneiros dream adopt {target}`"
             raise ContentError(f"nobody has answered for its present state ({doubt})", where=target, remedy=remedy)
 
-    def _file_with(self, accepted: Approval, path: str) -> str:
+    def _find_file(self, accepted: Approval, path: str) -> str:
         """The file in which an accepted statement stands; this one, where it does, since it may have been renamed or
         cut.
         """
-        return next((one for one in (path, *approved_files(self._root)) if holds(self.text(one), accepted)), path)
+        return next((one for one in (path, *list_approved_files(self._root)) if holds(self.text(one), accepted)), path)
 
-    def _without(
+    def _undo_change(
         self, now: str | None, change: FileChange, accepted: Approval | None = None, *, is_whole: bool = False
     ) -> str | None:
         """A file without a change of it; where its lines were put into another form, without its statement.
@@ -243,15 +251,15 @@ class Planner:
         """
         if not change.splices:
             raise ContentError("the way back was forgotten", where=change.path, remedy="Edit the topic by hand")
-        if hash_of(now) == change.after:
+        if hash_text(now) == change.after:
             return undone(now or "", change.splices) if change.before else None
-        left = taken_out(now, change.splices) if now is not None and (change.before or not is_whole) else None
+        left = take_out(now, change.splices) if now is not None and (change.before or not is_whole) else None
         if left is None and accepted is not None and now is not None and not accepted.old_text:
             left = without_statement(now, accepted.text)
         if left is None:
             what = "later changes stand where this one was made"
             raise ContentError(what, where=change.path, remedy="Edit the topic by hand")
-        return dated(left, local_day(self._now))
+        return set_change_day(left, local_day(self._now))
 
     def _with_index_page(self, targets: Sequence[Rewritten], accepted: Approval | None = None) -> list[Rewritten]:
         """The targets with the index page behind them, where its pointers change too."""
@@ -261,20 +269,20 @@ class Planner:
         if old is not None and page not in self._ahead and self._approvals.doubt_about(page, old):
             return targets  # its own lines are in doubt: they must not ride along in a commit
         undo = next((one for one in accepted.files if one.path == page), None) if accepted else None
-        if undo and old is not None and hash_of(old) == undo.after and undo.before:
+        if undo and old is not None and hash_text(old) == undo.after and undo.before:
             new = undone(old, undo.splices)
         else:
-            new = self._page_with(own if own is not None else NEW_PAGE, targets)
-        return targets if new == old else [*targets, Rewritten(page, old, new, splices_between(old or "", new))]
+            new = self._build_page(own if own is not None else NEW_PAGE, targets)
+        return targets if new == old else [*targets, Rewritten(page, old, new, find_splices(old or "", new))]
 
-    def _page_with(self, own: str, targets: Sequence[Rewritten]) -> str:
+    def _build_page(self, own: str, targets: Sequence[Rewritten]) -> str:
         """The index page with pointers to the approved topics, as if the targets were written already."""
         page = self._root.index_page.name
         texts = self._ahead | {one.path: one.new for one in targets}
-        heads = self._approvals.approved([head for head in topic_heads(self._root) if head.path not in texts])
+        heads = self._approvals.filter_approved([head for head in topic_heads(self._root) if head.path not in texts])
         new = {SourcePath(path): text for path, text in texts.items() if text is not None and path != page}
-        heads += [head_in(path, text) for path, text in new.items()]
-        uses = self._approvals.uses_before(local_day(self._now))
+        heads += [parse_head(path, text) for path, text in new.items()]
+        uses = self._approvals.count_uses(local_day(self._now))
         return with_pointers(own, heads, read_memory_settings(self._root.settings), uses)
 
     def _message(self, message: str) -> str:
@@ -293,9 +301,9 @@ def holds(text: str | None, accepted: Approval) -> bool:
     return is_noted or says_already(text, accepted.text)
 
 
-def planned(written: Sequence[Rewritten]) -> tuple[PlannedFile, ...]:
-    return tuple(PlannedFile(one.path, hash_of(one.old), one.new) for one in written)
+def plan_files(written: Sequence[Rewritten]) -> tuple[PlannedFile, ...]:
+    return tuple(PlannedFile(one.path, hash_text(one.old), one.new) for one in written)
 
 
-def changes_of(written: Sequence[Rewritten]) -> tuple[FileChange, ...]:
-    return tuple(change_of(one.path, one.old, one.new, one.splices) for one in written)
+def make_changes(written: Sequence[Rewritten]) -> tuple[FileChange, ...]:
+    return tuple(make_change(one.path, one.old, one.new, one.splices) for one in written)

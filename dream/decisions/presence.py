@@ -156,8 +156,8 @@ def _of_proc(process: int) -> Process | None:
         name, _, rest = (folder / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")
     except OSError:
         return None
-    command = _words_of(folder / "cmdline")
-    variables = frozenset(word.partition("=")[0] for word in _words_of(folder / "environ"))
+    command = _read_words(folder / "cmdline")
+    variables = frozenset(word.partition("=")[0] for word in _read_words(folder / "environ"))
     parent, terminal = (int(rest.split()[place]) for place in (1, 4))
     return Process(process, parent, name.partition("(")[2], command, variables, _terminal_name(terminal))
 
@@ -170,7 +170,7 @@ def _terminal_name(device: int) -> str:
     return f"pts/{(major - 136) * 256 + minor}" if 136 <= major <= 143 else f"terminal {major}:{minor}"
 
 
-def _words_of(file: Path) -> tuple[str, ...]:
+def _read_words(file: Path) -> tuple[str, ...]:
     try:
         return tuple(file.read_text(encoding="utf-8", errors="replace").split("\0"))
     except OSError:

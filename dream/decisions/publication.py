@@ -91,6 +91,6 @@ class Publication:
         return vouches(self.passkey, covering.challenge, covering.assertion)
 
 
-def day_of(publication: Publication) -> str:
+def format_day(publication: Publication) -> str:
     """The day on which it was published, in UTC."""
     return publication.at.astimezone(dt.UTC).date().isoformat()

@@ -69,7 +69,7 @@ class Repository:
 
     def holds(self, path: str, content: bytes) -> bool:
         """Whether the last commit holds this file with this content, as far as no filter of its own is needed."""
-        if self._filtered([path]):
+        if self._find_filtered([path]):
             return False
         kept = self._ask("rev-parse", "--quiet", "--verify", f"HEAD:{self.prefix}{path}")
         return bool(kept) and kept == self._ask("hash-object", "--path", path, "--stdin", data=content)
@@ -90,7 +90,7 @@ class Repository:
             what, _, path = row.partition("\t")
             kept[path] = what.split(" ")[-1]
         present = [path for path in paths if path in kept and (self.folder / path).is_file()]
-        filtered = self._filtered(present)
+        filtered = self._find_filtered(present)
         present = [path for path in present if path not in filtered]
         names = "".join(f"{path}\n" for path in present if "\n" not in path)
         hashes = (self._ask("hash-object", "--stdin-paths", data=names.encode()) or "").splitlines()
@@ -124,7 +124,7 @@ class Repository:
     def _last(self, path: str, form: str) -> str:
         return self._ask("log", "-1", f"--format={form}", "--", path) or ""
 
-    def kept_below(self, folder: str) -> set[str]:
+    def list_committed(self, folder: str) -> set[str]:
         """The Markdown files that the last commit holds below a folder."""
         listed = self._ask("ls-tree", "-r", "-z", "--name-only", "HEAD", "--", folder) or ""
         return {path for path in listed.split("\0") if path.endswith(".md")}
@@ -138,13 +138,13 @@ class Repository:
 
     def files(self, commit: str) -> dict[str, str]:
         """The ordinary files of a commit by their paths, each as the id of its content."""
-        listed = self._made(("ls-tree", "-r", "-z", "--full-tree", commit)).decode("utf-8", "surrogateescape")
+        listed = self._read_output(("ls-tree", "-r", "-z", "--full-tree", commit)).decode("utf-8", "surrogateescape")
         rows = (row.partition("\t") for row in listed.split("\0") if row)
         return {path: what.split(" ")[2] for what, _, path in rows if what.startswith("100")}
 
     def contents(self, ids: Sequence[str]) -> Iterator[bytes]:
         """What lies behind some of these ids, in their order; read all at once."""
-        told = self._made(("cat-file", "--batch"), "".join(f"{one}\n" for one in ids).encode()) if ids else b""
+        told = self._read_output(("cat-file", "--batch"), "".join(f"{one}\n" for one in ids).encode()) if ids else b""
         at = 0
         for _ in ids:
             line = told.index(b"\n", at)
@@ -152,7 +152,7 @@ class Repository:
             yield told[line + 1 : line + 1 + size]
             at = line + size + 2
 
-    def commit_with(self, mark: str) -> str:
+    def find_commit(self, mark: str) -> str:
         """The commit of this branch in whose message a text stands; empty where there is none."""
         return self._ask("log", "-1", "--format=%H", "--fixed-strings", f"--grep={mark}") or ""
 
@@ -194,17 +194,17 @@ class Repository:
 
     def require_unfiltered(self, paths: Sequence[str]) -> None:
         """Raises NeedsRepair where a file to be committed goes through a filter of the repository's own."""
-        for path in sorted(self._filtered(paths)):
+        for path in sorted(self._find_filtered(paths)):
             if not self.ignores(path):
                 what = f"git would run a program over {path} that the repository's own settings name"
                 remedy = "If it is yours, move it to ~/.gitconfig (`git config --global filter.NAME.clean ...`)"
                 raise NeedsRepair(what, where=self.git_folder / "config", remedy=remedy)
 
-    def _filtered(self, paths: Sequence[str]) -> frozenset[str]:
+    def _find_filtered(self, paths: Sequence[str]) -> frozenset[str]:
         """Which of these files go through a filter of the repository's own."""
         if not (self.own_filters and paths):
             return frozenset()
-        told = self._made(("check-attr", "-z", "--stdin", "filter"), "\0".join(paths).encode()).split(b"\0")
+        told = self._read_output(("check-attr", "-z", "--stdin", "filter"), "\0".join(paths).encode()).split(b"\0")
         found = zip(told[::3], told[2::3], strict=False)  # path, attribute, value
         return frozenset(path.decode() for path, value in found if value.decode("utf-8", "replace") in self.own_filters)
 
@@ -220,9 +220,9 @@ class Repository:
         return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else None
 
     def _do(self, *arguments: str, data: bytes | None = None, more: Mapping[str, str] | None = None) -> str:
-        return self._made(arguments, data, more).decode("utf-8", "replace").strip()
+        return self._read_output(arguments, data, more).decode("utf-8", "replace").strip()
 
-    def _made(
+    def _read_output(
         self, arguments: Sequence[str], data: bytes | None = None, more: Mapping[str, str] | None = None
     ) -> bytes:
         done = self._run(arguments, data, more)

@@ -15,23 +15,23 @@ from typing import Any
 import msgspec
 
 from dream.decisions.accept import Decided, Decisions, Foreseen
-from dream.decisions.chain import ChainEntry, ChoiceDigest, linked
+from dream.decisions.chain import ChainEntry, ChoiceDigest, link_entries
 from dream.decisions.page import Chosen
 from dream.decisions.passkey import (
     ANSWER_SECONDS,
     Passkey,
-    answered,
-    made,
+    encode_base64,
     options_to_make,
     options_to_sign,
+    parse_assertion,
     require_signed,
-    text_of,
+    verify_passkey,
 )
 from dream.decisions.presence import Consent, How
 from dream.proposals.placing import Manner
-from dream.proposals.rendering import diff_steps, unified
+from dream.proposals.rendering import diff_steps, make_diff
 from dream.proposals.store import Event
-from dream.records import Hunk, hash_of
+from dream.records import Hunk, hash_text
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.machine.clock import local_day
 
@@ -43,11 +43,11 @@ LOOK = "Look at what is shown anew, and sign that"
 NO_PASSKEY = "Register one: `oneiros key passkey` in a terminal of your own"
 
 
-def shown_digest(decisions: Decisions, hunk: Hunk) -> str:
+def hash_shown(decisions: Decisions, hunk: Hunk) -> str:
     """What tells one sight of a hunk from another: its words, its sources, and what it changes in its file."""
     steps = diff_steps(decisions.root, [hunk], Manner(local_day(decisions.now())))
-    diff = "".join(unified(hunk.target, step.before, step.after) for step in steps)
-    return hash_of(msgspec.json.encode(hunk).decode() + diff)
+    diff = "".join(make_diff(hunk.target, step.before, step.after) for step in steps)
+    return hash_text(msgspec.json.encode(hunk).decode() + diff)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class PasskeyDesk:
     def options_to_register(self, word: str, origin: str, known: Sequence[str]) -> dict[str, Any]:
         """What a page asks the browser. Raises UsageError for a word that is wrong, used or too old."""
         with self._guard:
-            waiting = self._registration_of(word)
+            waiting = self._find_registration(word)
             challenge = secrets.token_bytes(NONCE_BYTES)
             self._registration = replace(waiting, challenge=challenge, origin=origin)
         return options_to_make(challenge, waiting.name, known)
@@ -99,11 +99,11 @@ class PasskeyDesk:
     def register(self, word: str, answer: Mapping[str, Any]) -> Passkey:
         """Takes the passkey that a browser made, for the terminal. Raises UsageError where it does not count."""
         with self._guard:
-            waiting = self._registration_of(word)
+            waiting = self._find_registration(word)
             self._registration = replace(waiting, challenge=b"")
             if not waiting.challenge:
                 raise UsageError("no passkey was asked for", remedy=BEGIN)
-            passkey = made(answer, waiting.challenge, waiting.origin, waiting.name)
+            passkey = verify_passkey(answer, waiting.challenge, waiting.origin, waiting.name)
             self._registration = replace(waiting, challenge=b"", passkey=passkey)
             return passkey
 
@@ -117,7 +117,7 @@ class PasskeyDesk:
                 self._registration = None
             return found.passkey
 
-    def _registration_of(self, word: str) -> Registration:
+    def _find_registration(self, word: str) -> Registration:
         found = self._registration
         if found is None or found.word != _hash(word) or found.end <= self._now() or found.passkey is not None:
             raise UsageError("the word is wrong, used or too old", remedy=BEGIN)
@@ -128,7 +128,7 @@ class PasskeyDesk:
     def freeze(
         self, decisions: Decisions, choices: Sequence[Chosen], shown: Mapping[str, str], origin: str
     ) -> dict[str, Any]:
-        """What a page asks the browser, so that these choices are signed. `shown`: what it showed, as `shown_digest`.
+        """What a page asks the browser, so that these choices are signed. `shown`: what it showed, as `hash_shown`.
 
         Raises UsageError without a passkey of this page, ContentError where something is not as it was shown.
         """
@@ -136,7 +136,7 @@ class PasskeyDesk:
         if not decided or len({choice.hunk for choice in decided}) < len(decided):
             raise UsageError("nothing is chosen, or something twice", remedy=LOOK)
         for choice in decided:
-            if shown.get(choice.hunk) != shown_digest(decisions, decisions.store.hunk(choice.hunk)):
+            if shown.get(choice.hunk) != hash_shown(decisions, decisions.store.hunk(choice.hunk)):
                 raise ContentError("it is not as it was shown", where=f"hunk {choice.hunk}", remedy=LOOK)
         known = [one.id for one in decisions.chain().passkeys().values() if one.origin == origin]
         if not known:
@@ -147,12 +147,12 @@ class PasskeyDesk:
         with self._guard:
             end = self._now() + ANSWER_LIFE
             self._frozen = {name: one for name, one in self._frozen.items() if one.end > self._now()}
-            self._frozen[text_of(signing.challenge)] = Frozen(foreseen, signing, origin, end)
+            self._frozen[encode_base64(signing.challenge)] = Frozen(foreseen, signing, origin, end)
         return options_to_sign(signing.challenge, known)
 
     def sign(self, decisions: Decisions, answer: Mapping[str, Any], origin: str) -> list[Decided]:
         """Decides what was frozen, if a passkey has signed it. Raises UsageError, and as `Decisions.carry_out` does."""
-        assertion = answered(answer)
+        assertion = parse_assertion(answer)
         with self._guard:
             frozen = self._frozen.pop(assertion.challenge, None)  # once, whatever comes of it
         if frozen is None or frozen.end <= self._now() or frozen.origin != origin:
@@ -162,7 +162,7 @@ class PasskeyDesk:
         if passkey is None or passkey.origin != origin:
             raise UsageError("this passkey is not registered", remedy=NO_PASSKEY)
         signed = replace(frozen.signing, assertion=assertion)
-        require_signed(passkey, signed.challenge, assertion, origin, chain.signed_count(passkey))
+        require_signed(passkey, signed.challenge, assertion, origin, chain.count_signatures(passkey))
         decided = decisions.carry_out(frozen.foreseen, signed)
         chain = decisions.chain()
         done = {
@@ -176,14 +176,14 @@ class PasskeyDesk:
 
 def signing_entry(foreseen: Foreseen, choices: tuple[ChoiceDigest, ...], at: dt.datetime) -> ChainEntry:
     """The entry that is to sign what is foreseen, but for its assertion."""
-    covers = tuple(entry.name for entry in linked(foreseen.entries, foreseen.last))
+    covers = tuple(entry.name for entry in link_entries(foreseen.entries, foreseen.last))
     nonce = secrets.token_hex(NONCE_BYTES)
     return ChainEntry(Event.SIGNED, at, How.PASSKEY, nonce, previous=covers[-1], covers=covers, choices=choices)
 
 
 def _digest(choice: Chosen, shown: str) -> ChoiceDigest:
-    reason = hash_of(choice.reason) if choice.reason else ""
-    return ChoiceDigest(choice.hunk, choice.verdict, shown, hash_of(choice.text), reason)
+    reason = hash_text(choice.reason) if choice.reason else ""
+    return ChoiceDigest(choice.hunk, choice.verdict, shown, hash_text(choice.text), reason)
 
 
 def _hash(word: str) -> str:

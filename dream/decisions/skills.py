@@ -7,7 +7,7 @@ what it put there: a file that the person has changed since stays.
 import os
 from pathlib import Path
 
-from dream.records import hash_of
+from dream.records import hash_text
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.layers.topics import read_text
 from memory_server.machine.files import is_plain_file, make_folder, remove_file, replace_file
@@ -45,7 +45,7 @@ def put_skill(file: Path, text: str) -> str:
 
 def require_untouched(file: Path, after: str) -> None:
     """Raises ContentError where the file is another than the one that was put there; one that is gone is not."""
-    if os.path.lexists(file) and not (is_plain_file(file) and hash_of(read_text(file)) == after):
+    if os.path.lexists(file) and not (is_plain_file(file) and hash_text(read_text(file)) == after):
         raise ContentError("it was changed since it was installed", where=file, remedy="Remove it yourself, if at all")
 
 

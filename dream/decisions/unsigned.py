@@ -13,13 +13,13 @@ from itertools import groupby, pairwise
 import msgspec
 from msgspec import UNSET
 
-from dream.decisions.approvals import SHOWN_CHARS, Approvals, Doubt, Unexplained, approved_hash, listed
+from dream.decisions.approvals import SHOWN_CHARS, Approvals, Doubt, Unexplained, format_names, hash_approved
 from dream.decisions.chain import ChainEntry, FileDigest, Time, read_record
 from dream.decisions.key import fingerprint
 from dream.decisions.presence import CLIENT_NAMES, How
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from memory_server.layers.index_page import FOUNDED, NEW_PAGE
-from memory_server.layers.topics import shortened
+from memory_server.layers.topics import shorten_text
 from memory_server.machine.clock import local
 from memory_server.machine.files import UNREADABLE_JSON, replace_file
 from memory_server.root.paths import MemoryRoot
@@ -49,7 +49,7 @@ class UnsignedDecisions:
         """`found`: what the approvals do not explain."""
         self._file = root.told
         of_key = fingerprint(signing_key)
-        self._changes = {f"{one} {approvals.state_of(one.path)} {of_key}": one for one in found}
+        self._changes = {f"{one} {approvals.hash_file(one.path)} {of_key}": one for one in found}
         self._chain = approvals.chain
         self.trouble = self._chain.trouble  # of the chain; empty where it is as it was left
         self._commits = {f"{path} {text}": path for path, text in sorted(approvals.by_commit.items())}
@@ -61,7 +61,7 @@ class UnsignedDecisions:
 
     def new_changes(self, now: dt.datetime) -> list[Unexplained]:
         """The changes of files that are to be said at the start of a session."""
-        told = self._told().changes
+        told = self._read_announced().changes
         return [one for name, one in self._changes.items() if told.get(name, now) > now - DAY]
 
     def of_week(self, now: dt.datetime) -> list[Doubt]:
@@ -70,7 +70,7 @@ class UnsignedDecisions:
 
     def note_told(self, now: dt.datetime) -> None:
         """Notes that the person was told."""
-        told, hashes = self._told(), self._chain.entry_hashes
+        told, hashes = self._read_announced(), self._chain.entry_hashes
         entries = {name: told.entries.get(name, now) for name in hashes if name in told.entries or name == hashes[-1]}
         commits = {name: told.commits.get(name, now) for name in self._commits}
         gone = {name: told.gone.get(name, now) for name in {*told.entries, *told.gone}.difference(hashes)}
@@ -79,7 +79,7 @@ class UnsignedDecisions:
 
     def _untold(self, now: dt.datetime, since: dt.datetime) -> list[Doubt]:
         """What of chain and commits the person was not told of before that time."""
-        told, hashes = self._told(), self._chain.entry_hashes
+        told, hashes = self._read_announced(), self._chain.entry_hashes
         made = dict(zip(hashes, self._chain.entries, strict=True))
         early = [name for name, at in told.entries.items() if name in made and made[name].at <= at <= since]
         places = [hashes.index(name) + 1 for name in early]
@@ -88,7 +88,7 @@ class UnsignedDecisions:
         is_cut = bool(gone) and not self._chain.is_begun_anew
         return [*self._about_chain(max(places, default=0), is_cut=is_cut), *self._about_commits(commits)]
 
-    def _told(self) -> Announced:
+    def _read_announced(self) -> Announced:
         try:
             return msgspec.json.decode(read_record(self._file), type=Announced)
         except UNREADABLE_JSON:
@@ -107,13 +107,13 @@ class UnsignedDecisions:
         signings = [(number, entry) for number, entry in entries if entry.is_by_key]
         changes = [(one, other) for (_, one), (at, other) in pairwise(signings) if one.key != other.key and at >= place]
         if changes:
-            before, after = _shown(changes[0][0].key), _shown(changes[-1][1].key)
+            before, after = _shorten_field(changes[0][0].key), _shorten_field(changes[-1][1].key)
             yield Doubt(f"The signing key changed from {before} to {after}", KEY_STEP)
         if signings and signings[-1][1].key != self._key:
-            last = _shown(signings[-1][1].key)
+            last = _shorten_field(signings[-1][1].key)
             yield Doubt(f"Decisions were signed by {last}; your settings name {self._key or 'no key'}", KEY_STEP)
-        first, strange = self._chain.entries[:1], self._chain.added_elsewhere()
-        new = [one for one in self._chain.unsigned(place) if one in strange or not self._is_persons(one)]
+        first, strange = self._chain.entries[:1], self._chain.find_unknown()
+        new = [one for one in self._chain.find_unsigned(place) if one in strange or not self._is_persons(one)]
         telling = [one for one in new if one not in first or not one.files or any(map(_is_telling, one.files))]
         manners = [
             _in_words(manner, list(group)) for manner, group in groupby(sorted(telling, key=_manner), key=_manner)
@@ -130,18 +130,18 @@ class UnsignedDecisions:
     @staticmethod
     def _about_commits(paths: list[str]) -> Iterator[Doubt]:
         if paths:
-            yield Doubt(f"Taken over from git commits: {listed(paths)}", LOOK)
+            yield Doubt(f"Taken over from git commits: {format_names(paths)}", LOOK)
 
 
 def _is_telling(digest: FileDigest) -> bool:
     """Whether a file is any but a page that a memory begins with, on which nobody has written yet."""
     path = digest.path
-    return all(digest.approved != approved_hash(path, page) for page in (FOUNDED.get(path), NEW_PAGE) if page)
+    return all(digest.approved != hash_approved(path, page) for page in (FOUNDED.get(path), NEW_PAGE) if page)
 
 
-def _shown(text: str) -> str:
+def _shorten_field(text: str) -> str:
     """A field of an entry, which anybody may have written."""
-    return shortened(shown_line(text), SHOWN_CHARS)
+    return shorten_text(escape_line(text), SHOWN_CHARS)
 
 
 def _manner(entry: ChainEntry) -> tuple[str, str, str, tuple[str, ...]]:
@@ -151,14 +151,14 @@ def _manner(entry: ChainEntry) -> tuple[str, str, str, tuple[str, ...]]:
 def _in_words(manner: tuple[str, str, str, tuple[str, ...]], entries: list[ChainEntry]) -> str:
     event, how, terminal, ancestors = manner
     paths = {digest.path for entry in entries for digest in entry.files}
-    others = {_named(entry) for entry in entries}
+    others = {_describe_subject(entry) for entry in entries}
     named = sorted(paths - {"MEMORY.md"} or paths or others)  # the page follows the topics
     by = (f"by {how}" if how else "nobody was asked", f"on {terminal}" if terminal else "")
-    told = _shown(", ".join(part for part in (*by, " < ".join(ancestors[:SOME_ANCESTORS])) if part))
-    return f"{len(entries)} {event} in {listed(named)} ({told})"
+    told = _shorten_field(", ".join(part for part in (*by, " < ".join(ancestors[:SOME_ANCESTORS])) if part))
+    return f"{len(entries)} {event} in {format_names(named)} ({told})"
 
 
-def _named(entry: ChainEntry) -> str:
+def _describe_subject(entry: ChainEntry) -> str:
     """What a decision that changes no file is about."""
     if entry.passkey is not UNSET:
         return f"passkey {entry.passkey.name} {entry.passkey.fingerprint}"

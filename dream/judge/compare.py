@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from crawler.reading.record import RULES
-from dream.judge.contradiction import CHANGE, contradiction_of, share_of, weigh
+from dream.judge.contradiction import CHANGE, measure_contradiction, measure_share, weigh
 from dream.judge.filing import choose_place
 from dream.records import Candidate, Kind, Place, Relation, Update, are_apart
 from dream.statements.reading import StatementReading, read_statement
 from dream.topics import Topics, TopicStatement, TopicText
 from memory_server.document import LineRange
-from memory_server.language.cues import folded
-from memory_server.language.words import Rarity, content_words, rarity_in
+from memory_server.language.cues import ignore_case
+from memory_server.language.words import Rarity, content_words, measure_rarity
 from memory_server.machine.clock import local_day
 
 ONE_THING = 0.75  # share of the telling words of the shorter of two that say otherwise of the same thing
@@ -41,7 +41,7 @@ SENTENCES = {
     Relation.DRIFT: "records a decision of long ago; this goes against it without a reason: {}.",
     Relation.EARLIER: "was written after these words were said, and says otherwise: {}.",
 }  # behind the place of the statement that it was compared with; filled with what speaks against it
-REASON = folded(r"\b(?:because|since|so that|due to|given that|in order to|as it|the reason|otherwise)\b")
+REASON = ignore_case(r"\b(?:because|since|so that|due to|given that|in order to|as it|the reason|otherwise)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class Match:
 
 def compare(candidate: Candidate, topics: Topics) -> Update:
     """The candidate's relation to the topics of its project and the person's own, and where it goes."""
-    topics = topics.within(candidate.project)
-    matches = matches_of(candidate, topics)
+    topics = topics.limit_to_project(candidate.project)
+    matches = find_matches(candidate, topics)
     known = next((match for match in matches if match.is_known), None)
     if known:
         return _update(candidate, Relation.KNOWN, known, topics)
@@ -76,11 +76,11 @@ def compare(candidate: Candidate, topics: Topics) -> Update:
     return _update(candidate, Relation.NEW, None, topics)
 
 
-def matches_of(candidate: Candidate, topics: Topics) -> list[Match]:
+def find_matches(candidate: Candidate, topics: Topics) -> list[Match]:
     """What a candidate has to do with every statement of every topic that shares a word with it."""
     reading = read_statement(candidate.text, candidate.context)
     return [
-        match_of(reading, topic, statement, topics.rarity)
+        make_match(reading, topic, statement, topics.rarity)
         for topic in topics.files
         for statement in topic.statements
         if reading.context & statement.reading.words
@@ -108,24 +108,24 @@ def is_worth_asking(update: Update) -> bool:
 
 def is_known(candidate: Candidate, topics: Topics) -> bool:
     """Whether a topic of its project, or of the person's own, says the same already."""
-    return any(match.is_known for match in matches_of(candidate, topics.within(candidate.project)))
+    return any(match.is_known for match in find_matches(candidate, topics.limit_to_project(candidate.project)))
 
 
-def match_of(ours: StatementReading, topic: TopicText, statement: TopicStatement, rarity: Rarity) -> Match:
+def make_match(ours: StatementReading, topic: TopicText, statement: TopicStatement, rarity: Rarity) -> Match:
     """What a statement has to do with one of a topic."""
     theirs = statement.reading
     around = theirs.words | frozenset(content_words(" ".join(statement.headings)))
     shared = ours.words & theirs.words
     smaller = min(ours.words, theirs.words, key=lambda words: weigh(words, rarity))
-    alike = 0.5 * share_of(ours.words & around, ours.words, rarity) + 0.5 * share_of(shared, smaller, rarity)
-    against = contradiction_of(ours, theirs, rarity)
-    says_same = share_of(shared, ours.words, rarity) >= KNOWN_FROM and ours.values <= theirs.values
+    alike = 0.5 * measure_share(ours.words & around, ours.words, rarity) + 0.5 * measure_share(shared, smaller, rarity)
+    against = measure_contradiction(ours, theirs, rarity)
+    says_same = measure_share(shared, ours.words, rarity) >= KNOWN_FROM and ours.values <= theirs.values
     is_known = says_same and against.score < CONTRADICTS_FROM and ours.denies == theirs.denies
     return Match(topic, statement, alike, against.score, is_known, against.why)
 
 
 def _relation_against(candidate: Candidate, match: Match) -> Relation:
-    said, written = day_of(candidate), match.statement.date
+    said, written = find_day(candidate), match.statement.date
     if said and written and said < written:
         return Relation.EARLIER
     words = " ".join([*(quote.text for quote in candidate.quotes), candidate.text])
@@ -137,27 +137,27 @@ def _relation_against(candidate: Candidate, match: Match) -> Relation:
     return Relation.DRIFT if is_drift else Relation.CONTRADICTS
 
 
-def day_of(candidate: Candidate) -> dt.date | None:
+def find_day(candidate: Candidate) -> dt.date | None:
     """When a statement was last said, or the file that says it last written."""
     return max((local_day(words.time) for words in candidate.evidence if words.time), default=None)
 
 
-def outdated(updates: Sequence[Update]) -> dict[int, Update]:
+def find_outdated(updates: Sequence[Update]) -> dict[int, Update]:
     """Those of some updates that another one of their project speaks against which was said later: the newer counts.
 
     By their place; each as a question that says what took its place.
     """
     readings = [read_statement(update.candidate.text, update.candidate.context) for update in updates]
-    rarity = rarity_in(update.candidate.text for update in updates)
+    rarity = measure_rarity(update.candidate.text for update in updates)
     found: dict[int, Update] = {}
     for pair in pairs_of_one_thing(readings):
         if are_apart(*(updates[place].candidate.project for place in pair)):
             continue
-        old, new = sorted(pair, key=lambda place: day_of(updates[place].candidate) or dt.date.max)
-        before, after = day_of(updates[old].candidate), day_of(updates[new].candidate)
+        old, new = sorted(pair, key=lambda place: find_day(updates[place].candidate) or dt.date.max)
+        before, after = find_day(updates[old].candidate), find_day(updates[new].candidate)
         if before is None or after is None or before >= after or {old, new} & found.keys():
             continue
-        against = contradiction_of(readings[new], readings[old], rarity)
+        against = measure_contradiction(readings[new], readings[old], rarity)
         if against.score >= CONTRADICTS_FROM:
             words = updates[new].candidate.text[:SHOWN_CHARS]
             why = f"said otherwise on {after.isoformat()}, “{words}”: {against.why}."
@@ -186,12 +186,12 @@ def near_pairs(readings: Sequence[StatementReading]) -> list[tuple[int, int]]:
 
 
 def _update(candidate: Candidate, relation: Relation, match: Match | None, topics: Topics) -> Update:
-    place = in_place_of(match) if match and relation in AGAINST else choose_place(candidate, topics)
+    place = find_place(match) if match and relation in AGAINST else choose_place(candidate, topics)
     where = f"{match.topic.path}:{match.statement.lines.first} " if match else ""
     return Update(candidate, relation, place, where + SENTENCES[relation].format(match.why if match else ""))
 
 
-def in_place_of(match: Match) -> Place:
+def find_place(match: Match) -> Place:
     """The place of the statement that gives way."""
     lines, statement = match.statement.lines, match.statement
     return Place(

@@ -14,7 +14,7 @@ from itertools import product
 from dream.judge.weights import PACKAGED, Sort, Weights
 from dream.statements.reading import ClauseReading, StatementReading, are_apart, role_of_date
 from dream.statements.values import DAYS, MEASURES, Value, ValueKind, are_equal, share_a_scale
-from memory_server.language.cues import folded
+from memory_server.language.cues import ignore_case
 from memory_server.language.times import MONTH_NAMES
 from memory_server.language.words import Rarity, content_words
 
@@ -22,19 +22,19 @@ MOVED = (
     "changed|moved|extended|increased|improved|reduced|updated|switched|renamed|migrated|upgraded|rescheduled|postponed"
     "|bumped|raised|lowered"
 )
-CHANGE = folded(
+CHANGE = ignore_case(
     rf"\b(?:now|no longer|any ?more|from now on|(?:has|have|had|was|were|got|been|just|recently|i|we|'ve"
     rf"|'s)\s+(?:\w+\s+)?(?:{MOVED}|decreased|reached|replaced|grown|grew|dropped|shifted)|(?:{MOVED})\s+(?:it\s+"
     rf"|from\s+|(?:[\w'-]+\s+){{0,5}}?to\s+)|instead(?: of)?|rather than|as of|new|latest|current(?:ly)?|already"
     rf"|so far|managed to|down to|up to|actually|correction|moving|changing|switching|rescheduling|postponing"
     rf"|not\s+\S+\s+but|used to|meanwhile|stop(?:ped)?|extended|increased)\b"
 )  # how a person announces that something is different from what it was
-REPLACED = folded(
+REPLACED = ignore_case(
     r"\b(?:instead of|rather than|no longer (?:use|on|in|at)?|stop(?:ped)? using|not"
     r"|(?<!took )(?<!take )(?<!taken )over|replac(?:es|ed|ing)|away from|drop(?:s|ped|ping)?|off)\s+(?P<what>(?:the "
     r"|a |an )?[\w./+#-]*[\w+#])"
 )
-NEVER = folded(r"\b(?:never|(?:not|no|n't)\b.{0,20}\bever|any)\b")  # denies for all times
+NEVER = ignore_case(r"\b(?:never|(?:not|no|n't)\b.{0,20}\bever|any)\b")  # denies for all times
 SAME_SUBJECT = 0.8  # of what two hold, all but equal (Dice coefficient)
 MIN_DENIED = 2  # telling words of a denial that must be affirmed: one shared word is chance
 CALENDAR = frozenset(
@@ -62,7 +62,7 @@ class Difference:
     features: dict[str, float]
 
 
-def contradiction_of(
+def measure_contradiction(
     later: StatementReading, earlier: StatementReading, rarity: Rarity, weights: Weights = PACKAGED
 ) -> Against:
     """How surely the later statement goes against the earlier one."""
@@ -81,7 +81,7 @@ def differences(later: StatementReading, earlier: StatementReading, rarity: Rari
             if new.value not in earlier.values and old.value not in later.values and may_differ(ours, new, theirs, old):
                 features = _value_features(ours, new, theirs, old, rarity)
                 features["announced"] = float(bool(CHANGE.search(later.text)))
-                why = f"{_sort_of(new)} differs: {ours.written(new)} / {theirs.written(old)}"
+                why = f"{_describe_sort(new)} differs: {ours.cut_value(new)} / {theirs.cut_value(old)}"
                 yield Difference("value", why, features)
     for denying, other in ((later, earlier), (earlier, later)):
         for clause, affirming in product(denying.clauses, other.clauses):
@@ -92,10 +92,10 @@ def differences(later: StatementReading, earlier: StatementReading, rarity: Rari
 
 def weigh(words: Collection[str], rarity: Rarity) -> float:
     """How much some words tell together."""
-    return sum(rarity.of(word) for word in words)
+    return sum(rarity.measure(word) for word in words)
 
 
-def share_of(part: Collection[str], whole: Collection[str], rarity: Rarity) -> float:
+def measure_share(part: Collection[str], whole: Collection[str], rarity: Rarity) -> float:
     """How much of the telling of `whole` lies in `part`, 0 to 1."""
     total = weigh(whole, rarity)
     return min(1.0, weigh(part, rarity) / total) if total else 0.0
@@ -116,11 +116,11 @@ def _value_features(
 ) -> dict[str, float]:
     """How likely two values fill one slot, by words, units and size. All but `ratio` are 0 to 1."""
     lighter = min(ours.words, theirs.words, key=lambda words: weigh(words, rarity))
-    units = (_unit_of(new), _unit_of(old))
+    units = (_find_unit(new), _find_unit(old))
     is_same_unit = all(units) and (units[0] == units[1] or share_a_scale(new, old))
     return {
         "noun": float(bool(_noun(new) & _noun(old))),
-        "clause": share_of(ours.words & theirs.words, lighter, rarity),
+        "clause": measure_share(ours.words & theirs.words, lighter, rarity),
         "same unit": float(is_same_unit),
         "other unit": float(all(units) and not is_same_unit),
         "name": float(new.kind is ValueKind.NAME),
@@ -128,7 +128,7 @@ def _value_features(
     }
 
 
-def _unit_of(value: Value) -> str:
+def _find_unit(value: Value) -> str:
     """What a value counts; an address, a path, a version or a time is its own unit."""
     return value.unit or ("" if value.kind in (ValueKind.QUANTITY, ValueKind.NAME, ValueKind.DATE) else value.kind)
 
@@ -140,7 +140,7 @@ def _ratio(new: Value, old: Value) -> float:
     return min(1.0, abs(math.log((float(new.value) + 0.5) / (float(old.value) + 0.5))) / 3)
 
 
-def _sort_of(value: Value) -> str:
+def _describe_sort(value: Value) -> str:
     return "the number" if value.kind is ValueKind.QUANTITY else f"the {value.kind}"
 
 
@@ -186,18 +186,18 @@ def _denial_features(
     denying: ClauseReading, affirming: ClauseReading, other: StatementReading, rarity: Rarity
 ) -> dict[str, float]:
     """How likely a clause denies what another affirms. All are 0 to 1."""
-    shares = (_denied_share(things, affirming.words, rarity) for things in denying.denied)
+    shares = (_measure_denied_share(things, affirming.words, rarity) for things in denying.denied)
     return {
         "denied": max(shares, default=0.0),
-        "statement": share_of(denying.words & other.words, denying.words, rarity),
+        "statement": measure_share(denying.words & other.words, denying.words, rarity),
         "never": float(bool(NEVER.search(denying.text))),
     }
 
 
-def _denied_share(denied: frozenset[str], affirmed: frozenset[str], rarity: Rarity) -> float:
+def _measure_denied_share(denied: frozenset[str], affirmed: frozenset[str], rarity: Rarity) -> float:
     """How much of one thing that is denied stands in what is affirmed."""
     both = denied & affirmed
-    return share_of(both, denied, rarity) if len(both) >= MIN_DENIED or denied == affirmed else 0.0
+    return measure_share(both, denied, rarity) if len(both) >= MIN_DENIED or denied == affirmed else 0.0
 
 
 # -- a replacement --------------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def _replacements(later: StatementReading, earlier: StatementReading, rarity: Ra
     for name, gone in (*named, *later.former):
         if gone <= earlier.words and not earlier.denies and not all(word.isdigit() for word in gone):
             rest, others = later.words - gone, earlier.words - gone
-            alike = share_of(rest & others, min(rest, others, key=len), rarity)
+            alike = measure_share(rest & others, min(rest, others, key=len), rarity)
             yield Against(0.5 + 0.5 * alike, f"it does away with {name}")
 
 

@@ -3,15 +3,15 @@
 import re
 from dataclasses import replace
 
-from dream.judge.compare import Match, in_place_of, match_of, strongest
+from dream.judge.compare import Match, find_place, make_match, strongest
 from dream.judge.filing import find_topic
 from dream.records import Candidate, Relation, Update
 from dream.statements.reading import read_statement
 from dream.topics import Topics, TopicStatement
 from memory_server.document import SourcePath
 from memory_server.errors import UsageError, nearest_or
-from memory_server.escaping import shown_line
-from memory_server.layers.topics import shortened, topic_name
+from memory_server.escaping import escape_line
+from memory_server.layers.topics import shorten_text, topic_name
 
 PLACE = re.compile(r"(?P<name>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")
 NEAR = 3  # statements named where a line holds none
@@ -39,29 +39,29 @@ def wrong_statement(place: str, text: str, topics: Topics, project: str = "") ->
     there = [one for one in topic.statements if one.lines.first <= last and one.lines.last >= first]
     if not there:
         near = sorted(topic.statements, key=lambda one: abs(one.lines.first - first))[:NEAR]
-        raise UsageError(f"{topic.path}:{first} holds no statement", remedy=f"Near it: {_listed(near)}")
+        raise UsageError(f"{topic.path}:{first} holds no statement", remedy=f"Near it: {_format_statements(near)}")
     reading = read_statement(text)
-    found = strongest([match_of(reading, topic, statement, topics.rarity) for statement in there])
+    found = strongest([make_match(reading, topic, statement, topics.rarity) for statement in there])
     assert found is not None
     if len(there) > 1 and not (found.alike or found.contradiction):
-        remedy = f"Say it with a word of the one that you mean: {_listed(there)}"
+        remedy = f"Say it with a word of the one that you mean: {_format_statements(there)}"
         raise UsageError(f"{topic.path}:{first} holds several statements", remedy=remedy)
     return found
 
 
-def without(topics: Topics, wrong: Match) -> Topics:
+def remove_statement(topics: Topics, wrong: Match) -> Topics:
     """The topics as if the wrong statement were not there."""
     left = tuple(one for one in wrong.topic.statements if one is not wrong.statement)
     files = (replace(topic, statements=left) if topic is wrong.topic else topic for topic in topics.files)
     return replace(topics, files=tuple(files))
 
 
-def corrected(candidate: Candidate, wrong: Match) -> Update:
+def make_correction(candidate: Candidate, wrong: Match) -> Update:
     """The update that puts the candidate in the place of the wrong statement."""
     where = f"{wrong.topic.path}:{wrong.statement.lines.first}"
     if candidate.text == wrong.statement.text:
         raise UsageError(f"{where} says just this", remedy="Say what is right instead")
-    return Update(candidate, Relation.SUPERSEDES, in_place_of(wrong), f"{where} was called wrong.")
+    return Update(candidate, Relation.SUPERSEDES, find_place(wrong), f"{where} was called wrong.")
 
 
 def _is_named(path: SourcePath, name: str) -> bool:
@@ -69,6 +69,6 @@ def _is_named(path: SourcePath, name: str) -> bool:
     return wanted in (path.removesuffix(".md").casefold(), topic_name(path).casefold())
 
 
-def _listed(statements: list[TopicStatement]) -> str:
-    told = (f"{one.lines.first}: {shortened(shown_line(one.text), NEAR_CHARS)}" for one in statements)
+def _format_statements(statements: list[TopicStatement]) -> str:
+    told = (f"{one.lines.first}: {shorten_text(escape_line(one.text), NEAR_CHARS)}" for one in statements)
     return "; ".join(told) or "the topic has none"

@@ -13,19 +13,19 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from crawler.outcome import outcomes_of
+from crawler.outcome import find_outcomes
 from crawler.quotes import Quote, SessionTurns, is_true_of
 from crawler.reading.ground import Bag, tokenize
 from crawler.reading.proof import Objection, ObjectionKind, find_new_words, find_objections
-from crawler.reading.repeats import MIN_SESSIONS, failures_in, is_same_request, telling
-from crawler.spoken import picked_in
+from crawler.reading.repeats import MIN_SESSIONS, find_failures, is_same_request, telling
+from crawler.spoken import find_picked
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.injected import OWN_SESSION_MARK, TAG
 from crawler.transcripts.turns import Role
 from dream.evidence import Evidence
 from dream.judge.compare import is_known
 from dream.judge.rejections import Rejections
-from dream.records import LESSON_LEAD, Candidate, Given, Kind, Told, Written, words_of
+from dream.records import LESSON_LEAD, Candidate, Given, Kind, Told, Written, split_words
 from dream.topics import Topics
 from memory_server.document import Standing
 from memory_server.escaping import HIDDEN
@@ -128,19 +128,19 @@ class Gate:
         """Every reason against a candidate, each once; none where it passes."""
         return tuple(dict.fromkeys(self._refusals(candidate)))
 
-    def noted(self, candidate: Candidate) -> Candidate:
+    def annotate(self, candidate: Candidate) -> Candidate:
         """A candidate that passed, with what a reviewer should know: how a finding ended, and which words are new."""
         if not candidate.quotes:
             return candidate
         session = self._evidence.session(candidate.quotes[0].session_id)
         told = [candidate.why]
         if candidate.kind is Kind.FINDING:
-            told.append(f"Claude said it, {ENDED[standing_of(session, candidate.quotes[0])]}")
+            told.append(f"Claude said it, {ENDED[find_status(session, candidate.quotes[0])]}")
         if new := find_new_words(candidate.text, _own_quotes(candidate), session):
             told.append(f"{UNSAID}{', '.join(new)}")
         return replace(candidate, why="; ".join(told))
 
-    def reworded(self, candidate: Candidate, text: str) -> Candidate:
+    def reword(self, candidate: Candidate, text: str) -> Candidate:
         """A candidate in other words, where these pass as its own did; else as it is."""
         told = replace(candidate, text=text)
         quotes, session = _grounds(told, self._evidence)
@@ -180,7 +180,7 @@ class Gate:
     def _about_quote(self, quote: Quote) -> Iterator[Refusal]:
         if quote.role not in (Role.PERSON, Role.ASSISTANT):
             yield Refusal(RefusalReason.WRONG_ROLE, f"What a {quote.role} said is no evidence.")
-        elif self._evidence.turn_of(quote) is None:
+        elif self._evidence.find_turn(quote) is None:
             yield Refusal(RefusalReason.NOT_FOUND, f"`{quote.entry[:8]}` does not say exactly this at this place.")
 
     def _about_given(self, given: Given) -> Iterator[Refusal]:
@@ -188,7 +188,7 @@ class Gate:
             if given not in self._told:
                 yield Refusal(RefusalReason.NOT_FOUND, "Nobody has said this here.")
         elif not self._evidence.resolve(given):
-            yield Refusal(RefusalReason.NOT_FOUND, f"`{given.place_in('')}` does not hold these words.")
+            yield Refusal(RefusalReason.NOT_FOUND, f"`{given.describe_place('')}` does not hold these words.")
 
     def _about_source(self, candidate: Candidate) -> Iterator[Refusal]:
         """Whether who said it is enough: the person, an agreement of theirs, or nobody's contradiction of a finding."""
@@ -197,7 +197,7 @@ class Gate:
             yield Refusal.of(RefusalReason.NOT_REPEATED)
         if quotes[0].role is Role.PERSON or candidate.kind is Kind.LESSON:
             return
-        if standing_of(session, quotes[0]) is Standing.DROPPED:
+        if find_status(session, quotes[0]) is Standing.DROPPED:
             yield Refusal.of(RefusalReason.TAKEN_BACK)
         elif candidate.kind is not Kind.FINDING and not self._is_agreed(quotes, session):
             yield Refusal.of(RefusalReason.NOT_AGREED)
@@ -206,19 +206,21 @@ class Gate:
         """Whether the person accepted the plan that says it, or their next turn, the second quote, agrees without a
         condition or picks just this.
         """
-        stated = self._evidence.turn_of(quotes[0])
+        stated = self._evidence.find_turn(quotes[0])
         if stated is not None and stated.kind is PartKind.PLAN:
             return True
         theirs = next((quote for quote in quotes[1:] if quote.role is Role.PERSON), None)
         if theirs is None or theirs.session_id != quotes[0].session_id:
             return False
-        answer = self._evidence.turn_of(theirs)
+        answer = self._evidence.find_turn(theirs)
         if stated is None or answer is None:
             return False
-        following = (turn for turn in session.spoken[session.spoken.index(stated) + 1 :] if turn.role is Role.PERSON)
+        following = (
+            turn for turn in session.spoken_turns[session.spoken_turns.index(stated) + 1 :] if turn.role is Role.PERSON
+        )
         if next(following, None) != answer:
             return False
-        is_picked = (quotes[0].first, quotes[0].end) in picked_in(stated.text, answer.text)
+        is_picked = (quotes[0].first, quotes[0].end) in find_picked(stated.text, answer.text)
         return is_picked or is_agreement(answer.text)
 
     def _is_repeated(self, quotes: tuple[Quote, ...]) -> bool:
@@ -227,7 +229,7 @@ class Gate:
         if min(len(sessions), len({quote.entry for quote in quotes})) < MIN_SESSIONS:
             return False
         if any(quote.role is Role.ASSISTANT for quote in quotes):
-            met = [{one.template for one in failures_in(session)} for session in sessions.values()]
+            met = [{one.template for one in find_failures(session)} for session in sessions.values()]
             return bool(set.intersection(*met))
         words = [telling(quote.text) for quote in quotes]
         return all(is_same_request(words[0], other) for other in words[1:])
@@ -235,10 +237,10 @@ class Gate:
     def _about_support(self, candidate: Candidate) -> Iterator[Refusal]:
         """Whether the words of the first quote's session, or of the file's section, say what the statement says."""
         for objection in _objections(candidate, self._evidence):
-            yield refusal_for(objection)
+            yield make_refusal(objection)
 
     def _holds_secret(self, candidate: Candidate) -> bool:
-        return any("[redacted:" in text or self._redactor.redact(text).spans for text in _shown(candidate))
+        return any("[redacted:" in text or self._redactor.redact(text).spans for text in _list_texts(candidate))
 
 
 def is_supported(candidate: Candidate, evidence: Evidence) -> bool:
@@ -283,7 +285,9 @@ def _find_strays(text: str, said: str, quotes: list[Quote], session: SessionTurn
 def _is_reworded(candidate: Candidate) -> bool:
     """Whether a statement of a file is not word by word what the file says, its leading line ahead."""
     written = [one.text for one in candidate.given if isinstance(one, Written)]
-    return bool(written) and words_of(candidate.text) != [word for one in reversed(written) for word in words_of(one)]
+    return bool(written) and split_words(candidate.text) != [
+        word for one in reversed(written) for word in split_words(one)
+    ]
 
 
 def _grounds(candidate: Candidate, evidence: Evidence) -> tuple[list[Quote], SessionTurns]:
@@ -297,14 +301,14 @@ def _grounds(candidate: Candidate, evidence: Evidence) -> tuple[list[Quote], Ses
     return _own_quotes(candidate), evidence.session(candidate.quotes[0].session_id)
 
 
-def standing_of(session: SessionTurns, quote: Quote) -> Standing | None:
+def find_status(session: SessionTurns, quote: Quote) -> Standing | None:
     """How what was said ended later in the session: agreed, done, dropped; None where the session does not tell."""
-    outcomes = outcomes_of(session.turns)
+    outcomes = find_outcomes(session.turns)
     places = (number for number, turn in enumerate(session.turns, start=1) if is_true_of(quote, turn))
     return next((outcomes[number].standing for number in places if number in outcomes), None)
 
 
-def refusal_for(objection: Objection) -> Refusal:
+def make_refusal(objection: Objection) -> Refusal:
     """An objection of the proof, in words that say what to mend."""
     reason = RefusalReason.TAKEN_BACK if objection.kind is ObjectionKind.RETRACTED else RefusalReason.BEYOND_QUOTE
     return Refusal(reason, OBJECTIONS[objection.kind].format(", ".join(objection.words[:5]) or "as it stands"))
@@ -314,16 +318,16 @@ def _about_text(candidate: Candidate) -> Iterator[Refusal]:
     text = candidate.text
     if not text.strip() or len(text) > MAX_TEXT or "\n" in text.strip():
         yield Refusal(RefusalReason.SEVERAL, f"Write one statement of at most {MAX_TEXT} characters on one line.")
-    shown = _shown(candidate)
+    shown = _list_texts(candidate)
     if any(map(is_deceptive, shown)):
         yield Refusal.of(RefusalReason.HIDDEN)
     if any(INJECTION.search(part) or TAG in part or OWN_SESSION_MARK in part for part in shown):
         yield Refusal.of(RefusalReason.INSTRUCTION)
 
 
-def _shown(candidate: Candidate) -> list[str]:
+def _list_texts(candidate: Candidate) -> list[str]:
     """Every text that a candidate brings."""
-    filed = (value for values in candidate.metadata.told().values() for value in values)
+    filed = (value for values in candidate.metadata.collect_values().values() for value in values)
     return [candidate.text, candidate.topic, *filed, *(words.text for words in candidate.evidence)]
 
 

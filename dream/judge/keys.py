@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from crawler.model.client import Prompt
 from crawler.transcripts.injected import OWN_SESSION_MARK
 from dream.judge.reader import DreamReader
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 
 MOST = 60  # statements of one call
 MAX_OUTPUT_TOKENS = 6_000
@@ -38,13 +38,13 @@ def ask_questions(
     """
     for first in range(0, len(statements), MOST):
         group = statements[first : first + MOST]
-        lines = [f"{number} | {shown_line(text)[:STATEMENT_CHARS]}" for number, text in enumerate(group, start=1)]
-        head = [f"Project: {shown_line(project)}", f"Topic: {shown_line(title)}", ""]
+        lines = [f"{number} | {escape_line(text)[:STATEMENT_CHARS]}" for number, text in enumerate(group, start=1)]
+        head = [f"Project: {escape_line(project)}", f"Topic: {escape_line(title)}", ""]
         told = reader.answer(Prompt(INSTRUCTIONS, "\n".join([*head, *lines]) + "\n", MAX_OUTPUT_TOKENS))
         if told:
-            yield {text: _questions_in(told.get(str(number)), reader) for number, text in enumerate(group, start=1)}
+            yield {text: _parse_questions(told.get(str(number)), reader) for number, text in enumerate(group, start=1)}
 
 
-def _questions_in(value: object, reader: DreamReader) -> tuple[str, ...]:
+def _parse_questions(value: object, reader: DreamReader) -> tuple[str, ...]:
     given = value if isinstance(value, list) else []
     return tuple(filter(None, (reader.clean(one, QUESTION_CHARS) for one in given)))[:MOST_QUESTIONS]

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dream.records import Hunk, State, Told
-from memory_server.language.cues import folded
+from memory_server.language.cues import ignore_case
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
 
 PRIOR = 2.0  # imagined decisions each way: the first few real ones move little
 MOST = 1.5  # of log-odds
-ABOUT_FORM = folded(
+ABOUT_FORM = ignore_case(
     r"\b(?:word(?:s|ing|ed)|(?:re)?phras\w*|typos?|spelling|duplicates?|already|known|twice|(?:wrong|other) topic)\b"
 )  # of a reason: it was turned down as it stood, not for what it is
 
@@ -73,14 +73,14 @@ def _counts(hunk: Hunk, since: dt.datetime | None) -> bool:
     return hunk.state is State.ACCEPTED or (hunk.state is State.REJECTED and not ABOUT_FORM.search(hunk.reason))
 
 
-def learned_since(root: MemoryRoot) -> dt.datetime | None:
+def read_learning_start(root: MemoryRoot) -> dt.datetime | None:
     """The moment from which on decisions count; None where all do."""
     try:
-        return dt.datetime.fromisoformat(root.learned.read_text(encoding="ascii").strip())
+        return dt.datetime.fromisoformat(root.learning_start.read_text(encoding="ascii").strip())
     except (FileNotFoundError, ValueError):
         return None
 
 
 def forget_learned(root: MemoryRoot, now: dt.datetime) -> None:
     """Lets no decision before this moment count any more; the decisions themselves stay."""
-    replace_file(root.learned, f"{now.isoformat()}\n".encode("ascii"))
+    replace_file(root.learning_start, f"{now.isoformat()}\n".encode("ascii"))

@@ -13,7 +13,7 @@ from crawler.model.client import Prompt
 from crawler.transcripts.injected import OWN_SESSION_MARK
 from dream.judge.reader import DreamReader
 from dream.records import Candidate
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 
 MOST = 100  # statements of one call: its answer stays below the limit of tokens
 LEAST = (
@@ -68,12 +68,12 @@ def name_topics(
     summaries, groups = dict(known), [candidates[at : at + MOST] for at in range(0, len(candidates), MOST)]
     while groups:
         group = groups.pop(0)
-        told = reader.answer(prompt_for(project, group, summaries))
+        told = reader.answer(build_prompt(project, group, summaries))
         if not told and len(group) > LEAST:
             groups[:0] = [group[: len(group) // 2], group[len(group) // 2 :]]
             continue
-        summaries |= {name: said for name, said in _summaries_in(told, reader).items() if name not in known}
-        places = dict(_places_in(told, reader))
+        summaries |= {name: said for name, said in _parse_summaries(told, reader).items() if name not in known}
+        places = dict(_parse_places(told, reader))
         filed = list[Candidate]()
         for number, one in enumerate(group, start=1):
             topic, section, wording = places.get(str(number), ("", "", ""))
@@ -82,20 +82,20 @@ def name_topics(
         yield filed
 
 
-def prompt_for(project: str, candidates: Sequence[Candidate], known: Mapping[str, str]) -> Prompt:
+def build_prompt(project: str, candidates: Sequence[Candidate], known: Mapping[str, str]) -> Prompt:
     """The request to file some statements."""
-    lines = [f"Project: {shown_line(project)}", "", "Topics that there are:"]
-    lines += [f"| {shown_line(title)}: {shown_line(summary)}".rstrip(": ") for title, summary in known.items()] or [
+    lines = [f"Project: {escape_line(project)}", "", "Topics that there are:"]
+    lines += [f"| {escape_line(title)}: {escape_line(summary)}".rstrip(": ") for title, summary in known.items()] or [
         "none"
     ]
     lines += ["", "Statements:"]
     for number, one in enumerate(candidates, start=1):
-        noted = shown_line(one.context if one.given else one.topic)
-        lines.append(f"{number} | {one.kind}: {shown_line(one.text)}{f' (noted: {noted})' if noted else ''}")
+        noted = escape_line(one.context if one.given else one.topic)
+        lines.append(f"{number} | {one.kind}: {escape_line(one.text)}{f' (noted: {noted})' if noted else ''}")
     return Prompt(INSTRUCTIONS, "\n".join(lines) + "\n", MAX_OUTPUT_TOKENS)
 
 
-def _summaries_in(told: Mapping[str, object], reader: DreamReader) -> dict[str, str]:
+def _parse_summaries(told: Mapping[str, object], reader: DreamReader) -> dict[str, str]:
     """The topics that an answer found, with their summaries."""
     topics = told.get("topics")
     return {
@@ -105,7 +105,7 @@ def _summaries_in(told: Mapping[str, object], reader: DreamReader) -> dict[str, 
     }
 
 
-def _places_in(told: Mapping[str, object], reader: DreamReader) -> Iterator[tuple[str, tuple[str, str, str]]]:
+def _parse_places(told: Mapping[str, object], reader: DreamReader) -> Iterator[tuple[str, tuple[str, str, str]]]:
     """Topic, section and wording of each statement of an answer, by its number."""
     placed = told.get("statements")
     for number, value in (placed if isinstance(placed, dict) else {}).items():

@@ -14,7 +14,7 @@ from crawler.transcripts.turns import Role
 from dream.evidence import Evidence
 from dream.judge.gate import Refusal, RefusalReason, is_deceptive
 from dream.records import Habit, Occurrence
-from dream.statements.deeds import deeds_in
+from dream.statements.deeds import find_deeds
 from memory_server.language.cues import INJECTION, ORDERS_ASSISTANT
 from memory_server.redaction import Redactor
 
@@ -34,7 +34,7 @@ def _refusals(habit: Habit, text: str, evidence: Evidence, redactor: Redactor) -
     if min(len(sessions), len({done.entries[:1] for done in habit.times})) < MIN_SESSIONS:
         yield Refusal(RefusalReason.NOT_REPEATED, "A skill needs the same steps in two sessions, each with its calls.")
     for quote in habit.quotes:
-        if quote.role is not Role.PERSON or quote.session_id not in sessions or evidence.turn_of(quote) is None:
+        if quote.role is not Role.PERSON or quote.session_id not in sessions or evidence.find_turn(quote) is None:
             yield Refusal(RefusalReason.NOT_FOUND, f"`{quote.entry[:8]}` does not say exactly this at this place.")
     if redactor.redact(text).spans or "[redacted:" in text:
         yield Refusal(RefusalReason.SECRET, "The skill would hold what looks like a secret.")
@@ -54,7 +54,7 @@ def _was_done(done: Occurrence, keys: tuple[str, ...], evidence: Evidence) -> bo
     count = len(keys)
     parts = (
         run.part(first, first + count)
-        for run in deeds_in(evidence.session(done.session_id))
+        for run in find_deeds(evidence.session(done.session_id))
         for first in range(len(run.deeds) - count + 1)
         if tuple(deed.key for deed in run.deeds[first : first + count]) == keys
     )

@@ -7,8 +7,8 @@ from crawler.model.client import Prompt
 from crawler.transcripts.injected import OWN_SESSION_MARK
 from dream.judge.naming import NAME_CHARS, SUMMARY_CHARS
 from dream.judge.reader import DreamReader
-from dream.records import words_of
-from memory_server.escaping import shown_line
+from dream.records import split_words
+from memory_server.escaping import escape_line
 
 MAX_OUTPUT_TOKENS = 6_000
 STATEMENT_CHARS = 300
@@ -36,8 +36,8 @@ class Regrouping:
 
 def ask_cut(reader: DreamReader, title: str, statements: Sequence[str]) -> Regrouping:
     """How a topic is to be cut; no names where the model gives none. Raises Refused as `DreamReader.answer` does."""
-    lines = [f"{number} | {shown_line(text)[:STATEMENT_CHARS]}" for number, text in enumerate(statements, start=1)]
-    prompt = Prompt(INSTRUCTIONS, "\n".join([f"Topic: {shown_line(title)}", "", *lines]) + "\n", MAX_OUTPUT_TOKENS)
+    lines = [f"{number} | {escape_line(text)[:STATEMENT_CHARS]}" for number, text in enumerate(statements, start=1)]
+    prompt = Prompt(INSTRUCTIONS, "\n".join([f"Topic: {escape_line(title)}", "", *lines]) + "\n", MAX_OUTPUT_TOKENS)
     names, summaries = dict[tuple[str, ...], str](), dict[str, str]()
     topics = reader.answer(prompt).get("topics")
     for one in topics if isinstance(topics, list) else ():
@@ -45,6 +45,6 @@ def ask_cut(reader: DreamReader, title: str, statements: Sequence[str]) -> Regro
         numbers = one.get("statements") if name else None
         for number in numbers if isinstance(numbers, list) else ():
             if isinstance(number, int) and 1 <= number <= len(statements):
-                names.setdefault(tuple(words_of(statements[number - 1])), name)
+                names.setdefault(tuple(split_words(statements[number - 1])), name)
                 summaries[name] = reader.clean(one.get("summary"), SUMMARY_CHARS)
     return Regrouping(names, summaries)

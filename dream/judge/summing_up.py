@@ -7,7 +7,7 @@ from crawler.transcripts.injected import OWN_SESSION_MARK
 from dream.judge.naming import SUMMARY_CHARS
 from dream.judge.reader import DreamReader
 from dream.judge.splitting import STATEMENT_CHARS
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 
 MOST = 20  # topics of one call
 MAX_OUTPUT_TOKENS = 3_000
@@ -31,10 +31,10 @@ def ask_summaries(reader: DreamReader, project: str, topics: Sequence[tuple[str,
     found = list[str]()
     for first in range(0, len(topics), MOST):
         group = topics[first : first + MOST]
-        lines = [f"Project: {shown_line(project)}"]
+        lines = [f"Project: {escape_line(project)}"]
         for number, (title, statements) in enumerate(group, start=1):
-            lines += ["", f"{number} | {shown_line(title)}"]
-            lines += [f"| - {shown_line(text)[:STATEMENT_CHARS]}" for text in statements]
+            lines += ["", f"{number} | {escape_line(title)}"]
+            lines += [f"| - {escape_line(text)[:STATEMENT_CHARS]}" for text in statements]
         told = reader.answer(Prompt(INSTRUCTIONS, "\n".join(lines) + "\n", MAX_OUTPUT_TOKENS))
         found += [reader.clean(told.get(str(number)), SUMMARY_CHARS) for number in range(1, len(group) + 1)]
     return found

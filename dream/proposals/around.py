@@ -25,7 +25,7 @@ class Heard:
     end: int = 0
 
 
-def said_around(archive: Archive, quote: Quote) -> list[Heard]:
+def read_context(archive: Archive, quote: Quote) -> list[Heard]:
     """The words around a quote, in their order. Raises ContentError where the archive has it no longer."""
     turns = list(archive.turns(quote.session_id))
     place = next((at for at, turn in enumerate(turns) if quote.entry in turn.entries), None)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from dream.judge.filing import make_path
-from dream.proposals.links import Moves, anchor_of, relinked
-from dream.proposals.placing import RULE, RULES, dated, depth_of
-from dream.records import words_of
+from dream.proposals.links import Moves, make_anchor, relink_text
+from dream.proposals.placing import RULE, RULES, find_depth, set_change_day
+from dream.records import split_words
 from dream.topics import HISTORY_HEADINGS
 from memory_server.chunking import FOOTNOTE_DEFINITION, chunk_document, code_lines, split_lines
 from memory_server.document import Document, Layer, SourcePath
@@ -46,20 +46,20 @@ class Arrangement:
     left_out: tuple[str, ...] = ()  # what frontmatters said that stands nowhere any more, a line a field
 
 
-def moved(texts: Texts, old: str, new: str, title: str = "") -> Arrangement:
+def plan_move(texts: Texts, old: str, new: str, title: str = "") -> Arrangement:
     """A topic under another name, and with another title and heading where one is given."""
     _require_new(texts, new)
-    text = relinked(texts[old], old, new, Moves({old: new}))
-    files = {new: _retitled(text, title) if title else text, old: None}
-    return _arranged(texts, f"Move {old} to {new}", files, Moves({old: new}), {old: (new,)})
+    text = relink_text(texts[old], old, new, Moves({old: new}))
+    files = {new: _set_title(text, title) if title else text, old: None}
+    return _build_arrangement(texts, f"Move {old} to {new}", files, Moves({old: new}), {old: (new,)})
 
 
-def title_in(text: str, path: str) -> str:
+def find_title(text: str, path: str) -> str:
     """The title of a topic with this text."""
     return _parts(text).title(path)
 
 
-def _retitled(text: str, title: str) -> str:
+def _set_title(text: str, title: str) -> str:
     """A topic with another title: in its frontmatter, where that names one, and in its first heading."""
     parsed = parse_frontmatter(text)
     lines = split_lines(parsed.body)
@@ -72,7 +72,7 @@ def _retitled(text: str, title: str) -> str:
     return set_field(text, "title", title) if parsed.text("title") else text
 
 
-def merged(texts: Texts, sources: Sequence[str], into: str, today: dt.date) -> Arrangement:
+def plan_merge(texts: Texts, sources: Sequence[str], into: str, today: dt.date) -> Arrangement:
     """Several topics as one, a section each; one of them that gives its name keeps its text and comes first."""
     if len(set(sources)) < 2:
         raise UsageError("one topic is nothing to merge", remedy="Name two or more, and `--into` a name")
@@ -82,24 +82,26 @@ def merged(texts: Texts, sources: Sequence[str], into: str, today: dt.date) -> A
     parts = {path: _parts(texts[path]) for path in dict.fromkeys(order)}
     if into in parts:
         whole = parts.pop(into)
-        head = dated(whole.block, today)
+        head = set_change_day(whole.block, today)
     else:
-        head, whole = _founded(name_in_words(SourcePath(into)).capitalize(), next(iter(parts.values())))
+        head, whole = _make_head(name_in_words(SourcePath(into)).capitalize(), next(iter(parts.values())))
     moves = Moves(dict.fromkeys(parts, into))
-    whole = _Parts(head, split_lines(relinked(whole.text, into, into, moves)), dict(whole.notes), whole.fields)
+    whole = _Parts(head, split_lines(relink_text(whole.text, into, into, moves)), dict(whole.notes), whole.fields)
     for path, part in parts.items():
         title = part.title(path)
-        body, notes = _told_apart(_without_title(part.lines, title), part.notes, whole.notes)
-        section = "".join(_shifted(body, 1))
-        lines = split_lines(relinked(section, path, into, moves))
-        whole.lines = [*_ended(whole.lines), "\n", f"## {title}\n", "\n", *_trimmed(lines)]
+        body, notes = _separate_labels(_without_title(part.lines, title), part.notes, whole.notes)
+        section = "".join(_shift_headings(body, 1))
+        lines = split_lines(relink_text(section, path, into, moves))
+        whole.lines = [*_strip_end(whole.lines), "\n", f"## {title}\n", "\n", *_strip_both_ends(lines)]
         whole.notes |= notes
     files: dict[str, str | None] = {into: head + _body(whole.lines, whole.notes)}
     files |= dict.fromkeys(parts)
     homes = dict.fromkeys(sources, (into,))
-    done = _arranged(texts, f"Merge {' and '.join(dict.fromkeys(sources))} into {into}", files, moves, homes)
+    done = _build_arrangement(texts, f"Merge {' and '.join(dict.fromkeys(sources))} into {into}", files, moves, homes)
     kept = parse_frontmatter(head).fields
-    return replace(done, left_out=tuple(line for path, part in parts.items() for line in _left_out(path, part, kept)))
+    return replace(
+        done, left_out=tuple(line for path, part in parts.items() for line in _list_lost_fields(path, part, kept))
+    )
 
 
 def split(texts: Texts, path: str, today: dt.date, heading: str = "", into: str = "") -> Arrangement:
@@ -116,7 +118,7 @@ def split(texts: Texts, path: str, today: dt.date, heading: str = "", into: str 
     return _split(texts, path, whole, sections, today, into=into)
 
 
-def regrouped(
+def plan_regrouping(
     texts: Texts, path: str, today: dt.date, names: Mapping[tuple[str, ...], str], summaries: Mapping[str, str]
 ) -> Arrangement:
     """The statements of a topic, by their words, under the names of new topics; what has none stays.
@@ -129,9 +131,9 @@ def regrouped(
     free = {
         words: by_path.setdefault(make_path(name), name)
         for words, name in names.items()
-        if _beside(path, make_path(name)) not in texts
+        if _make_sibling_path(path, make_path(name)) not in texts
     }
-    groups, stays = _grouped(whole, free)
+    groups, stays = _group_lines(whole, free)
     if not groups:
         raise UsageError("the reader leaves the topic as it is", remedy="Cut it by its sections: --heading X")
     whole.lines, sections = _without_empty_sections(stays), []
@@ -142,7 +144,7 @@ def regrouped(
     return _split(texts, path, whole, sections, today, summaries=summaries)
 
 
-def _grouped(whole: "_Parts", names: Mapping[tuple[str, ...], str]) -> tuple[dict[str, list[str]], list[str]]:
+def _group_lines(whole: "_Parts", names: Mapping[tuple[str, ...], str]) -> tuple[dict[str, list[str]], list[str]]:
     """The lines of a topic that go under each name, with the headings that they had, and those that stay."""
     groups: dict[str, list[str]] = {}
     stays, headings, name = list[str](), list[str](), ""
@@ -151,13 +153,13 @@ def _grouped(whole: "_Parts", names: Mapping[tuple[str, ...], str]) -> tuple[dic
         if block.is_rest:
             groups.get(name, stays).extend([*block.above, *block.lines])
             continue
-        for line in filter(depth_of, block.above):
-            headings = [*(one for one in headings if depth_of(one) < depth_of(line)), line]
+        for line in filter(find_depth, block.above):
+            headings = [*(one for one in headings if find_depth(one) < find_depth(line)), line]
         stays += block.above
         texts = [bare_heading(line.strip().lstrip("#")) for line in headings]
         name = "" if HISTORY_HEADINGS & {text.casefold() for text in texts} else names.get(block.words, "")
         group = groups.setdefault(name, []) if name else stays
-        section = texts[-1] if name and depth_of(headings[-1] if headings else "") > 1 else ""
+        section = texts[-1] if name and find_depth(headings[-1] if headings else "") > 1 else ""
         if section and under.get(name) != section:
             group += ["\n", f"### {section}\n"]
             under[name] = section
@@ -183,16 +185,16 @@ def _blocks(whole: "_Parts") -> Iterator[_TopicBlock]:
         said = (
             number
             for number in range(at, end)
-            if number in code or not (depth_of(lines[number]) or lines[number].isspace())
+            if number in code or not (find_depth(lines[number]) or lines[number].isspace())
         )
         if end > at:  # else it is the end of a long line
             first = next(said, end)
             is_rest = first < end and (first in code or lines[first].startswith((" ", "\t")))
-            yield _TopicBlock(lines[at:first], lines[first:end], tuple(words_of(chunk.searchable)), is_rest)
+            yield _TopicBlock(lines[at:first], lines[first:end], tuple(split_words(chunk.searchable)), is_rest)
             at = end
 
 
-def _beside(path: str, name: str) -> str:
+def _make_sibling_path(path: str, name: str) -> str:
     """The path of a topic of this name in the folder of another."""
     return posixpath.join(posixpath.dirname(path), posixpath.basename(name))
 
@@ -222,7 +224,7 @@ def _split(
     into: str = "",
     summaries: Mapping[str, str] = MappingProxyType({}),
 ) -> Arrangement:
-    names = [into or _beside(path, one.path) for one in sections]
+    names = [into or _make_sibling_path(path, one.path) for one in sections]
     for number, name in enumerate(names):
         if name in names[:number]:
             raise UsageError(f"two sections would be {name}", remedy="Take one at a time: --heading X --into NAME")
@@ -230,35 +232,35 @@ def _split(
     anchors = {(path, anchor): name for one, name in zip(sections, names, strict=True) for anchor in one.anchors}
     taken = {number for one in sections for number in range(one.first, one.end)}
     left = [line for number, line in enumerate(whole.lines) if number not in taken]
-    is_empty = not any(line.strip() and not depth_of(line) for line in left)
+    is_empty = not any(line.strip() and not find_depth(line) for line in left)
     moves = Moves({path: names[0]} if is_empty else {}, anchors)
     files: dict[str, str | None] = {}
     kept = set(whole.notes)
     for one, name in zip(sections, names, strict=True):
-        head, founded = _founded(one.heading, whole, summaries.get(one.heading, ""))
-        lines = [*founded.lines, *_shifted(whole.lines[one.first + 1 : one.end], 1 - one.depth)]
-        notes = _used(lines, whole.notes)
-        files[name] = head + relinked(_body(lines, notes), path, name, moves)
+        head, founded = _make_head(one.heading, whole, summaries.get(one.heading, ""))
+        lines = [*founded.lines, *_shift_headings(whole.lines[one.first + 1 : one.end], 1 - one.depth)]
+        notes = _select_notes(lines, whole.notes)
+        files[name] = head + relink_text(_body(lines, notes), path, name, moves)
         kept -= set(notes)
-    kept |= set(_used(left, whole.notes))
+    kept |= set(_select_notes(left, whole.notes))
     body = _body(left, {label: note for label, note in whole.notes.items() if label in kept})
-    head = dated(whole.block, today)
-    files[path] = None if is_empty else head + relinked(body, path, path, moves)
+    head = set_change_day(whole.block, today)
+    files[path] = None if is_empty else head + relink_text(body, path, path, moves)
     homes = {path: (*([] if is_empty else [path]), *names)}
     made = " and ".join(names) if len(names) < MOST_NAMED else f"{len(names)} topics"
-    return _arranged(texts, f"Split {made} off {path}", files, moves, homes)
+    return _build_arrangement(texts, f"Split {made} off {path}", files, moves, homes)
 
 
-def retired(path: str) -> Arrangement:
+def plan_retirement(path: str) -> Arrangement:
     """A topic that goes; links to it stay, and the report names them."""
     return Arrangement(f"Retire {path}", {path: None}, {path: ()})
 
 
-def _arranged(
+def _build_arrangement(
     texts: Texts, what: str, files: Mapping[str, str | None], moves: Moves, homes: Mapping[str, tuple[str, ...]]
 ) -> Arrangement:
     """With the links of all other files behind it."""
-    others = {path: relinked(text, path, path, moves) for path, text in texts.items() if path not in files}
+    others = {path: relink_text(text, path, path, moves) for path, text in texts.items() if path not in files}
     changed = {path: text for path, text in others.items() if text != texts[path]}
     return Arrangement(what, {**files, **changed}, homes)
 
@@ -311,7 +313,7 @@ class _Parts:
         ends = [*(number for number, _, _ in starts[1:]), len(self.lines)][: len(starts)]
         made = []
         for (first, _, heading), end in zip(starts, ends, strict=True):
-            anchors = tuple(anchor_of(text) for number, _, text in below if first <= number < end)
+            anchors = tuple(make_anchor(text) for number, _, text in below if first <= number < end)
             made.append(_Section(heading, depth, first, end, anchors))
         return [one for one in made if one.heading.casefold() not in HISTORY_HEADINGS]
 
@@ -335,9 +337,9 @@ def _parts(text: str) -> _Parts:
             notes[label] = notes.get(label, "") + whole
         else:
             lines.append(whole)
-    lines = _ended(lines)
+    lines = _strip_end(lines)
     if notes and lines and RULES.match(lines[-1]) and len(lines) - 1 not in code_lines("".join(lines)):
-        lines = _ended(lines[:-1])
+        lines = _strip_end(lines[:-1])
     return _Parts(parsed.block, lines, notes, parsed)
 
 
@@ -345,11 +347,11 @@ def _headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
     """Line, depth and text of each heading outside code."""
     code = code_lines("".join(lines))
     for number, line in enumerate(lines):
-        if number not in code and (depth := depth_of(line)):
+        if number not in code and (depth := find_depth(line)):
             yield number, depth, bare_heading(line.strip().lstrip("#"))
 
 
-def _founded(title: str, source: _Parts, summary: str = "") -> tuple[str, _Parts]:
+def _make_head(title: str, source: _Parts, summary: str = "") -> tuple[str, _Parts]:
     """The head and the heading of a topic made of others: whose it is."""
     lines = [f"# {title}\n"]
     fields = {key: source.fields.text(key) for key in ("project", "type")} | {"summary": summary}
@@ -358,7 +360,7 @@ def _founded(title: str, source: _Parts, summary: str = "") -> tuple[str, _Parts
     return head, _Parts(head, lines, {}, source.fields)
 
 
-def _left_out(path: str, part: _Parts, kept: Mapping[str, Value]) -> Iterator[str]:
+def _list_lost_fields(path: str, part: _Parts, kept: Mapping[str, Value]) -> Iterator[str]:
     """The fields of a topic that its new file does not say: the file's own may hold for more than a section."""
     for key, value in part.fields.fields.items():
         if key not in OF_A_FILE and kept.get(key) != value:
@@ -373,7 +375,7 @@ def _without_title(lines: Sequence[str], title: str) -> list[str]:
     return [*lines[: first[0]], *lines[first[0] + 1 :]]
 
 
-def _shifted(lines: Sequence[str], by: int) -> list[str]:
+def _shift_headings(lines: Sequence[str], by: int) -> list[str]:
     """The lines with their headings so many levels deeper, six at most."""
     depths = {number: depth for number, depth, _ in _headings(lines)}
     return [
@@ -382,7 +384,7 @@ def _shifted(lines: Sequence[str], by: int) -> list[str]:
     ]
 
 
-def _told_apart(
+def _separate_labels(
     lines: list[str], notes: Mapping[str, str], taken: Mapping[str, str]
 ) -> tuple[list[str], dict[str, str]]:
     """Lines and footnotes under labels that stand for nothing else yet."""
@@ -395,28 +397,28 @@ def _told_apart(
         labels[label] = next(name for name in free if name == label or name not in used)
     code = code_lines("".join(lines))
 
-    def renamed(text: str) -> str:
+    def rename_labels(text: str) -> str:
         return REFERENCE.sub(lambda match: f"[^{labels.get(match[1], match[1])}]", text)
 
-    told = [line if number in code else renamed(line) for number, line in enumerate(lines)]
-    return told, {labels[label]: renamed(note) for label, note in notes.items()}
+    told = [line if number in code else rename_labels(line) for number, line in enumerate(lines)]
+    return told, {labels[label]: rename_labels(note) for label, note in notes.items()}
 
 
-def _used(lines: Sequence[str], notes: Mapping[str, str]) -> dict[str, str]:
+def _select_notes(lines: Sequence[str], notes: Mapping[str, str]) -> dict[str, str]:
     used = find_footnotes("".join(lines)).used
     return {label: note for label, note in notes.items() if label in used}
 
 
-def _ended(lines: Sequence[str]) -> list[str]:
+def _strip_end(lines: Sequence[str]) -> list[str]:
     """Without blank lines at the end."""
     return list(lines[: max((number for number, line in enumerate(lines, start=1) if line.strip()), default=0)])
 
 
-def _trimmed(lines: Sequence[str]) -> list[str]:
+def _strip_both_ends(lines: Sequence[str]) -> list[str]:
     """Without blank lines at both ends."""
-    return _ended(lines[next((number for number, line in enumerate(lines) if line.strip()), 0) :])
+    return _strip_end(lines[next((number for number, line in enumerate(lines) if line.strip()), 0) :])
 
 
 def _body(lines: Sequence[str], notes: Mapping[str, str]) -> str:
     """Lines with footnotes behind them, and a rule between."""
-    return "".join([*_ended(lines), *(["\n", f"{RULE}\n", *notes.values()] if notes else [])])
+    return "".join([*_strip_end(lines), *(["\n", f"{RULE}\n", *notes.values()] if notes else [])])

@@ -10,14 +10,25 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from crawler.quotes import Quote
-from dream.judge.compare import outdated
+from dream.judge.compare import find_outdated
 from dream.judge.filing import choose_place, drop_small_section, find_own_topic
-from dream.judge.learned import Learned, learned_since
+from dream.judge.learned import Learned, read_learning_start
 from dream.proposals.order import in_review_order
-from dream.proposals.placing import Manner, anchored, depth_of
+from dream.proposals.placing import Manner, anchor_hunk, find_depth
 from dream.proposals.rendering import diff_steps, files_diff, proposal_page
 from dream.proposals.store import Proposal, ProposalStore, target_text
-from dream.records import QUESTIONS, Candidate, Hunk, Kind, Relation, State, Update, hash_of, identity_of, words_of
+from dream.records import (
+    QUESTIONS,
+    Candidate,
+    Hunk,
+    Kind,
+    Relation,
+    State,
+    Update,
+    hash_text,
+    make_hunk_id,
+    split_words,
+)
 from dream.topics import Topics, read_topics
 from memory_server.chunking import code_lines, split_lines
 from memory_server.document import SourcePath
@@ -53,18 +64,18 @@ class ProposalDesk:
     def add(self, updates: Iterable[Update], today: dt.date) -> list[Hunk]:
         """Queues what has not been asked before, in whatever state that may be; returns the new hunks."""
         hunks = self.store.hunks()
-        asked = {(hunk.target, *words_of(hunk.text)) for hunk in hunks if hunk.is_open}
+        asked = {(hunk.target, *split_words(hunk.text)) for hunk in hunks if hunk.is_open}
         fresh: dict[str, Hunk] = {}
         for update in updates:
             if update.relation is Relation.KNOWN:
                 continue
             try:
-                hunk = self.hunk_of(update, today)
-                if anchored(target_text(self._root, hunk.target), hunk) is None:
+                hunk = self.make_hunk(update, today)
+                if anchor_hunk(target_text(self._root, hunk.target), hunk) is None:
                     continue
             except ContentError:
                 continue  # no target: nothing that could be proposed
-            words = (hunk.target, *words_of(hunk.text))
+            words = (hunk.target, *split_words(hunk.text))
             if words not in asked and not any(rests_on_same(hunk, known) for known in (*hunks, *fresh.values())):
                 fresh[hunk.id] = hunk
                 asked.add(words)
@@ -75,25 +86,25 @@ class ProposalDesk:
     def withdraw(self, taken_back: Collection[Quote], today: dt.date) -> None:
         """Retires the open hunks that rest on words which were taken back since."""
 
-        def left(hunk: Hunk) -> Hunk:
+        def retire_hunk(hunk: Hunk) -> Hunk:
             if hunk.is_open and hunk.evidence and any(hunk.evidence[0].overlaps(quote) for quote in taken_back):
                 return replace(hunk, state=State.RETIRED, reason="it was taken back by what was said later")
             return hunk
 
         if taken_back:
-            self._change(left, today)
+            self._change(retire_hunk, today)
 
     def file(self, placed: Mapping[str, Candidate], today: dt.date) -> None:
         """Puts open hunks, by their ids, where a reader filed their statements, and in its words."""
         topics, taken = read_topics(self._root), {hunk.id for hunk in self.store.hunks()}
 
-        def filed(hunk: Hunk) -> Hunk:
+        def file_hunk(hunk: Hunk) -> Hunk:
             told = placed.get(hunk.id)
             if told is None or hunk.update.candidate.is_filed:
                 return hunk
             stays = replace(hunk, update=replace(hunk.update, candidate=replace(hunk.update.candidate, is_filed=True)))
             try:
-                moved = self._placed_anew(drop_small_section(told, topics), topics, hunk)
+                moved = self._place_anew(drop_small_section(told, topics), topics, hunk)
             except ContentError:
                 return stays
             if moved.id != hunk.id and moved.id in taken:
@@ -101,12 +112,14 @@ class ProposalDesk:
             taken.add(moved.id)
             return moved
 
-        self._change(filed, today)
+        self._change(file_hunk, today)
 
     def ask_about_older(self) -> None:
         """Makes a question of every waiting hunk that a newer open one speaks against."""
         waiting = [hunk for hunk in self.store.hunks() if hunk.state in (State.QUEUED, State.PENDING)]
-        older = {waiting[place].id: update for place, update in outdated([hunk.update for hunk in waiting]).items()}
+        older = {
+            waiting[place].id: update for place, update in find_outdated([hunk.update for hunk in waiting]).items()
+        }
         queue = self.store.queue()
         asked = [
             replace(hunk, update=older[hunk.id], state=State.FLAGGED)
@@ -125,7 +138,7 @@ class ProposalDesk:
         flagged = [hunk for hunk in kept if hunk.state is State.FLAGGED]
         queued = [hunk for hunk in kept if hunk.state is State.QUEUED]
         decided = [hunk for proposal in proposals for hunk in proposal.hunks if not hunk.is_open]
-        learned = Learned(decided, learned_since(self._root))
+        learned = Learned(decided, read_learning_start(self._root))
         queued.sort(key=lambda hunk: (-_worth(hunk, learned), hunk.found, hunk.target, hunk.id))
         said = [hunk for one in proposals for hunk in one.hunks if not hunk.file]  # an import takes no room
         asked_today = sum(hunk.proposed == today for hunk in said)
@@ -162,11 +175,11 @@ class ProposalDesk:
         replace_file(folder / "changes.diff", "".join(files_diff(steps)))
         replace_file(folder / "proposal.md", proposal_page(proposal, steps))
 
-    def hunk_of(self, update: Update, today: dt.date) -> Hunk:
+    def make_hunk(self, update: Update, today: dt.date) -> Hunk:
         """An update as a hunk, on its file as it is."""
-        return _hunk_on(target_text(self._root, update.place.target), update, today)
+        return _make_hunk(target_text(self._root, update.place.target), update, today)
 
-    def refiled(self, hunk: Hunk, topic: str, section: str) -> Hunk:
+    def make_refiled(self, hunk: Hunk, topic: str, section: str) -> Hunk:
         """A hunk in the topic and the section that a person names, as a statement that replaces nothing.
 
         Raises ContentError where the same words were asked about there before, and where it is another project's.
@@ -177,39 +190,39 @@ class ProposalDesk:
         topics = read_topics(self._root)
         if own := find_own_topic(topic, candidate.project, topics):
             candidate = replace(candidate, project="", topic=own)
-        placed = self._placed_anew(candidate, topics, hunk, "You put it there.")
+        placed = self._place_anew(candidate, topics, hunk, "You put it there.")
         if placed.id != hunk.id and placed.id in {known.id for known in self.store.hunks()}:
             raise ContentError("the same words were asked about there before", where=placed.target)
         return replace(placed, text=hunk.text)
 
-    def _placed_anew(self, candidate: Candidate, topics: Topics, hunk: Hunk, why: str = "") -> Hunk:
+    def _place_anew(self, candidate: Candidate, topics: Topics, hunk: Hunk, why: str = "") -> Hunk:
         """A hunk of this candidate in the topic that it names, offered as `hunk` was. Raises ContentError where that is
         another project's.
         """
-        place = choose_place(candidate, topics.within(candidate.project))
+        place = choose_place(candidate, topics.limit_to_project(candidate.project))
         there = topics.file(place.target)
         if there and there.project != candidate.project.casefold():
             raise ContentError("it is a topic of another project", where=place.target, remedy="Name one of its own")
         relation = Relation.EXTENDS if there else Relation.NEW
         update = Update(candidate, relation, place, why or hunk.update.why)
-        placed = _hunk_on(target_text(self._root, place.target), update, hunk.found)
+        placed = _make_hunk(target_text(self._root, place.target), update, hunk.found)
         return _as_it_stood(placed, replace(hunk, id=placed.id, text=placed.text))
 
-    def followed(self, hunk: Hunk, target: SourcePath, text: str) -> Hunk:
+    def follow_file(self, hunk: Hunk, target: SourcePath, text: str) -> Hunk:
         """An open hunk whose file has become another one, or a part of it, with this text: placed there, or retired."""
         update = replace(hunk.update, place=replace(hunk.update.place, target=target))
-        place = anchored(text, replace(hunk, update=update, base=hunk.base and "-"))  # "-": of no text
+        place = anchor_hunk(text, replace(hunk, update=update, base=hunk.base and "-"))  # "-": of no text
         known = {one.id for one in self.store.hunks()}
-        name = identity_of(hunk.evidence, target)
+        name = make_hunk_id(hunk.evidence, target)
         if place is None or name in known:
             return replace(hunk, state=State.RETIRED, reason=f"its topic has become {target}, where it does not fit")
-        return _as_it_stood(_hunk_on(text, replace(update, place=place), hunk.found), replace(hunk, id=name))
+        return _as_it_stood(_make_hunk(text, replace(update, place=place), hunk.found), replace(hunk, id=name))
 
     def _tend(self, today: dt.date) -> Counter[State]:
         """Looks at every open hunk again; how many were withdrawn, by what became of them."""
         decided = [local_day(hunk.decided) for hunk in self.store.hunks() if hunk.decided is not None]
         reviewed = max(decided, default=dt.date.min)
-        gone = self._change(lambda hunk: self._tended(hunk, today, reviewed), today)
+        gone = self._change(lambda hunk: self._tend_hunk(hunk, today, reviewed), today)
         return Counter(hunk.state for hunk in gone)
 
     def _change(self, change: Callable[[Hunk], Hunk], today: dt.date) -> list[Hunk]:
@@ -237,7 +250,7 @@ class ProposalDesk:
             gone += withdrawn
         return gone
 
-    def _tended(self, hunk: Hunk, today: dt.date, reviewed: dt.date) -> Hunk:
+    def _tend_hunk(self, hunk: Hunk, today: dt.date, reviewed: dt.date) -> Hunk:
         """An open hunk as it stands today: in its place, retired or expired.
 
         What nobody was shown does not expire: it must have been proposed, and `reviewed`, the day of the last decision
@@ -251,27 +264,27 @@ class ProposalDesk:
             text = target_text(self._root, hunk.target)
         except ContentError as error:
             return replace(hunk, state=State.RETIRED, reason=error.what)
-        if hash_of(text) == hunk.base:
+        if hash_text(text) == hunk.base:
             return hunk
-        place = anchored(text, hunk)
+        place = anchor_hunk(text, hunk)
         if place is None:
             return replace(hunk, state=State.RETIRED, reason="its topic has changed so that it fits no longer")
-        return _as_it_stood(self.hunk_of(replace(hunk.update, place=place), hunk.found), hunk)
+        return _as_it_stood(self.make_hunk(replace(hunk.update, place=place), hunk.found), hunk)
 
 
-def _hunk_on(text: str | None, update: Update, today: dt.date) -> Hunk:
+def _make_hunk(text: str | None, update: Update, today: dt.date) -> Hunk:
     """An update as a hunk, on a text of its file."""
     place, candidate = update.place, update.candidate
     lines = split_lines(text or "")
     anchor = lines[place.after_line - 1] if 0 < place.after_line <= len(lines) else ""
     return Hunk(
-        id=identity_of(candidate.evidence, place.target),
+        id=make_hunk_id(candidate.evidence, place.target),
         update=update,
         text=candidate.text.strip(),
         found=today,
-        base=hash_of(text),
+        base=hash_text(text),
         anchor=anchor.rstrip("\r\n"),
-        heading=_heading_above(text or "", place.after_line),
+        heading=_find_heading(text or "", place.after_line),
         state=State.FLAGGED if update.relation in QUESTIONS else State.QUEUED,
     )
 
@@ -281,7 +294,7 @@ def _as_it_stood(placed: Hunk, hunk: Hunk) -> Hunk:
     return replace(placed, id=hunk.id, text=hunk.text, state=hunk.state, proposal=hunk.proposal, proposed=hunk.proposed)
 
 
-def home_of(hunk: Hunk, texts: Mapping[str, str]) -> SourcePath:
+def find_home(hunk: Hunk, texts: Mapping[str, str]) -> SourcePath:
     """Which of these files holds what a hunk replaces or follows; its own, else the first, where none does."""
 
     def likeness(path: str) -> tuple[bool, bool, bool]:
@@ -315,9 +328,9 @@ def _worth(hunk: Hunk, learned: Learned) -> float:
     return hunk.worth + learned.gain(candidate.kind, candidate.source, candidate.confidence)
 
 
-def _heading_above(text: str, line: int) -> str:
+def _find_heading(text: str, line: int) -> str:
     lines, code = split_lines(text), code_lines(text)
     for number in range(min(line, len(lines)) - 1, -1, -1):
-        if number not in code and depth_of(lines[number]):
+        if number not in code and find_depth(lines[number]):
             return lines[number].rstrip("\r\n")
     return ""

@@ -11,9 +11,9 @@ from urllib.parse import unquote
 
 from memory_server.chunking import code_lines, split_lines
 from memory_server.document import SourcePath
-from memory_server.layers.index_page import target_of
+from memory_server.layers.index_page import escape_target
 from memory_server.layers.mif import parse_frontmatter
-from memory_server.layers.topics import as_named, names_of, topic_name
+from memory_server.layers.topics import list_names, normalise_target, topic_name
 
 CODE_SPAN = re.compile(r"(`+[^`]*`+)")
 LINK = re.compile(r"(?P<before>(?<!\\)\]\(\s*<?|^ {0,3}\[(?!\^)[^\]]+\]:\s*<?)(?P<target>[^\s()<>]+|(?<=<)[^<>]+)")
@@ -28,33 +28,33 @@ class Moves:
     paths: Mapping[str, str] = field(default_factory=dict)
     sections: Mapping[tuple[str, str], str] = field(default_factory=dict)  # by path and anchor
 
-    def of(self, path: str, anchor: str) -> str:
+    def follow(self, path: str, anchor: str) -> str:
         """Where a path with an anchor leads; itself where nothing moved."""
         return self.sections.get((path, anchor), self.paths.get(path, path))
 
 
-def relinked(text: str, was: str, path: str, moves: Moves) -> str:
+def relink_text(text: str, was: str, path: str, moves: Moves) -> str:
     """The text of a file that stood at `was` and stands at `path`, its links led to where their topics are."""
     parsed = parse_frontmatter(text)
-    head = "".join(_related(line, moves) for line in split_lines(parsed.block))
+    head = "".join(_relink_related(line, moves) for line in split_lines(parsed.block))
     code = code_lines(parsed.body)
     lines = split_lines(parsed.body)
     return head + "".join(
-        line if number in code else _relinked_line(line, was, path, moves) for number, line in enumerate(lines)
+        line if number in code else _relink_line(line, was, path, moves) for number, line in enumerate(lines)
     )
 
 
-def anchor_of(heading: str) -> str:
+def make_anchor(heading: str) -> str:
     """A heading as a link names it: `Mail relay` -> `mail-relay`."""
     return re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", heading.strip().casefold()))
 
 
-def _relinked_line(line: str, was: str, path: str, moves: Moves) -> str:
+def _relink_line(line: str, was: str, path: str, moves: Moves) -> str:
     def link(match: re.Match[str]) -> str:
-        return match["before"] + _led(match["target"], was, path, moves)
+        return match["before"] + _relink_target(match["target"], was, path, moves)
 
     def name(match: re.Match[str]) -> str:
-        found = _named(match["name"], (match["anchor"] or "")[1:], moves)
+        found = _find_new_name(match["name"], (match["anchor"] or "")[1:], moves)
         return f"[[{found}{match['anchor'] or ''}{match['rest'] or ''}]]" if found else match[0]
 
     parts = CODE_SPAN.split(line)
@@ -62,45 +62,45 @@ def _relinked_line(line: str, was: str, path: str, moves: Moves) -> str:
     return "".join(parts)
 
 
-def _led(target: str, was: str, path: str, moves: Moves) -> str:
+def _relink_target(target: str, was: str, path: str, moves: Moves) -> str:
     """The target of a link; it may be relative to its file, or written from the root of the memory."""
     raw, mark, anchor = target.partition("#")
     plain = unquote(raw)
     if not plain:
-        new = moves.of(was, anchor)
-        return target if new == path else target_of(SourcePath(_between(path, new))) + target
+        new = moves.follow(was, anchor)
+        return target if new == path else escape_target(SourcePath(_make_relative_path(path, new))) + target
     if ":" in plain.partition("/")[0] or plain.startswith("/"):
         return target
     from_root = posixpath.normpath(plain)
     here = posixpath.normpath(posixpath.join(posixpath.dirname(was), plain))
     is_rooted = from_root.startswith("topics/") and was.startswith("topics/")
     old = from_root if is_rooted else here
-    new = moves.of(old, anchor)
+    new = moves.follow(old, anchor)
     is_same_place = is_rooted or posixpath.dirname(was) == posixpath.dirname(path)
     if new == old and is_same_place:
         return target
-    return target_of(SourcePath(new if is_rooted else _between(path, new))) + mark + anchor
+    return escape_target(SourcePath(new if is_rooted else _make_relative_path(path, new))) + mark + anchor
 
 
-def _between(path: str, other: str) -> str:
+def _make_relative_path(path: str, other: str) -> str:
     """How a file is named from another one."""
     return posixpath.relpath(other, posixpath.dirname(path) or ".")
 
 
-def _named(name: str, anchor: str, moves: Moves) -> str:
+def _find_new_name(name: str, anchor: str, moves: Moves) -> str:
     """The new name of a topic that `[[name]]` means, in the form in which it was written; empty where it stays."""
-    wanted = as_named(name.strip())
+    wanted = normalise_target(name.strip())
     for old in {*moves.paths, *(path for path, _ in moves.sections)}:
         stem = posixpath.basename(old).removesuffix(".md").casefold()
-        new = SourcePath(moves.of(old, anchor_of(anchor)))
-        if new != old and wanted in (*names_of(SourcePath(old), ""), stem):
+        new = SourcePath(moves.follow(old, make_anchor(anchor)))
+        if new != old and wanted in (*list_names(SourcePath(old), ""), stem):
             return new.removesuffix(".md") if wanted.startswith("topics/") else topic_name(new)
     return ""
 
 
-def _related(line: str, moves: Moves) -> str:
+def _relink_related(line: str, moves: Moves) -> str:
     match = RELATED.match(line)
-    found = _named(match["target"], "", moves) if match else ""
+    found = _find_new_name(match["target"], "", moves) if match else ""
     if not match or not found:
         return line
     suffix = ".md" if match["target"].endswith(".md") else ""

@@ -21,7 +21,7 @@ class Tier(IntEnum):
     QUESTION = 3
 
 
-def tier_of(hunk: Hunk) -> Tier:
+def find_tier(hunk: Hunk) -> Tier:
     """Which hunks come before others in a review."""
     if hunk.update.relation in QUESTIONS:
         return Tier.QUESTION
@@ -36,7 +36,7 @@ def in_review_order(hunks: Iterable[Hunk]) -> list[Hunk]:
     What is alike in all of this stays in the order in which it was given.
     """
     given = list(hunks)
-    ranks = [(tier_of(hunk), hunk.target, KINDS.index(hunk.update.candidate.kind)) for hunk in given]
+    ranks = [(find_tier(hunk), hunk.target, KINDS.index(hunk.update.candidate.kind)) for hunk in given]
     best: dict[tuple[Tier, str], tuple[int, int]] = {}  # the best kind of a topic in a tier, and where it is first met
     for place, (tier, target, kind) in enumerate(ranks):
         known = best.get((tier, target), (kind, place))
@@ -52,4 +52,4 @@ def waiting_for_person(hunks: Iterable[Hunk]) -> list[Hunk]:
 
 def rest_of_topic(hunk: Hunk, hunks: Iterable[Hunk]) -> list[Hunk]:
     """What else of some hunks is taken with one of its topic; what replaces a line is asked about by itself."""
-    return [one for one in hunks if one.target == hunk.target and one.id != hunk.id and tier_of(one) < Tier.REPLACING]
+    return [one for one in hunks if one.target == hunk.target and one.id != hunk.id and find_tier(one) < Tier.REPLACING]

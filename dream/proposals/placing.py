@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dream.records import Hunk, Place, hash_of, words_of
+from dream.records import Hunk, Place, hash_text, split_words
 from dream.statements.provenance import write_note
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange
@@ -32,14 +32,14 @@ class Manner:
     keeps_history: bool = False  # a line of what was replaced stays in the topic; git has it in any case
 
 
-def anchored(text: str | None, hunk: Hunk) -> Place | None:
+def anchor_hunk(text: str | None, hunk: Hunk) -> Place | None:
     """Where the hunk goes in the file as it is; None where it fits no longer: then it is retired.
 
     What it would replace must still stand there. What it would follow may have gone: then the end of its section will
     do, else the end of the file.
     """
     place = hunk.update.place
-    if hash_of(text) == hunk.base:
+    if hash_text(text) == hunk.base:
         return place if text is None or is_prose(text, place.replaces) else None
     if text is None or says_already(text, hunk.text):
         return None
@@ -56,7 +56,7 @@ def anchored(text: str | None, hunk: Hunk) -> Place | None:
     return replace(place, after_line=_end_of_section(text, hunk.heading))
 
 
-def placed(text: str | None, hunk: Hunk, place: Place, manner: Manner) -> str:
+def place_hunk(text: str | None, hunk: Hunk, place: Place, manner: Manner) -> str:
     """The file with the hunk in it. `place` is from `anchored` on this text."""
     if text is None:
         text = new_file(hunk, place)
@@ -65,20 +65,20 @@ def placed(text: str | None, hunk: Hunk, place: Place, manner: Manner) -> str:
     text = text if not text or text.endswith(("\n", "\r")) else text + newline
     lines, label = split_lines(text), next_label(text)
     if place.replaces is not None:
-        label = _freed_label(lines, place.replaces) or label
-        lines = _replaced(lines, place.replaces, _ended(_in_its_line(hunk.text, place, label), newline))
+        label = _find_free_label(lines, place.replaces) or label
+        lines = _replace_lines(lines, place.replaces, _end_lines(_in_its_line(hunk.text, place, label), newline))
     else:
         lines, after = _with_section(lines, text, place, newline)
-        lines = _inserted(lines, after, hunk.text, label, newline)
+        lines = _insert_item(lines, after, hunk.text, label, newline)
     candidate = hunk.update.candidate
     note = write_note(candidate, is_reworded=hunk.text != candidate.text)
     lines = _with_footnote(lines, label, note, newline)
     if manner.keeps_history and place.replaces is not None:
         lines = _with_history(lines, place.old_text, hunk, manner, newline)
-    return dated("".join(lines), manner.today)
+    return set_change_day("".join(lines), manner.today)
 
 
-def dated(text: str, day: dt.date) -> str:
+def set_change_day(text: str, day: dt.date) -> str:
     """The text with the day of its change in its frontmatter, where that is valid and names one."""
     parsed = parse_frontmatter(text)
     return set_field(text, "modified", day.isoformat()) if parsed.text("modified") and not parsed.fault else text
@@ -93,7 +93,9 @@ def new_file(hunk: Hunk, place: Place) -> str:
     texts = {"project": project, "summary": place.summary, "type": filed.type, "namespace": filed.namespace}
     said = {key: value for key, value in {**texts, "tags": filed.tags}.items() if value}
     head = new_frontmatter(said) if said else ""
-    inferred = [one for one in candidate.inferred if one not in filed.citations]  # those are marked where they stand
+    inferred = [
+        one for one in candidate.inferred_metadata if one not in filed.citations
+    ]  # those are marked where they stand
     if inferred:
         head = set_field(head, "extensions.oneiros.agent_inferred", ", ".join(inferred))
     return f"{head}# {title}\n\n{RULE}\n"
@@ -105,7 +107,7 @@ def next_label(text: str) -> str:
     return str(1 + max((int(label) for label in (*notes.defined, *notes.used) if label.isdecimal()), default=0))
 
 
-def _freed_label(lines: Sequence[str], replaces: LineRange) -> str:
+def _find_free_label(lines: Sequence[str], replaces: LineRange) -> str:
     """The lowest number of a footnote to which only the lines refer that give way; empty where there is none."""
     gone = find_footnotes("".join(lines[replaces.first - 1 : replaces.last]))
     left = find_footnotes("".join([*lines[: replaces.first - 1], *lines[replaces.last :]]))
@@ -115,11 +117,11 @@ def _freed_label(lines: Sequence[str], replaces: LineRange) -> str:
 
 def says_already(text: str, statement: str) -> bool:
     """Whether one paragraph or list item of the text has the same words in the same order."""
-    wanted = words_of(statement)
+    wanted = split_words(statement)
     if not wanted:
         return False
     blocks = re.split(r"\n\s*\n|\n(?=[ \t]*(?:[-*+]|\d+[.)])[ \t])", parse_frontmatter(text).body.replace("\r\n", "\n"))
-    return any(words_of(block) == wanted for block in blocks)
+    return any(split_words(block) == wanted for block in blocks)
 
 
 def without_statement(text: str, statement: str) -> str | None:
@@ -131,8 +133,8 @@ def without_statement(text: str, statement: str) -> str | None:
             while end < len(lines) and lines[end].startswith((" ", "\t")) and lines[end].strip():
                 end += 1
             told = "".join(lines[first:end])
-            if words_of(ITEM.sub("", told, count=1)) == words_of(statement):
-                return "".join(_replaced(lines, LineRange(first + 1, end), []))
+            if split_words(ITEM.sub("", told, count=1)) == split_words(statement):
+                return "".join(_replace_lines(lines, LineRange(first + 1, end), []))
     return None
 
 
@@ -182,9 +184,9 @@ def _end_of_section(text: str, heading: str) -> int:
     starts = [number for number, line in enumerate(lines) if number not in code and heading and _bare(line) == heading]
     if not starts:
         return last_line_of_body(text)
-    depth, end = depth_of(heading) or 6, starts[0]
+    depth, end = find_depth(heading) or 6, starts[0]
     for number in range(starts[0] + 1, last_line_of_body(text)):
-        below = depth_of(lines[number]) if number not in code else 0
+        below = find_depth(lines[number]) if number not in code else 0
         if below and (below <= depth or depth == 1):  # what stands below the title ends at the first section
             break
         if lines[number].strip() and not _is_note(lines[number]):
@@ -200,11 +202,11 @@ def is_list_item(line: str) -> bool:
 def _end_above_sections(text: str) -> int:
     """The last line of what stands before the first section."""
     code = code_lines(text)
-    headings = [line for number, line in enumerate(split_lines(text)) if number not in code and depth_of(line)]
+    headings = [line for number, line in enumerate(split_lines(text)) if number not in code and find_depth(line)]
     return _end_of_section(text, _bare(headings[0])) if headings else last_line_of_body(text)
 
 
-def depth_of(line: str) -> int:
+def find_depth(line: str) -> int:
     """The level of a heading line; 0 for any other."""
     found = HEADING.match(line)
     return len(found["marks"]) if found else 0
@@ -226,7 +228,7 @@ def _with_section(lines: list[str], text: str, place: Place, newline: str) -> tu
     if not place.section:
         return lines, _legal_line(text, place.after_line)
     code, wanted = code_lines(text), place.section.casefold()
-    headings = [line for number, line in enumerate(lines) if number not in code and depth_of(line)]
+    headings = [line for number, line in enumerate(lines) if number not in code and find_depth(line)]
     same = [line for line in headings if line.strip(" #\r\n\t").casefold() == wanted]
     if same:
         return lines, _end_of_section(text, _bare(same[0]))
@@ -236,20 +238,20 @@ def _with_section(lines: list[str], text: str, place: Place, newline: str) -> tu
     return [*lines[:at], *section, *lines[at:]], at + len(section)
 
 
-def _inserted(lines: Sequence[str], after: int, statement: str, label: str, newline: str) -> list[str]:
+def _insert_item(lines: Sequence[str], after: int, statement: str, label: str, newline: str) -> list[str]:
     """The lines with a statement as a list item behind one of them."""
     before, behind = list(lines[:after]), list(lines[after:])
     while len(before) > 1 and not before[-1].strip():
         behind.insert(0, before.pop())
-    mark = _mark_behind(before)
-    is_below = bool(mark) or not before or not before[-1].strip() or depth_of(before[-1]) > 0
+    mark = _make_mark(before)
+    is_below = bool(mark) or not before or not before[-1].strip() or find_depth(before[-1]) > 0
     gap_before = [] if is_below else [newline]
     joins = ITEM.match(next((line for line in behind if line.strip()), ""))
     gap_after = [newline] if behind and behind[0].strip() and not joins else []
-    return [*before, *gap_before, *_ended(_as_item(statement, mark or "- ", label), newline), *gap_after, *behind]
+    return [*before, *gap_before, *_end_lines(_as_item(statement, mark or "- ", label), newline), *gap_after, *behind]
 
 
-def _mark_behind(before: Sequence[str]) -> str:
+def _make_mark(before: Sequence[str]) -> str:
     """The mark for an item that follows these lines; empty where they do not end in a list."""
     for line in reversed(before):
         if found := ITEM.match(line):
@@ -260,7 +262,7 @@ def _mark_behind(before: Sequence[str]) -> str:
     return ""
 
 
-def _ended(lines: Sequence[str], newline: str) -> list[str]:
+def _end_lines(lines: Sequence[str], newline: str) -> list[str]:
     """Lines with the file's line end, where they have none."""
     return [line if line.endswith(("\n", "\r")) else line + newline for line in lines]
 
@@ -289,7 +291,7 @@ def _in_its_line(text: str, place: Place, label: str) -> list[str]:
     return split_lines(f"{place.kept_before}{told}{place.kept_after}")
 
 
-def _replaced(lines: Sequence[str], replaces: LineRange, new: Sequence[str]) -> list[str]:
+def _replace_lines(lines: Sequence[str], replaces: LineRange, new: Sequence[str]) -> list[str]:
     """The lines with others in the place of some; the footnotes that only those referred to go with them."""
     before, old, behind = lines[: replaces.first - 1], lines[replaces.first - 1 : replaces.last], lines[replaces.last :]
     gone = _orphans([*before, *behind], old)

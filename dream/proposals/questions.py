@@ -17,7 +17,7 @@ from crawler.model.client import Refused
 from dream.judge.keys import ask_questions
 from dream.judge.reader import NO_ANSWER, DreamReader, ReaderRun
 from dream.proposals.store import Event, ProposalStore
-from dream.records import words_of
+from dream.records import split_words
 from memory_server.chunking import chunk_document
 from memory_server.document import Document, Layer, SourcePath
 from memory_server.errors import ContentError
@@ -53,22 +53,22 @@ class ApprovedQuestions:
 
     def mark(self, path: SourcePath) -> str:
         """See `StatementQuestions`."""
-        mark = self._known().marks.get(path)
+        mark = self._read_known().marks.get(path)
         return f"?{mark:08x}" if mark else ""
 
-    def of(self, path: SourcePath, statement: str) -> tuple[str, ...]:  # noqa: ARG002  a statement may have moved
+    def find_questions(self, path: SourcePath, statement: str) -> tuple[str, ...]:  # noqa: ARG002  a statement may have moved
         """See `StatementQuestions`."""
-        known = self._known().by_words
-        return known.get(tuple(words_of(statement)), ()) if known else ()
+        known = self._read_known().by_words
+        return known.get(tuple(split_words(statement)), ()) if known else ()
 
-    def _known(self) -> QuestionsKnown:
+    def _read_known(self) -> QuestionsKnown:
         stamps = [change_stamp(self._root.approvals), change_stamp(self._root.questions)]
         if self._read is None or self._read[0] != stamps:
-            self._read = stamps, known_in(self._root)
+            self._read = stamps, read_known(self._root)
         return self._read[1]
 
 
-def known_in(root: MemoryRoot) -> QuestionsKnown:
+def read_known(root: MemoryRoot) -> QuestionsKnown:
     """What is known of a memory; nothing of approvals that cannot be read, which `oneiros doctor` tells."""
     try:
         approvals = ProposalStore(root).approvals()
@@ -77,12 +77,12 @@ def known_in(root: MemoryRoot) -> QuestionsKnown:
     by_words, marks = dict[Words, tuple[str, ...]](), defaultdict[str, int](int)
     for one in approvals:
         if one.questions and one.event is Event.ACCEPTED:
-            by_words[tuple(words_of(one.text))] = one.questions
+            by_words[tuple(split_words(one.text))] = one.questions
         if by_words:  # a statement may have come to whichever file was written since
             for change in one.files:
                 marks[change.path] = zlib.crc32(one.name.encode(), marks[change.path])
     for row in read_written(root.questions):
-        by_words.setdefault(tuple(words_of(row.statement)), row.questions)
+        by_words.setdefault(tuple(split_words(row.statement)), row.questions)
         marks[row.path] = zlib.crc32(msgspec.json.encode(row), marks[row.path])
     return QuestionsKnown(by_words, dict(marks))
 
@@ -103,13 +103,13 @@ def write_questions(root: MemoryRoot, reader: DreamReader | None, doubted: Colle
     """
     was = read_written(root.questions)
     topics = list(read_documents(root)) if reader or was else []
-    held = {tuple(words_of(text)) for document in topics for text in list_statements(document)}
-    kept = [row for row in was if tuple(words_of(row.statement)) in held]
+    held = {tuple(split_words(text)) for document in topics for text in list_statements(document)}
+    kept = [row for row in was if tuple(split_words(row.statement)) in held]
     if kept != was:
         _save(root, kept)
-    by_words, asked = known_in(root).by_words, ReaderRun()
+    by_words, asked = read_known(root).by_words, ReaderRun()
     for document in topics if reader else ():
-        new = [text for text in list_statements(document) if tuple(words_of(text)) not in by_words]
+        new = [text for text in list_statements(document) if tuple(split_words(text)) not in by_words]
         if not new or not reader or document.path in doubted or not reader.may_see(document.project or "", ()):
             continue
         asked.left += len(new)
@@ -145,4 +145,4 @@ def bare_topics(root: MemoryRoot) -> list[Document]:
 
 def list_statements(document: Document) -> list[str]:
     """The statements of a topic as the index has them, each once."""
-    return list(dict.fromkeys(chunk.searchable for chunk in chunk_document(document) if words_of(chunk.searchable)))
+    return list(dict.fromkeys(chunk.searchable for chunk in chunk_document(document) if split_words(chunk.searchable)))

@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from crawler.quotes import Quote
 from crawler.transcripts.turns import Role
 from dream.proposals.order import SURE
-from dream.proposals.placing import RULES, Manner, anchored, placed
+from dream.proposals.placing import RULES, Manner, anchor_hunk, place_hunk
 from dream.proposals.store import Approval, Proposal, target_text
 from dream.records import Candidate, Hunk, Relation, Words
 from dream.statements.provenance import CLAUDE, YOU, write_note
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.errors import ContentError
-from memory_server.escaping import HIDDEN, shown, shown_line
+from memory_server.escaping import HIDDEN, escape_line, escape_text
 from memory_server.language.cues import ORDERS_ASSISTANT
 from memory_server.layers.footnotes import REFERENCE
 from memory_server.layers.mif import parse_frontmatter
-from memory_server.layers.sessions import id8_of
-from memory_server.layers.topics import shortened
+from memory_server.layers.sessions import cut_id8
+from memory_server.layers.topics import shorten_text
 from memory_server.machine.clock import local_day
 from memory_server.root.paths import MemoryRoot
 
@@ -59,8 +59,8 @@ def diff_steps(root: MemoryRoot, hunks: Sequence[Hunk], manner: Manner) -> list[
             text = texts[hunk.target] if hunk.target in texts else target_text(root, hunk.target)
         except ContentError:
             continue
-        if place := anchored(text, hunk):
-            texts[hunk.target] = after = placed(text, hunk, place, manner)
+        if place := anchor_hunk(text, hunk):
+            texts[hunk.target] = after = place_hunk(text, hunk, place, manner)
             steps.append(Step(hunk, text, after))
     return steps
 
@@ -69,24 +69,24 @@ def files_diff(steps: Sequence[Step]) -> Iterable[str]:
     """One unified diff of all files, which `git apply` takes in the memory root."""
     first = {step.hunk.target: step.before for step in reversed(steps)}
     last = {step.hunk.target: step.after for step in steps}
-    return (unified(target, first[target], after) for target, after in last.items())
+    return (make_diff(target, first[target], after) for target, after in last.items())
 
 
-def unified(target: str, before: str | None, after: str) -> str:
+def make_diff(target: str, before: str | None, after: str) -> str:
     """The diff of one file as git writes it."""
     old, new = (re.findall(r"[^\n]*\n|[^\n]+", text or "") for text in (before, after))  # git breaks at LF alone
-    source = "/dev/null" if before is None else _quoted(f"a/{target}")
-    lines = list(difflib.unified_diff(old, new, source, _quoted(f"b/{target}")))
+    source = "/dev/null" if before is None else _quote_name(f"a/{target}")
+    lines = list(difflib.unified_diff(old, new, source, _quote_name(f"b/{target}")))
     if not lines:
         return ""
-    head = f"diff --git {_quoted(f'a/{target}')} {_quoted(f'b/{target}')}\n"
+    head = f"diff --git {_quote_name(f'a/{target}')} {_quote_name(f'b/{target}')}\n"
     head += "new file mode 100644\n" if before is None else ""
     tab = "\t" if " " in target else ""
     lines[0], lines[1] = (line.rstrip("\n") + (tab if "/dev/null" not in line else "") + "\n" for line in lines[:2])
     return head + "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     """A name as git writes it: in quotes with octal bytes where it holds more than plain characters."""
     raw = name.encode("utf-8")
     if all(0x20 <= byte < 0x7F and byte not in b'"\\' for byte in raw):
@@ -100,26 +100,26 @@ def _quoted(name: str) -> str:
 def hunk_lines(hunk: Hunk, before: str | None, after: str | None) -> Iterator[str]:
     """What a reviewer needs: where and what, whose words, and what changes; of a replacement both lines."""
     yield headline(hunk)
-    yield from (f"  {line}" for line in shown(hunk.text).split("\n"))
+    yield from (f"  {line}" for line in escape_text(hunk.text).split("\n"))
     yield from (f"    {line}" for line in quote_lines(hunk))
     if after is None:
         yield "  It fits its topic no longer; `oneiros dream` retires it."
     else:
         yield "  in place of a line:" if hunk.update.place.old_text else "  what changes:"
-        yield from (f"    {sign} {shown_line(line)}" for sign, line in changed_lines(before, after))
+        yield from (f"    {sign} {escape_line(line)}" for sign, line in diff_lines(before, after))
     yield from (f"  {line}" for line in about_lines(hunk))
 
 
 def headline(hunk: Hunk) -> str:
     """Where a statement goes, what it is, and how it stands to what is there."""
     place, candidate = hunk.update.place, hunk.update.candidate
-    section = f", {shown_line(place.section)}" if place.section else ""
+    section = f", {escape_line(place.section)}" if place.section else ""
     new = " (new)" if place.title else ""
     sure = "sure" if candidate.confidence >= SURE else "not sure"
-    return f"{shown_line(hunk.target)}{new}{section}: {candidate.kind}, {hunk.update.relation}, {sure}"
+    return f"{escape_line(hunk.target)}{new}{section}: {candidate.kind}, {hunk.update.relation}, {sure}"
 
 
-def changed_lines(before: str | None, after: str) -> list[tuple[str, str]]:
+def diff_lines(before: str | None, after: str) -> list[tuple[str, str]]:
     """The lines that go and come, each with its sign, as a reader of a topic sees them: without frontmatter, rules and
     footnotes.
     """
@@ -148,32 +148,35 @@ def said_lines(hunk: Hunk) -> Iterator[str]:
 def quote_lines(hunk: Hunk) -> Iterator[str]:
     """The words that a hunk rests on, and whose they are."""
     for words in hunk.evidence:
-        yield f"{said_by(words, hunk.update.candidate.project)}:"
+        yield f"{describe_source(words, hunk.update.candidate.project)}:"
         more = len(words.text) - QUOTE_CHARS
         text = words.text if more <= 0 else f"{words.text[:QUOTE_CHARS]}… ({more} characters more)"
-        yield from (f"> {line}" for line in shown(text).split("\n"))
+        yield from (f"> {line}" for line in escape_text(text).split("\n"))
 
 
 def about_lines(hunk: Hunk) -> Iterator[str]:
     """What a hunk is filed under, why it was taken and compared so, and what to look at twice."""
     candidate = hunk.update.candidate
     yield from metadata_lines(candidate)
-    yield f"why: {shown_line(candidate.why)}; {shown_line(hunk.update.why)}"
+    yield f"why: {escape_line(candidate.why)}; {escape_line(hunk.update.why)}"
     yield from (f"CAREFUL: {warning}" for warning in warnings_about(hunk))
 
 
-def said_by(words: Words, project: str) -> str:
+def describe_source(words: Words, project: str) -> str:
     """Who said some words and when, or where they are written."""
     if isinstance(words, Quote):
         who = {Role.PERSON: YOU, Role.ASSISTANT: CLAUDE}.get(words.role, words.role)
         return f"{who}, {words.time.strftime('%Y-%m-%d %H:%M') if words.time else 'undated'}"
-    return f"{shown_line(words.place_in(project))}, {local_day(words.time).isoformat() if words.time else 'undated'}"
+    day = local_day(words.time).isoformat() if words.time else "undated"
+    return f"{escape_line(words.describe_place(project))}, {day}"
 
 
 def metadata_lines(candidate: Candidate) -> Iterator[str]:
     """What a statement is filed under and cites, with a mark behind what the person did not say."""
-    for name, values in candidate.metadata.told().items():
-        marked = (f"{shown_line(one)}{' (agent_inferred)' if one in candidate.inferred else ''}" for one in values)
+    for name, values in candidate.metadata.collect_values().items():
+        marked = (
+            f"{escape_line(one)}{' (agent_inferred)' if one in candidate.inferred_metadata else ''}" for one in values
+        )
         yield f"{name}: {', '.join(marked)}"
 
 
@@ -209,8 +212,8 @@ def proposal_page(proposal: Proposal, steps: Sequence[Step]) -> str:
         step = by_hunk.get(hunk.id)
         told = hunk_lines(hunk, step.before, step.after) if step else (headline(hunk), *said_lines(hunk))
         lines += ["", f"## {hunk.id} ({hunk.state})", "", *(f"    {line}" for line in told), ""]
-        lines += [f"- {hunk.state}: {shown_line(hunk.reason)}"] if hunk.reason else []
-        drilled = dict.fromkeys((id8_of(quote.session_id), shown_line(quote.entry)[:8]) for quote in hunk.quotes)
+        lines += [f"- {hunk.state}: {escape_line(hunk.reason)}"] if hunk.reason else []
+        drilled = dict.fromkeys((cut_id8(quote.session_id), escape_line(quote.entry)[:8]) for quote in hunk.quotes)
         lines += [f"- read on: `oneiros drill {session} --entry {entry}`" for session, entry in drilled]
     return "\n".join(lines) + "\n"
 
@@ -228,11 +231,11 @@ def hunk_json(hunk: Hunk) -> dict[str, object]:
         "target": hunk.target,
         "kind": candidate.kind.value,
         "relation": hunk.update.relation.value,
-        "text": shown(hunk.text),
+        "text": escape_text(hunk.text),
         "confidence": candidate.confidence,
         "why": [candidate.why, hunk.update.why],
         "extractor": candidate.extractor,
-        "replaces": shown(hunk.update.place.old_text),
+        "replaces": escape_text(hunk.update.place.old_text),
         "reason": hunk.reason,
         "warnings": list(warnings_about(hunk)),
         "quotes": [
@@ -243,20 +246,20 @@ def hunk_json(hunk: Hunk) -> dict[str, object]:
                 "time": quote.time.isoformat() if quote.time else None,
                 "first": quote.first,
                 "end": quote.end,
-                "text": shown(quote.text),
+                "text": escape_text(quote.text),
             }
             for quote in hunk.quotes
         ],
         "given": [
             {
-                "where": shown_line(given.place_in(candidate.project)),
+                "where": escape_line(given.describe_place(candidate.project)),
                 "time": given.time.isoformat() if given.time else None,
-                "text": shown(given.text),
+                "text": escape_text(given.text),
             }
             for given in candidate.given
         ],
-        "metadata": {name: list(values) for name, values in candidate.metadata.told().items()},
-        "agent_inferred": list(candidate.inferred),
+        "metadata": {name: list(values) for name, values in candidate.metadata.collect_values().items()},
+        "agent_inferred": list(candidate.inferred_metadata),
     }
 
 
@@ -267,8 +270,8 @@ def accepting(accepted: Sequence[tuple[Hunk, Approval]], *, is_own: bool) -> str
     """The message for accepted hunks of one topic."""
     told: list[str] = []
     for hunk, _ in accepted:
-        statement = [shortened(shown_line(hunk.text), STATEMENT_CHARS), ""] if is_own else []
-        suggested = f"{hunk.update.relation}, suggested by {shown_line(hunk.update.candidate.extractor)}."
+        statement = [shorten_text(escape_line(hunk.text), STATEMENT_CHARS), ""] if is_own else []
+        suggested = f"{hunk.update.relation}, suggested by {escape_line(hunk.update.candidate.extractor)}."
         told += [*([""] if told else []), *statement, suggested, _evidence(hunk)]
     first = accepted[0][0]
     what = f"{first.update.candidate.kind} {first.id}" if len(accepted) == 1 else f"{len(accepted)} statements"
@@ -293,7 +296,7 @@ def arranging(what: str, paths: Sequence[str], approval: Approval) -> str:
 
 def _evidence(hunk: Hunk) -> str:
     entries = [f"{one.session_id}/{one.entry}" for one in hunk.quotes]
-    marks = f" ({', '.join(map(shown_line, entries))})" if entries else ""
+    marks = f" ({', '.join(map(escape_line, entries))})" if entries else ""
     return f"Evidence: {write_note(hunk.update.candidate)}{marks}."
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import yaml
 
 from dream.records import Habit
-from dream.statements.deeds import GAP, shown_command
-from memory_server.escaping import shown_line
+from dream.statements.deeds import GAP, format_command
+from memory_server.escaping import escape_line
 from memory_server.machine.clock import local_day
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
@@ -28,30 +28,30 @@ ALLOWED = re.compile(
 )  # keys of steps
 
 
-def steps_of(habit: Habit) -> list[str]:
+def list_steps(habit: Habit) -> list[str]:
     """The steps as a skill tells them."""
-    return [shown_command(step) for step in zip(*(done.commands for done in habit.times), strict=True)]
+    return [format_command(step) for step in zip(*(done.commands for done in habit.times), strict=True)]
 
 
-def name_of(habit: Habit) -> str:
+def make_name(habit: Habit) -> str:
     """What the skill is called: the last word of each step."""
     words = dict.fromkeys(NOT_IN_NAME.sub("-", key.rpartition(" ")[2].lower()).strip("-") for key in habit.keys)
     return "-".join(list(words)[:NAME_PARTS])[:60].strip("-")
 
 
-def allowed_by(habit: Habit) -> list[str]:
+def list_tools(habit: Habit) -> list[str]:
     """The tools that the skill lets a client use without asking."""
-    pairs = zip(habit.keys, steps_of(habit), strict=True)
+    pairs = zip(habit.keys, list_steps(habit), strict=True)
     return list(dict.fromkeys(f"Bash({step})" for key, step in pairs if ALLOWED.fullmatch(key) and GAP not in step))
 
 
 def skill_text(habit: Habit) -> str:
     """The whole of `SKILL.md`."""
-    steps, where = steps_of(habit), f" of {shown_line(habit.project)}" if habit.project else ""
+    steps, where = list_steps(habit), f" of {escape_line(habit.project)}" if habit.project else ""
     asked = f', or when asked as in: "{_flat(habit.quotes[0].text)}"' if habit.quotes else ""
     told = f"Runs {', then '.join(steps)}. Use it where one of these is due{asked}."
-    allowed = {"allowed-tools": " ".join(tools)} if (tools := allowed_by(habit)) else {}
-    front = {"name": name_of(habit), "description": told, **allowed}
+    allowed = {"allowed-tools": " ".join(tools)} if (tools := list_tools(habit)) else {}
+    front = {"name": make_name(habit), "description": told, **allowed}
     cited = [
         *(f'person in session {one.session_id}, entry {one.entry}: "{_flat(one.text)}"' for one in habit.quotes),
         *(f"done in session {one.session_id}, entry {one.entries[0]}" for one in habit.times[-MAX_CITED:]),
@@ -71,7 +71,7 @@ def skill_text(habit: Habit) -> str:
 
 
 def _flat(text: str) -> str:
-    return shown_line(" ".join(text.split()))
+    return escape_line(" ".join(text.split()))
 
 
 def save_draft(root: MemoryRoot, habit: Habit) -> Path:

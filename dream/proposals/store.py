@@ -27,11 +27,11 @@ from typing import TypeVar
 import msgspec
 
 from crawler.quotes import Quote
-from dream.records import Given, Hunk, Rejection, Told, hash_of, words_of
+from dream.records import Given, Hunk, Rejection, Told, hash_text, split_words
 from dream.topics import read_noted_statements
 from memory_server.chunking import split_lines
 from memory_server.errors import ContentError
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from memory_server.layers.footnotes import find_footnotes
 from memory_server.layers.topics import read_text
 from memory_server.machine.files import UNREADABLE_JSON, append_line, is_plain_file, replace_file
@@ -110,7 +110,7 @@ class Approval:
     @property
     def name(self) -> str:
         """The nonce; of an approval from before there was one, a hash that stands for it."""
-        return self.nonce or hash_of(f"{self.event} {self.at.isoformat()} {self.hunk}")[:16]
+        return self.nonce or hash_text(f"{self.event} {self.at.isoformat()} {self.hunk}")[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class ProposalStore:
     def proposals(self) -> list[Proposal]:
         """All proposals, oldest first."""
         folders = [path for path in self.folder.glob("*") if FOLDER_NAME.fullmatch(path.name) and path.is_dir()]
-        return [self.proposal(path.name) for path in sorted(folders, key=lambda path: _order_of(path.name))]
+        return [self.proposal(path.name) for path in sorted(folders, key=lambda path: _parse_name(path.name))]
 
     def proposal(self, name: str) -> Proposal:
         """One proposal. Raises ContentError where there is none, or where it cannot be read."""
@@ -161,7 +161,7 @@ class ProposalStore:
 
     def next_name(self, day: dt.date) -> str:
         """The name of the next proposal of a day."""
-        numbers = [_order_of(path.name)[1] for path in self.folder.glob(f"{day.isoformat()}-*")]
+        numbers = [_parse_name(path.name)[1] for path in self.folder.glob(f"{day.isoformat()}-*")]
         return f"{day.isoformat()}-{max(numbers, default=0) + 1}"
 
     def name_of_told(self, day: dt.date) -> str:
@@ -209,19 +209,19 @@ class ProposalStore:
         """
         gone, before = set(session_ids), len(self.hunks())
 
-        def left(found: Iterable[Quoting]) -> list[Quoting]:
+        def keep_others(found: Iterable[Quoting]) -> list[Quoting]:
             return [one for one in found if not any(quote.session_id in gone for quote in one.quotes)]
 
         for proposal in self.proposals():
-            kept = tuple(left(proposal.hunks))
+            kept = tuple(keep_others(proposal.hunks))
             if kept != proposal.hunks:
                 shutil.rmtree(self.folder / proposal.name)
                 if kept:
                     self.save_proposal(replace(proposal, hunks=kept))
         if queue := self.queue():
-            self.save_queue(left(queue))
+            self.save_queue(keep_others(queue))
         if rejections := self.rejections():
-            _rewrite(self._rejected, left(rejections))
+            _rewrite(self._rejected, keep_others(rejections))
         if approvals := self.approvals():
             _rewrite(self._approvals, [_wordless(one) if _names(one, gone) else one for one in approvals])
         return before - len(self.hunks())
@@ -233,8 +233,8 @@ def find_approvals(text: str, approvals: Iterable[Approval]) -> dict[str, Approv
     """
     accepted = [one for one in approvals if one.event is Event.ACCEPTED]
     by_label = {one.label: one for one in accepted if one.label}
-    by_words = {tuple(words_of(one.text)): one for one in accepted if one.text}
-    said = {label: by_words.get(tuple(words_of(told))) for label, told in read_noted_statements(text).items()}
+    by_words = {tuple(split_words(one.text)): one for one in accepted if one.text}
+    said = {label: by_words.get(tuple(split_words(told))) for label, told in read_noted_statements(text).items()}
     named = {label: by_label.get(label) for label in find_footnotes(text).defined}
     return {label: one for label, one in (said | {k: v for k, v in named.items() if v}).items() if one}
 
@@ -250,7 +250,7 @@ def _wordless(approval: Approval) -> Approval:
     return replace(approval, files=files, text="", suggested="", old_text="", quotes=(), given=(), questions=())
 
 
-def _order_of(name: str) -> tuple[str, int]:
+def _parse_name(name: str) -> tuple[str, int]:
     day, _, number = name.rpartition("-")
     return day, int(number) if number.isdigit() else 0
 
@@ -314,7 +314,7 @@ def _rewrite(file: Path, values: Sequence[object]) -> None:
 # there untouched and once.
 
 
-def splices_between(before: str, after: str) -> tuple[Splice, ...]:
+def find_splices(before: str, after: str) -> tuple[Splice, ...]:
     """The differences of two texts, in their order."""
     old, new = split_lines(before), split_lines(after)
     matcher = SequenceMatcher(None, old, new, autojunk=False)
@@ -333,7 +333,7 @@ def undone(after: str, splices: Sequence[Splice]) -> str:
     return "".join(lines)
 
 
-def taken_out(text: str, splices: Sequence[Splice]) -> str | None:
+def take_out(text: str, splices: Sequence[Splice]) -> str | None:
     """A text that has changed since, without these changes; None where one of them can no longer be found.
 
     A date of change is left as it is, since a later change wrote its own.
@@ -366,14 +366,14 @@ def _only_place(wanted: Sequence[str], lines: Sequence[str]) -> int | None:
 # A decision also writes the index page, and a person may adopt a topic whose name a proposal could not have chosen.
 
 
-def checked_path(root: MemoryRoot, path: str) -> Path:
+def check_path(root: MemoryRoot, path: str) -> Path:
     """The file of layer 1 that a path read from a file names, opened by nobody yet.
 
     Raises ContentError for a path that leads elsewhere, also by way of a link, and for what is no ordinary file.
     """
     if not APPROVED.fullmatch(path):
         raise ContentError(
-            f"{shown_line(path)[:100]!r} is no file of layer 1",
+            f"{escape_line(path)[:100]!r} is no file of layer 1",
             remedy="Name a topic, MEMORY.md, lessons.md or ontology.yaml",
         )
     file = root.path / path
@@ -388,13 +388,13 @@ def checked_path(root: MemoryRoot, path: str) -> Path:
     return file
 
 
-def checked_target(root: MemoryRoot, target: str) -> Path:
+def check_target(root: MemoryRoot, target: str) -> Path:
     """The file of a target. Raises ContentError for any but a plain one, for links, and for a name's double."""
     if target != "lessons.md" and (not PLAIN.fullmatch(target) or len(target) > MAX_TARGET_CHARS):
         raise ContentError(
-            f"{shown_line(target)[:100]!r} is no target", remedy="Name lessons.md or topics/<plain name>.md"
+            f"{escape_line(target)[:100]!r} is no target", remedy="Name lessons.md or topics/<plain name>.md"
         )
-    file = checked_path(root, target)
+    file = check_path(root, target)
     if file.parent.is_dir():
         doubles = [other.name for other in file.parent.iterdir() if other.name.casefold() == file.name.casefold()]
         if doubles and file.name not in doubles:
@@ -403,6 +403,6 @@ def checked_target(root: MemoryRoot, target: str) -> Path:
 
 
 def target_text(root: MemoryRoot, target: str) -> str | None:
-    """The text of a target; None where there is no such file. Raises ContentError as `checked_target` does."""
-    file = checked_target(root, target)
+    """The text of a target; None where there is no such file. Raises ContentError as `check_target` does."""
+    file = check_target(root, target)
     return read_text(file) if file.exists() else None

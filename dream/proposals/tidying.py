@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from dream.judge.filing import make_path, make_slug
-from dream.proposals.arrangement import Arrangement, Texts, moved
+from dream.proposals.arrangement import Arrangement, Texts, plan_move
 from dream.proposals.placing import RULE, RULES, is_list_item
 from dream.statements.provenance import read_note, read_notes, shorten_note
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
@@ -39,7 +39,7 @@ def tidy_all(texts: Texts, paths: Sequence[str], *, has_folders: bool) -> Arrang
         target = _home(path, text) if has_folders else path
         changed: Mapping[str, str | None] = {path: text}
         if target != path and target not in now:
-            changed = moved({**now, path: text}, path, target).files
+            changed = plan_move({**now, path: text}, path, target).files
             homes[path] = (target,)
         for name, new in changed.items():
             if new is None:
@@ -73,7 +73,7 @@ def tidy(text: str, *, is_named: bool = False) -> str:
     """One topic. `is_named`: something refers to it by the id of its frontmatter, which stays then."""
     parsed = valid_frontmatter(text)
     notes = read_notes(text)
-    body = _numbered(_as_items(_without_notes(parsed.body)), notes)
+    body = _number_notes(_as_items(_without_notes(parsed.body)), notes)
     return _short_head(parsed, is_named=is_named) + body.lstrip("\r\n")
 
 
@@ -131,17 +131,17 @@ def _as_items(lines: Sequence[str]) -> list[str]:
     return kept
 
 
-def _numbered(lines: Sequence[str], notes: Mapping[str, str]) -> str:
+def _number_notes(lines: Sequence[str], notes: Mapping[str, str]) -> str:
     """The lines with footnotes numbered in the order of their use, and these in one line each behind a rule."""
     text = "".join(lines)
     order = [label for label in find_footnotes(text).used if label in notes]
     number = {label: str(place) for place, label in enumerate(order, start=1)}
     code = code_lines(text)
 
-    def renamed(line: str) -> str:
+    def rename_labels(line: str) -> str:
         return REFERENCE.sub(lambda match: f"[^{number.get(match[1], match[1])}]", line)
 
-    told = [line if at in code else renamed(line) for at, line in enumerate(lines)]
+    told = [line if at in code else rename_labels(line) for at, line in enumerate(lines)]
     ended = "".join(told).rstrip("\r\n") + "\n"
     behind = [f"[^{number[label]}]: {shorten_note(notes[label])}\n" for label in order]
     return ended + (f"\n{RULE}\n" + "".join(behind) if behind else "")

@@ -24,11 +24,11 @@ def ask_where(
     """
     projects = defaultdict[str, list[Hunk]](list)
     for hunk in hunks:
-        if waits_for_reader(hunk) and reader.may_see(hunk.update.candidate.project, list(files_of(hunk))):
+        if waits_for_reader(hunk) and reader.may_see(hunk.update.candidate.project, list(list_files(hunk))):
             projects[hunk.update.candidate.project].append(hunk)
     placed, asked = dict[str, Candidate](), ReaderRun(left=sum(map(len, projects.values())))
     for project, ours in projects.items():
-        rest, known = iter(ours), known_topics(project, topics, hunks)
+        rest, known = iter(ours), list_known_topics(project, topics, hunks)
         try:
             for group in name_topics(reader, project, [hunk.update.candidate for hunk in ours], known, prove):
                 placed |= {hunk.id: told for told, hunk in zip(group, rest, strict=False) if told.is_filed}
@@ -48,12 +48,12 @@ def waits_for_reader(hunk: Hunk) -> bool:
     return hunk.state in (State.QUEUED, State.PENDING) and not is_placed
 
 
-def files_of(hunk: Hunk) -> Iterable[str]:
+def list_files(hunk: Hunk) -> Iterable[str]:
     """The files that a hunk rests on."""
     return (words.file for words in hunk.update.candidate.given if isinstance(words, Written))
 
 
-def known_topics(project: str, topics: Topics, hunks: Sequence[Hunk]) -> dict[str, str]:
+def list_known_topics(project: str, topics: Topics, hunks: Sequence[Hunk]) -> dict[str, str]:
     """The topics of a project by title, with their summaries: those that there are, and those that hunks which were
     filed before will found.
     """

@@ -13,17 +13,17 @@ from crawler.reading.record import Reading
 from crawler.reading.repeats import group_errors
 from dream.decisions.approvals import Doubt, Unexplained
 from dream.judge.compare import near_pairs
-from dream.judge.contradiction import contradiction_of, share_of
+from dream.judge.contradiction import measure_contradiction, measure_share
 from dream.records import Hunk, Relation, State, are_apart
 from dream.statements.provenance import read_note, read_notes
 from dream.topics import LESSONS, Topics, TopicStatement, TopicText
 from memory_server.chunking import code_lines
 from memory_server.errors import ContentError, Problem
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from memory_server.language.words import Rarity, content_words
 from memory_server.layers.footnotes import find_footnotes, without_code_spans
-from memory_server.layers.sessions import id8_of
-from memory_server.layers.topics import TopicHead, shortened, topic_name
+from memory_server.layers.sessions import cut_id8
+from memory_server.layers.topics import TopicHead, shorten_text, topic_name
 from memory_server.layers.validate import LINK_TARGET, ValidationRule
 from memory_server.machine.clock import local_day
 from memory_server.root.paths import MemoryRoot
@@ -90,7 +90,7 @@ def outside_changes(found: Sequence[Unexplained]) -> Iterator[Finding]:
         yield Finding(Concern.PROPOSALS if one.approved else Concern.OUTSIDE, one.path, 1, one.in_words, one.step)
 
 
-def unsigned_decisions(found: Sequence[Doubt]) -> Iterator[Finding]:
+def find_unsigned_decisions(found: Sequence[Doubt]) -> Iterator[Finding]:
     """Decisions that no key vouches for, and a chain of them that is not as it was left."""
     for doubt in found:
         yield Finding(Concern.OUTSIDE, "", 0, doubt.what, doubt.step)
@@ -101,7 +101,9 @@ def stale_topics(topics: Topics, hunks: Sequence[Hunk], stale_days: int, today: 
     for topic in topics.files:
         if topic.date is None or (today - topic.date).days < stale_days:
             continue
-        later = [hunk for hunk in hunks if hunk.target == topic.path and hunk.is_open and _said_after(hunk, topic.date)]
+        later = [
+            hunk for hunk in hunks if hunk.target == topic.path and hunk.is_open and _has_later_words(hunk, topic.date)
+        ]
         if later:
             what = f"untouched since {topic.date.isoformat()}, and {len(later)} later statements wait for it"
             yield Finding(Concern.STALE, topic.path, 1, what, "decide about them: oneiros review")
@@ -125,7 +127,7 @@ def ending_topics(heads: Sequence[TopicHead], today: dt.date) -> Iterator[Findin
             yield Finding(Concern.STALE, head.path, 1, ends, step)
 
 
-def _said_after(hunk: Hunk, day: dt.date) -> bool:
+def _has_later_words(hunk: Hunk, day: dt.date) -> bool:
     return any(words.time is not None and local_day(words.time) > day for words in hunk.evidence)
 
 
@@ -135,7 +137,7 @@ def old_decisions(hunks: Sequence[Hunk]) -> Iterator[Finding]:
         if hunk.state is State.FLAGGED:
             is_earlier = hunk.update.relation is Relation.EARLIER
             how = "older words say otherwise" if is_earlier else "it was gone against without a reason"
-            what = f"{how}: “{shown_line(hunk.text)[:120]}”"
+            what = f"{how}: “{escape_line(hunk.text)[:120]}”"
             line = hunk.update.place.after_line
             yield Finding(Concern.DRIFT, hunk.target, line, what, "say which holds: oneiros review")
 
@@ -152,7 +154,7 @@ def dead_links(root: MemoryRoot, topics: Topics, problems: Sequence[Problem]) ->
             for bracketed, bare in LINK_TARGET.findall(without_code_spans(line)):
                 target = unquote((bracketed or bare).partition("#")[0])
                 if target and ":" not in target.partition("/")[0] and not _exists(root, topic.path, target):
-                    what = f"it links to {shown_line(target)[:100]}, which is not there"
+                    what = f"it links to {escape_line(target)[:100]}, which is not there"
                     yield Finding(Concern.LINKS, topic.path, number, what, "correct the link, or remove it")
 
 
@@ -175,7 +177,7 @@ def page_problems(problems: Sequence[Problem], *, is_level: bool) -> Iterator[Fi
 # -- over time ------------------------------------------------------------------------------------------------------
 
 
-def lost(losses: Sequence[str]) -> Iterator[Finding]:
+def find_losses(losses: Sequence[str]) -> Iterator[Finding]:
     """What can be found no more, although no command took it away."""
     for loss in losses:
         yield Finding(Concern.INDEX, "", 0, loss, "oneiros doctor; git log; else oneiros backup --restore")
@@ -200,7 +202,7 @@ def retirable_topics(
             yield Finding(Concern.STALE, head.path, 1, f"nobody changed or opened it for {IDLE_DAYS} days", step)
 
 
-def unused_topics(found: Sequence[tuple[str, str]]) -> Iterator[Finding]:
+def find_unused_topics(found: Sequence[tuple[str, str]]) -> Iterator[Finding]:
     """Topics that nobody finds, and such as are found and never opened."""
     for path, use in found[:MOST_SHOWN]:
         yield Finding(Concern.USE, path, 1, use, "say it in the words that you ask in, or oneiros topics retire")
@@ -246,10 +248,10 @@ def contradictions(topics: Topics) -> Iterator[Finding]:
         earlier, later = placed[one], placed[other]
         if (earlier.is_row and later.is_row) or are_apart(earlier.topic.project, later.topic.project):
             continue
-        against = contradiction_of(later.statement.reading, earlier.statement.reading, topics.rarity)
+        against = measure_contradiction(later.statement.reading, earlier.statement.reading, topics.rarity)
         if against.score < SURE_FROM or _alike(earlier, later, topics.rarity) < ALIKE_FROM:
             continue
-        mine, theirs = (shortened(shown_line(one.statement.text), QUOTED_CHARS) for one in (later, earlier))
+        mine, theirs = (shorten_text(escape_line(one.statement.text), QUOTED_CHARS) for one in (later, earlier))
         what = f"“{mine}” against {earlier.place} “{theirs}” ({against.why})"
         step = f"say which holds: oneiros read {earlier.topic.path}:{earlier.statement.lines}"
         yield Finding(Concern.CONTRADICTION, later.topic.path, later.statement.lines.first, what, step)
@@ -258,13 +260,13 @@ def contradictions(topics: Topics) -> Iterator[Finding]:
 def _alike(one: _Placed, other: _Placed, rarity: Rarity) -> float:
     """How much of what two statements tell, they both tell; values are left out, since these may differ."""
     mine, theirs = (placed.statement.reading.words - placed.statement.reading.values for placed in (one, other))
-    return share_of(mine & theirs, mine | theirs, rarity)
+    return measure_share(mine & theirs, mine | theirs, rarity)
 
 
-def lost_evidence(topics: Topics, archive: Archive) -> Iterator[Finding]:
+def find_lost_evidence(topics: Topics, archive: Archive) -> Iterator[Finding]:
     """Statements whose footnote names a session or entry that the archive does not have any more."""
     known: dict[str, frozenset[str]] = {}
-    archived = {id8_of(session_id) for session_id in archive.session_ids()}
+    archived = {cut_id8(session_id) for session_id in archive.session_ids()}
     for topic in topics.files:
         notes = find_footnotes(topic.text)
         for label, note in read_notes(topic.text).items():
@@ -272,10 +274,10 @@ def lost_evidence(topics: Topics, archive: Archive) -> Iterator[Finding]:
                 session = source.session_id
                 if source.entry:
                     known.setdefault(session, _entries(archive, session))
-                is_there = source.entry in known[session] if source.entry else id8_of(session) in archived
+                is_there = source.entry in known[session] if source.entry else cut_id8(session) in archived
                 if not is_there:
                     line = (notes.used.get(label) or notes.defined[label])[0] + 1
-                    what = f"[^{label}] rests on session {id8_of(session)}, which the archive does not have"
+                    what = f"[^{label}] rests on session {cut_id8(session)}, which the archive does not have"
                     step = "keep the statement if you still know it, else take it out"
                     yield Finding(Concern.EVIDENCE, topic.path, line, what, step)
                     break
@@ -303,22 +305,22 @@ class Asked:
     others: Mapping[str, int] = field(default_factory=dict)  # hits of the other searches, where it found nothing
 
 
-def unanswered(asked: Sequence[Asked]) -> Iterator[Finding]:
+def find_unanswered(asked: Sequence[Asked]) -> Iterator[Finding]:
     """Questions, each once, that found nothing, with what another search finds; then those that were reworded."""
     seen: set[str] = set()
     for one in asked:
         if one.hits == 0 and one.query not in seen and len(seen) < MOST_SHOWN:
             seen.add(one.query)
             more, step = _other(one)
-            yield _of(one, f"found nothing; {more}", step)
-    for first, second in _reworded(asked):
+            yield _make_finding(one, f"found nothing; {more}", step)
+    for first, second in _find_rewordings(asked):
         if first.query not in seen and len(seen) < 2 * MOST_SHOWN:
             seen.add(first.query)
             what = f"was put again as “{_short(second.query)}” ({with_commands(second.tool)}: {second.hits} hits)"
-            yield _of(first, what, "let a topic use the words of the first question")
+            yield _make_finding(first, what, "let a topic use the words of the first question")
 
 
-def _reworded(asked: Sequence[Asked]) -> Iterator[tuple[Asked, Asked]]:
+def _find_rewordings(asked: Sequence[Asked]) -> Iterator[tuple[Asked, Asked]]:
     """Neighbours in time of which the second asks for much the same in other words."""
     for first, second in pairwise(sorted(asked, key=lambda one: one.at)):
         mine, theirs = set(content_words(first.query)), set(content_words(second.query))
@@ -335,12 +337,12 @@ def _other(one: Asked) -> tuple[str, str]:
     return "no search finds it", "if you know the answer, write it into a topic"
 
 
-def _of(one: Asked, what: str, step: str) -> Finding:
+def _make_finding(one: Asked, what: str, step: str) -> Finding:
     return Finding(Concern.QUERIES, "", 0, f"“{_short(one.query)}” ({with_commands(one.tool)}) {what}", step)
 
 
 def _short(text: str) -> str:
-    return shortened(shown_line(text), QUESTION_CHARS)
+    return shorten_text(escape_line(text), QUESTION_CHARS)
 
 
 # -- sessions -------------------------------------------------------------------------------------------------------
@@ -354,5 +356,5 @@ def find_repeated_errors(readings: Iterable[Reading], recent: Collection[str]) -
     for project, met in islice(again, MOST_SHOWN):
         worked = next((one.worked for _, one in reversed(met) if one.worked), "")
         then = f"; “{_short(worked)}” worked" if worked else ""
-        what = f"“{_short(met[-1][1].error)}” in {len(met)} sessions of {shown_line(project) or 'no project'}{then}"
+        what = f"“{_short(met[-1][1].error)}” in {len(met)} sessions of {escape_line(project) or 'no project'}{then}"
         yield Finding(Concern.ERRORS, "", 0, what, 'say what to do: oneiros remember "..."')

@@ -12,7 +12,7 @@ import msgspec
 
 from crawler.archive.store import Archive
 from crawler.reading.store import FOLDER, Readings
-from dream.citations import citations_on
+from dream.citations import count_citations
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import doubts_of_git
 from dream.proposals.store import Event
@@ -25,27 +25,27 @@ from dream.report.findings import (
     dead_links,
     ending_topics,
     fading,
+    find_losses,
+    find_lost_evidence,
     find_repeated_errors,
+    find_unanswered,
+    find_unsigned_decisions,
+    find_unused_topics,
     grown_topics,
     keeping,
-    lost,
-    lost_evidence,
     old_decisions,
     outside_changes,
     page_problems,
     retirable_topics,
     stale_topics,
-    unanswered,
-    unsigned_decisions,
-    unused_topics,
 )
 from dream.topics import LESSONS, read_topics
 from memory_server.completeness import OF_MEMORY, SkipKind, count_skipped
 from memory_server.document import SourcePath
-from memory_server.escaping import shown_line
-from memory_server.layers.topics import shortened, topic_heads
+from memory_server.escaping import escape_line
+from memory_server.layers.topics import shorten_text, topic_heads
 from memory_server.lifecycle.bundle import backup_days
-from memory_server.lifecycle.findable import losses_of
+from memory_server.lifecycle.findable import read_losses
 from memory_server.machine.clock import local_day
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
@@ -72,7 +72,7 @@ class Review:
         default_factory=dict
     )  # offered, accepted or rejected -> kind -> how many
 
-    def of(self, part: Concern) -> list[Finding]:
+    def list_findings(self, part: Concern) -> list[Finding]:
         return [finding for finding in self.findings if finding.part is part]
 
 
@@ -88,13 +88,13 @@ class WeeklyReview:
     def make(self) -> Review:
         """The review of the week that is now."""
         now, store = self._now(), self._decisions.store
-        rows = msgspec.convert(self._memory.logged_queries(limit=MAX_QUESTIONS, compare=True), list[Asked])
+        rows = msgspec.convert(self._memory.list_queries(limit=MAX_QUESTIONS, compare=True), list[Asked])
         asked = [one for one in rows if now - one.at <= WEEK]
         hunks = store.hunks()
         offered = [hunk for hunk in hunks if hunk.proposed and local_day(now) - hunk.proposed < WEEK]
         decided = [hunk for hunk in hunks if hunk.decided and now - hunk.decided <= WEEK]
         return Review(
-            week=week_of(local_day(now)),
+            week=format_week(local_day(now)),
             day=local_day(now),
             findings=tuple(self._findings(asked, local_day(now))),
             offered=len(offered),
@@ -113,12 +113,12 @@ class WeeklyReview:
         hunks = self._decisions.store.hunks()
         unexplained, unsigned = self._decisions.doubts()
         yield from outside_changes(unexplained)
-        yield from unsigned_decisions(unsigned.of_week(self._now()))
+        yield from find_unsigned_decisions(unsigned.of_week(self._now()))
         if self._memory.person.dream_commit:
-            yield from unsigned_decisions(doubts_of_git(root, self._memory.person.signing_key))
+            yield from find_unsigned_decisions(doubts_of_git(root, self._memory.person.signing_key))
         yield from contradictions(topics)
         yield from old_decisions(hunks)
-        yield from lost_evidence(topics, self._archive)
+        yield from find_lost_evidence(topics, self._archive)
         yield from self._waiting(today)
         yield from stale_topics(topics, hunks, self._memory.person.dream_stale_days, today)
         yield from grown_topics(topics)
@@ -126,7 +126,7 @@ class WeeklyReview:
         yield from dead_links(root, topics, problems)
         yield from page_problems(problems, is_level=self._memory.upkeep.changes().is_empty)
         yield from self._over_time(hunks, today)
-        yield from unanswered(asked)
+        yield from find_unanswered(asked)
         yield from find_repeated_errors(Readings(root.sessions.parent / FOLDER).every(), self._list_sessions_of_week())
         yield from self._index()
 
@@ -139,10 +139,10 @@ class WeeklyReview:
         aging = memory.aging()
         uses = aging.aliveness().uses
         idle = {path: (today - use.last).days for path, use in uses.items() if use.accesses and use.last}
-        yield from lost(list(map(str, losses_of(root))))
+        yield from find_losses(list(map(str, read_losses(root))))
         yield from retirable_topics(topic_heads(root), hunks, today, idle)
-        yield from unused_topics(aging.unused_topics())
-        changes = aging.plan(citations_on(root)).changes
+        yield from find_unused_topics(aging.find_unused_topics())
+        changes = aging.plan(count_citations(root)).changes
         yield from fading(len(changes), [step.source.path for step in changes[:3]])
         folder, made = self._archive.folder, backup_days(root, today)
         size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
@@ -169,12 +169,12 @@ class WeeklyReview:
             yield Finding(Concern.INDEX, problem.path, problem.line, problem.what, problem.remedy)
         for one in status.skipped:
             if one.kind not in OF_MEMORY and one.kind is not SkipKind.LINE:  # in which there is nothing to mend
-                yield Finding(Concern.INDEX, shown_line(one.where), 0, count_skipped([one]), f"oneiros {one.remedy}")
+                yield Finding(Concern.INDEX, escape_line(one.where), 0, count_skipped([one]), f"oneiros {one.remedy}")
         if problem_text := self._memory.inspect().search_itself():
             yield Finding(Concern.INDEX, "", 0, problem_text, "oneiros doctor")
 
 
-def review_within(review: Review, root: MemoryRoot, project: str) -> Review:
+def limit_review(review: Review, root: MemoryRoot, project: str) -> Review:
     """A review without what is about the topics of other projects; its counts are of the whole memory."""
     owner = {topic.path: topic.project for topic in read_topics(root).files if topic.path != LESSONS}
     wanted = project.casefold()
@@ -188,7 +188,7 @@ def _kinds(hunks: Sequence[Hunk], state: State | None = None) -> dict[str, int]:
     return dict(kinds.most_common())
 
 
-def week_of(day: dt.date) -> str:
+def format_week(day: dt.date) -> str:
     """`2026-W09`: year and week of ISO 8601."""
     return f"{day:%G-W%V}"
 
@@ -197,16 +197,16 @@ def first_screen(review: Review) -> list[str]:
     """What fits on one screen: a line a part, and the first finding of the most urgent ones that have any."""
     counts = ", ".join(f"{getattr(review, what)} {what}" for what in COUNTED)
     told = f"Week {review.week} to {review.day.isoformat()}: {counts}, {review.asked} questions asked."
-    lines = [shortened(told, WIDTH), *_by_kind(review.kinds), ""]
-    with_lead = [part for part in Concern if review.of(part)][: SCREEN_LINES - len(lines) - len(Concern) - 2]
+    lines = [shorten_text(told, WIDTH), *_by_kind(review.kinds), ""]
+    with_lead = [part for part in Concern if review.list_findings(part)][: SCREEN_LINES - len(lines) - len(Concern) - 2]
     for part in Concern:
-        found = review.of(part)
+        found = review.list_findings(part)
         lines.append(f"{len(found) or 'no':>4}  {part.value}")
         if part in with_lead:
             lead = f"{found[0].place}  {found[0].what}" if found[0].place else found[0].what
-            lines.append(shortened(f"        {lead}", WIDTH))
+            lines.append(shorten_text(f"        {lead}", WIDTH))
     first = review.findings[0] if review.findings else None
-    lines += ["", shortened(f"Next: {first.step}", WIDTH) if first else "Nothing asks for you this week."]
+    lines += ["", shorten_text(f"Next: {first.step}", WIDTH) if first else "Nothing asks for you this week."]
     return lines
 
 
@@ -214,14 +214,14 @@ def _by_kind(kinds: Mapping[str, Mapping[str, int]]) -> list[str]:
     """A line such as `Offered, accepted, rejected: decision 9, 4, 1; fact 3, 2, 0.`; none where there was nothing."""
     every = dict.fromkeys(kind for what in COUNTED for kind in kinds.get(what, {}))
     told = "; ".join(f"{kind} {', '.join(str(kinds.get(what, {}).get(kind, 0)) for what in COUNTED)}" for kind in every)
-    return [shortened(f"{', '.join(COUNTED).capitalize()}: {told}.", WIDTH)] if told else []
+    return [shorten_text(f"{', '.join(COUNTED).capitalize()}: {told}.", WIDTH)] if told else []
 
 
 def report_page(review: Review) -> str:
     """The file of a week: the screen, then every finding."""
     lines = [f"# Review of week {review.week}", "", "```", *first_screen(review), "```"]
     for part in Concern:
-        if found := review.of(part):
+        if found := review.list_findings(part):
             lines += ["", f"## {part.value[:1].upper()}{part.value[1:]}", "", *map(_in_detail, found)]
     return "\n".join(lines) + "\n"
 

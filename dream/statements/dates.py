@@ -6,7 +6,7 @@ from calendar import monthrange
 from collections.abc import Mapping
 
 from dream.statements.values import DAYS
-from memory_server.language.cues import folded
+from memory_server.language.cues import ignore_case
 from memory_server.machine.clock import local_day
 
 COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
@@ -15,7 +15,7 @@ SHIFTS = {
     "the day after tomorrow": 2, "the day before yesterday": -2,
 }  # fmt: skip
 COUNT = rf"\d{{1,3}}|{'|'.join(COUNTS)}"
-RELATIVE_DATE = folded(
+RELATIVE_DATE = ignore_case(
     r"\b(?P<lead>(?:since|by|until|till|before|after|from|for|on|of|to|through)\s+)?"
     rf"(?:(?P<word>{'|'.join(SHIFTS)})|(?P<which>next|last|this|coming)\s+(?P<day>{DAYS})"
     rf"|(?P<side>next|last|this)\s+(?P<unit>week|month|year)|in\s+(?P<ahead>{COUNT})\s+(?P<ahead_unit>day|week|month)s?"
@@ -32,11 +32,11 @@ def absolute(text: str, when: dt.datetime | None) -> str:
 
 def _as_date(match: re.Match[str], today: dt.date) -> str:
     """The date with its preposition, which is the text's own where it has one: `since yesterday`."""
-    date = _date_of({name: text.casefold() for name, text in match.groupdict().items() if text}, today)
+    date = _format_date({name: text.casefold() for name, text in match.groupdict().items() if text}, today)
     return f"{match['lead']}{date.removeprefix('on ').removeprefix('in ')}" if match["lead"] else date
 
 
-def _date_of(told: Mapping[str, str], today: dt.date) -> str:
+def _format_date(told: Mapping[str, str], today: dt.date) -> str:
     if "word" in told:
         return f"on {today + dt.timedelta(days=SHIFTS[told['word']])}"
     if "day" in told:
@@ -45,15 +45,15 @@ def _date_of(told: Mapping[str, str], today: dt.date) -> str:
     if "unit" in told:
         return _period({"next": 1, "last": -1, "this": 0}[told["side"]], told["unit"], today)
     if "ahead" in told:
-        return f"around {_moved(today, _count(told['ahead']), told['ahead_unit'])}"
-    return f"around {_moved(today, -_count(told['ago']), told['ago_unit'])}"
+        return f"around {_move_day(today, _count(told['ahead']), told['ahead_unit'])}"
+    return f"around {_move_day(today, -_count(told['ago']), told['ago_unit'])}"
 
 
 def _period(step: int, unit: str, today: dt.date) -> str:
     if unit == "year":
         return f"in {today.year + step}"
     if unit == "month":
-        return f"in {_moved(today.replace(day=1), step, 'month'):%Y-%m}"
+        return f"in {_move_day(today.replace(day=1), step, 'month'):%Y-%m}"
     return f"in the week of {today + dt.timedelta(days=7 * step - today.weekday())}"
 
 
@@ -61,7 +61,7 @@ def _count(text: str) -> int:
     return COUNTS.get(text) or int(text)
 
 
-def _moved(day: dt.date, count: int, unit: str) -> dt.date:
+def _move_day(day: dt.date, count: int, unit: str) -> dt.date:
     if unit != "month":
         return day + dt.timedelta(days=count * (7 if unit == "week" else 1))
     year, month = divmod(day.year * 12 + day.month - 1 + count, 12)

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from crawler.facts import arguments_of
+from crawler.facts import parse_arguments
 from crawler.quotes import SessionTurns
 from crawler.transcripts.turns import Role, Turn
 from dream.records import Occurrence
-from memory_server.language.cues import folded
+from memory_server.language.cues import ignore_case
 
 GAP = "…"  # in the place of what differs, or is not shown
 LOOKS = frozenset(
@@ -25,7 +25,7 @@ LOOKS = frozenset(
 )
 GIT_LOOKS = frozenset("diff status log show branch rev-parse remote blame ls-files config describe shortlog".split())
 NESTED = frozenset("run exec pr issue release compose tool x api workflow repo image container".split())
-NOT_TAKEN_BACK = folded(
+NOT_TAKEN_BACK = ignore_case(
     r"(?:^|\s)(?:\S*/)?(?:rm|rmdir|unlink|shred|dd|mkfs\S*|fdisk|wipefs|truncate|sudo|su|doas|chown|chmod|kill|killall"
     r"|pkill|reboot|shutdown|eval|ssh|scp|nc|ncat|telnet|curl|wget|iwr|dropdb|crontab|iptables|passwd|oneiros)(?=\s|$)"
     r"|(?:^|\s)(?:--force\S*|--hard|--delete\S*|--no-verify|--mirror|--prune|--purge|--yolo|--dangerously\S*|(?-i:-\w*D)"
@@ -45,9 +45,9 @@ PLAIN = re.compile(r"[a-z][a-z:-]*")
 SHOWN = re.compile(r"(?:\./|\.\./|@|-{1,2})?[A-Za-z0-9][\w./:@+-]*|\.{1,3}|\./(?:\.\.\.)?")
 MIXED = re.compile(r"(?=[^/]*\d)(?=[^/]*[A-Za-z])[^/.]{4,}")  # a hash, an id, a password
 MAX_PARTS, MAX_WORD = 5, 40  # of one word: a longer one may be a sentence
-SECRET_BEHIND = folded(r"-{1,2}(?:p|u|k|pass\w*|token|key|secret|user\w*|auth\w*|cred\w*|api-?key|header)")
+SECRET_BEHIND = ignore_case(r"-{1,2}(?:p|u|k|pass\w*|token|key|secret|user\w*|auth\w*|cred\w*|api-?key|header)")
 MADE = r"(?:script|command|skill|alias|macro|shortcut|make target)"
-IDEA = folded(
+IDEA = ignore_case(
     rf"\b(?:make|write|create|build|add|have|need|want)\b.{{0,20}}\b{MADE}s? (?:for|to do|that does|out of|from) "
     r"(?:this|that|it|these|those|all (?:this|that))\b"
     rf"|\b(?:turn|make|put) (?:this|that|it|these|those)(?: steps?)? into (?:an?|one) (?:\w+ )?{MADE}\b"
@@ -86,7 +86,7 @@ class Deeds:
         return Occurrence(self.session.session_id, tuple(step.entry for step in steps), time, commands)
 
 
-def deeds_in(session: SessionTurns) -> Iterator[Deeds]:
+def find_deeds(session: SessionTurns) -> Iterator[Deeds]:
     """The runs of a session, in its order."""
     prompts: list[Turn] = []
     runs: list[tuple[list[Deed], int]] = [([], 0)]  # each with how many prompts stand before it
@@ -95,7 +95,7 @@ def deeds_in(session: SessionTurns) -> Iterator[Deeds]:
             prompts.append(turn)
             runs.append(([], len(prompts)))
         elif turn.role is Role.TOOL and turn.tool == "Bash":
-            for step in _steps_of(turn):
+            for step in _parse_steps(turn):
                 if step is None:
                     runs.append(([], len(prompts)))
                 elif not runs[-1][0] or runs[-1][0][-1].key != step.key:
@@ -105,9 +105,9 @@ def deeds_in(session: SessionTurns) -> Iterator[Deeds]:
             yield Deeds(session, tuple(steps), tuple(prompts[max(0, place - 1) : place + 1]))
 
 
-def _steps_of(turn: Turn) -> Iterator[Deed | None]:
+def _parse_steps(turn: Turn) -> Iterator[Deed | None]:
     """The steps of a call; None where a run ends."""
-    command = str(arguments_of(turn).get("command", ""))
+    command = str(parse_arguments(turn).get("command", ""))
     text = HEREDOC.sub("", command.replace("\\\n", " "))
     has_failed = turn.is_error or not turn.is_answered
     if UNSEEN.search(text) or (has_failed and NOT_TAKEN_BACK.search(text)):
@@ -153,7 +153,7 @@ def _simple_commands(text: str) -> Iterator[tuple[list[str], bool]]:
         yield [GAP], False
 
 
-def shown_command(commands: Sequence[str]) -> str:
+def format_command(commands: Sequence[str]) -> str:
     """One step as a skill tells it: what was the same each time, `…` in the place of the rest."""
     shown: list[str] = []
     for same in zip_longest(*(command.split(" ") for command in commands)):

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from crawler.archive.store import Archive
-from crawler.quotes import Quote, SessionTurns, quote_of
+from crawler.quotes import Quote, SessionTurns, make_quote
 from crawler.reading.repeats import MIN_SESSIONS, is_same_request, telling
-from crawler.reading.rules import typed_sentences
+from crawler.reading.rules import find_typed_sentences
 from dream.evidence import Evidence
 from dream.records import Habit, Occurrence
-from dream.statements.deeds import GAP, IDEA, Deeds, deeds_in, shown_command
+from dream.statements.deeds import GAP, IDEA, Deeds, find_deeds, format_command
 from memory_server.errors import ContentError
 from memory_server.language.words import content_words
 
@@ -24,7 +24,7 @@ SHARED_WORDS = 2  # of the steps' names, in words that speak of them
 MAX_QUOTES, MAX_QUOTE_CHARS = 5, 160
 
 
-def habits_in(archive: Archive) -> tuple[list[Habit], list[list[Quote]]]:
+def read_habits(archive: Archive) -> tuple[list[Habit], list[list[Quote]]]:
     """The habits that an archive shows, and the ideas in it, those that say the same together; the most frequent first.
 
     A session that cannot be read is passed over.
@@ -33,17 +33,17 @@ def habits_in(archive: Archive) -> tuple[list[Habit], list[list[Quote]]]:
     for session_id in archive.session_ids():
         with suppress(ContentError):
             session = evidence.session(session_id)
-            deeds += deeds_in(session)
-            ideas += ideas_in(session)
-    return habits_of(deeds), sorted(same_ideas(ideas), key=lambda group: -len({one.session_id for one in group}))
+            deeds += find_deeds(session)
+            ideas += find_ideas(session)
+    return find_habits(deeds), sorted(same_ideas(ideas), key=lambda group: -len({one.session_id for one in group}))
 
 
-def ideas_in(session: SessionTurns) -> Iterator[Quote]:
+def find_ideas(session: SessionTurns) -> Iterator[Quote]:
     """Where the person wished that something they do were a script, a command or a skill."""
     for turn in session.turns:
-        for first, end in typed_sentences(turn) if turn.is_prompt else ():
+        for first, end in find_typed_sentences(turn) if turn.is_prompt else ():
             if IDEA.search(turn.text[first:end]):
-                yield quote_of(session, turn, first, end)
+                yield make_quote(session, turn, first, end)
 
 
 def same_ideas(ideas: Iterable[Quote]) -> list[list[Quote]]:
@@ -59,7 +59,7 @@ def same_ideas(ideas: Iterable[Quote]) -> list[list[Quote]]:
     return groups
 
 
-def habits_of(deeds: Sequence[Deeds]) -> list[Habit]:
+def find_habits(deeds: Sequence[Deeds]) -> list[Habit]:
     """What was done the same way in several sessions, what was done most first."""
     found: dict[tuple[str, ...], dict[str, tuple[Deeds, Occurrence]]] = {}  # by the steps, and the call that begins it
     for one in deeds:
@@ -72,7 +72,7 @@ def habits_of(deeds: Sequence[Deeds]) -> list[Habit]:
     habits = []
     for part, times in found.items():
         of_session = {one.session.session_id: (one, done) for one, done in times.values()}.values()
-        steps = [shown_command(step) for step in zip(*(done.commands for _, done in of_session), strict=True)]
+        steps = [format_command(step) for step in zip(*(done.commands for _, done in of_session), strict=True)]
         if len(of_session) >= MIN_SESSIONS and sum(GAP not in step for step in steps) >= MIN_EXACT:
             habits.append(_habit(part, list(of_session), steps))
     return _apart(habits)
@@ -82,13 +82,13 @@ def _habit(keys: tuple[str, ...], times: Sequence[tuple[Deeds, Occurrence]], ste
     projects = {one.session.project for one, _ in times}
     ordered = sorted((done for _, done in times), key=lambda done: (str(done.time), done.session_id))
     about = {word for step in steps for word in content_words(step)}
-    quotes = [quote for one, _ in times for quote in _asked(one, about)]
+    quotes = [quote for one, _ in times for quote in _find_quotes(one, about)]
     return Habit(projects.pop() if len(projects) == 1 else "", keys, tuple(ordered), tuple(quotes[:MAX_QUOTES]))
 
 
-def _asked(deeds: Deeds, about: set[str]) -> list[Quote]:
+def _find_quotes(deeds: Deeds, about: set[str]) -> list[Quote]:
     """What the person said of it, if anything: an idea, else the clause with most of the words of its steps."""
-    quotes = [quote_of(deeds.session, turn, *span) for turn in deeds.asked for span in typed_sentences(turn)]
+    quotes = [make_quote(deeds.session, turn, *span) for turn in deeds.asked for span in find_typed_sentences(turn)]
     ranks = [
         (1 + len(about) if IDEA.search(one.text) else len(about.intersection(content_words(one.text))), one)
         for one in quotes
@@ -101,12 +101,12 @@ def _apart(habits: Sequence[Habit]) -> list[Habit]:
     """Those that are no variants of each other."""
     kept: list[Habit] = []
     for habit in sorted(habits, key=lambda one: (-len(one.times) * (len(one.keys) - 1), -len(one.keys), one.keys)):
-        if not any(_shared(habit.keys, other.keys) > SAME_STEPS for other in kept):
+        if not any(_measure_overlap(habit.keys, other.keys) > SAME_STEPS for other in kept):
             kept.append(habit)
     return kept
 
 
-def _shared(one: Sequence[str], other: Sequence[str]) -> float:
+def _measure_overlap(one: Sequence[str], other: Sequence[str]) -> float:
     """The share of the steps of the shorter that the longer takes too."""
     ours, theirs = set(one), set(other)
     return len(ours & theirs) / min(len(ours), len(theirs))

@@ -17,10 +17,10 @@ from crawler.quotes import Quote
 from crawler.transcripts.turns import Role
 from dream.records import Candidate, Kind
 from memory_server.chunking import FOOTNOTE_DEFINITION, split_lines
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from memory_server.layers.footnotes import find_footnotes
 from memory_server.layers.mif import parse_date
-from memory_server.layers.sessions import id8_of
+from memory_server.layers.sessions import cut_id8
 from memory_server.machine.clock import local_day
 
 YOU, AGREED, CLAUDE = "you", "you agreed", "Claude"
@@ -53,8 +53,8 @@ def write_note(candidate: Candidate, *, is_reworded: bool = False) -> str:
     """What the footnote of a statement says: who, when and where, and what is cited; never words."""
     parts = list(dict.fromkeys(_sources(candidate)))
     for one in candidate.metadata.citations:
-        mark = " (agent_inferred)" if one in candidate.inferred else ""
-        parts.append(f"cites {shown_line(one)}{mark}")
+        mark = " (agent_inferred)" if one in candidate.inferred_metadata else ""
+        parts.append(f"cites {escape_line(one)}{mark}")
     if is_reworded:
         parts.append("reworded in a review")
     return "; ".join(parts) or "written in a review"
@@ -68,12 +68,12 @@ def _sources(candidate: Candidate) -> Iterator[str]:
         day = f", {local_day(words.time).isoformat()}" if words.time else ""
         if isinstance(words, Quote):
             who = AGREED if is_agreed else CLAUDE if words.role is Role.ASSISTANT else YOU
-            where = f"{day}, session {id8_of(words.session_id)}"
+            where = f"{day}, session {cut_id8(words.session_id)}"
             if where not in named:  # a further quote of the same day only says what the first is about
                 yield f"{who}{where}"
             named.add(where)
         else:
-            yield f"{shown_line(words.place_in(candidate.project))}{day}"
+            yield f"{escape_line(words.describe_place(candidate.project))}{day}"
 
 
 def read_note(note: str) -> list[NotedSource]:
@@ -106,7 +106,7 @@ def shorten_note(note: str) -> str:
     for match in found:
         who = AGREED if is_agreed else YOU if match["role"] == Role.PERSON else CLAUDE
         day = f", {match['day']}" if match["day"] else ""
-        told.append(f"{who}{day}, session {id8_of(match['session'])}")
+        told.append(f"{who}{day}, session {cut_id8(match['session'])}")
     rest = (part.strip() for part in SAID_BEFORE.sub("", note).split(";"))
     return "; ".join([*dict.fromkeys(told), *filter(None, rest)])
 

@@ -8,30 +8,30 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from dream.statements.values import MEASURES, MONTHS, Value, ValueKind, values_in
-from memory_server.language.cues import folded
+from dream.statements.values import MEASURES, MONTHS, Value, ValueKind, find_values
+from memory_server.language.cues import ignore_case
 from memory_server.language.sentences import Span, clause_spans
 from memory_server.language.words import content_words
 
-RELATIVE = folded(r"(?:which|who)\b")  # such a clause says nothing without the one before
-NEGATED = folded(
+RELATIVE = ignore_case(r"(?:which|who)\b")  # such a clause says nothing without the one before
+NEGATED = ignore_case(
     r"\b(?:is|are|was|were|am|do|does|did|has|have|had|can|could|will|would|should|must|need)(?:n't|nt| not)\b"
     r"(?! only\b)|\b(?:cannot|can't|won't|ain't|never|nobody|no one|none of|neither|no longer|nowhere|without|far from"
     r"|no need|not)\b"
     r"|\b(?:there(?:'s| is| are)|has|have|had|with|got) no\b"
 )
 INSIDE = r"(?:[^,;.!?\n]|[.,](?=\w))"  # a character within a clause; the point of an address or a number is one
-CORRECTED = folded(
+CORRECTED = ignore_case(
     rf"\b[\w/:.@-]+,\s+(?:and\s+|but\s+)?not\s+(?!only\b|sure\b|yet\b|just\b)\S|\bnot\s+{INSIDE}{{1,50}}?,?\s+but\s+\S"
     r"|\binstead of\b|\brather than\b|\w,\s+never\s+(?!mind\b)[\w'-]+\W*$"
 )  # `X, not Y` and `not Y but X` state X
-ALTERNATIVES = folded(r",?\s+(?:or|nor|and)\s+(?:any\s+)?|,\s+|\s+(?:because|since|so that|due to)\s+")
+ALTERNATIVES = ignore_case(r",?\s+(?:or|nor|and)\s+(?:any\s+)?|,\s+|\s+(?:because|since|so that|due to)\s+")
 LIST = 3  # numbers of one unit in a clause that make it a list
-MOVES_FROM = folded(r"\bfrom\s+(?:the |an? |our )?$")
-LABELLED = folded(
+MOVES_FROM = ignore_case(r"\bfrom\s+(?:the |an? |our )?$")
+LABELLED = ignore_case(
     r"(?:^|\b(?:in|on|at|of|for|from|to|with|by)\s+)(?:the |our |my )?([a-z]{3,}) (?:no\. ?|number |#)?$"
 )  # what stands before a number that names a thing, as a subject or behind a preposition
-PRONOUN = folded(r"\b(?:it|its|it's|this|that|that's|they|them|one)\b")
+PRONOUN = ignore_case(r"\b(?:it|its|it's|this|that|that's|they|them|one)\b")
 Scope = frozenset[tuple[str, str]]  # each limit of a clause as its sort and its value: a month, a rate, sprint 2
 
 AS_WRITTEN = "|".join(name.capitalize() for name in sorted(MONTHS, key=len, reverse=True) if name != "may")
@@ -42,34 +42,34 @@ MONTH = re.compile(
 )  # a month as a period: with a day it is a date, behind `from` the time from which something holds
 BEFORE_MONTH = re.compile(r"\b\d{1,2}(?:st|nd|rd|th)?(?:\s+of)?\s+$")
 QUARTER = re.compile(r"\bQ([1-4])\b")
-NUMBERED = folded(
+NUMBERED = ignore_case(
     r"\b(?P<thing>sprint|phase|stage|step|chapter|milestone|iteration|round|lesson|part|volume|episode|season"
     r"|draft)\s+(?:no\.?\s*|#)?(?P<number>\d+)\b"
 )
-RATE = folded(
+RATE = ignore_case(
     r"\b(?P<word>hourly|daily|weekly|monthly|quarterly|yearly|annual(?:ly)?)\b|\b(?:per|a|an|each"
     r"|every)\s+(?P<unit>second|minute|hour|day|week|month|quarter|year)\b"
 )
 RATES = {"hourly": "hour", "daily": "day", "annual": "year", "annually": "year"}
-PLANNED = folded(
+PLANNED = ignore_case(
     r"\b(?:goals?|targets?|aim(?:s|ed|ing)?|plan(?:s|ned|ning)?|budgets?|quotas?|estimat(?:e|es|ed)|hop(?:e|ing) to)\b"
 )
-ACTUAL = folded(r"\b(?:spent|finish(?:ed|ing)|complet(?:ed|ing)|achieved|actual(?= )|logged)\b")
-DEADLINE = folded(r"\b(?:by|until|till|before|deadline|due)\s+(?:\w+\s+){0,2}$")
-ON_A_DAY = folded(r"\bon\s+(?:the\s+|\w+day,?\s+)?$")
-NAMES_DEADLINE = folded(r"\b(?:deadlines?|due)\b")
+ACTUAL = ignore_case(r"\b(?:spent|finish(?:ed|ing)|complet(?:ed|ing)|achieved|actual(?= )|logged)\b")
+DEADLINE = ignore_case(r"\b(?:by|until|till|before|deadline|due)\s+(?:\w+\s+){0,2}$")
+ON_A_DAY = ignore_case(r"\bon\s+(?:the\s+|\w+day,?\s+)?$")
+NAMES_DEADLINE = ignore_case(r"\b(?:deadlines?|due)\b")
 ROLE = "owner|maintainer|lead|manager|contact"
-HOLDS = folded(
+HOLDS = ignore_case(
     r"^(?:now\s+|currently\s+)?(?P<who>(?:[\w.'-]+\s+){1,3}?)(?:now\s+|currently\s+)?(?:owns?|maintains?|leads?"
     r"|manages?|(?:has\s+)?(?:took|taken|takes)\s+over"
     rf"|(?:is|are)\s+(?:now\s+)?(?:responsible\s+for|in\s+charge\s+of|the\s+(?:{ROLE})\s+(?:of"
     rf"|for)))\s+(?P<what>[^,;.]+)"
 )
-HELD_BY = folded(
+HELD_BY = ignore_case(
     r"^(?P<what>[^,;.]+?)\s+(?:is|are)\s+(?:now\s+)?(?:owned|maintained|led|managed)\s+by\s+(?P<who>(?:[\w.'-]+\s*){1,3})"
 )
-WHEN_OR_WHY = folded(r"\s+(?:since|because|from|now|as|until|while|these days|any ?more)\b.*")
-NOBODY_NAMED = folded(r"\b(?:i|we|you|he|she|it|they|who|which|that|this|nobody|also)\b")
+WHEN_OR_WHY = ignore_case(r"\s+(?:since|because|from|now|as|until|while|these days|any ?more)\b.*")
+NOBODY_NAMED = ignore_case(r"\b(?:i|we|you|he|she|it|they|who|which|that|this|nobody|also)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class ClauseReading:
     scope: Scope  # the periods, rates and numbered things that it limits itself to
     labels: frozenset[tuple[str, str, int]]  # a noun, the number right behind it, and where that begins: `kitchen 2`
 
-    def written(self, value: Value) -> str:
+    def cut_value(self, value: Value) -> str:
         """A value as the clause writes it."""
         return self.text[value.first : value.end].strip()
 
@@ -121,14 +121,14 @@ def read_statement(text: str, context: str = "") -> StatementReading:
     clauses = tuple(_clause(text[first:end]) for first, end in _whole_clauses(text))
     words = frozenset(content_words(text))
     values = frozenset(value.value for clause in clauses for value in clause.values)
-    former = tuple(_moved_from(text))
-    holders = tuple(holders_in(text))
+    former = tuple(_find_former_names(text))
+    holders = tuple(find_holders(text))
     return StatementReading(text, clauses, words, values, former, holders, words | frozenset(content_words(context)))
 
 
-def _moved_from(text: str) -> Iterator[tuple[str, frozenset[str]]]:
+def _find_former_names(text: str) -> Iterator[tuple[str, frozenset[str]]]:
     """The names that a text says something moved away from: `from Jenkins to Buildkite`."""
-    for value in values_in(text):
+    for value in find_values(text):
         if value.is_former and value.kind is ValueKind.NAME and MOVES_FROM.search(text[: value.first]):
             written = text[value.first : value.end]
             yield written, frozenset(content_words(written))
@@ -151,12 +151,12 @@ def _clause(text: str) -> ClauseReading:
     denied = (*_things(ALTERNATIVES.split(text)), words) if denies else ()
     values = tuple(_slots(text))
     leans = bool(PRONOUN.search(text))
-    return ClauseReading(text, values, words, denies, denied, leans, scope_of(text), frozenset(_labels(text, values)))
+    return ClauseReading(text, values, words, denies, denied, leans, find_scope(text), frozenset(_labels(text, values)))
 
 
 def _slots(text: str) -> Iterator[Value]:
     """The values of a clause that fill a slot: not what it calls former, nor a list of numbers such as three sides."""
-    values = [value for value in values_in(text) if not value.is_former]
+    values = [value for value in find_values(text) if not value.is_former]
     alike = Counter((value.kind, value.unit) for value in values if value.kind is ValueKind.QUANTITY)
     bare = sum(count for (_, unit), count in alike.items() if not unit)
     for value in values:
@@ -180,7 +180,7 @@ def _things(parts: Iterable[str]) -> list[frozenset[str]]:
 # -- limits: what was spent in February says nothing of January; the stories of sprint 2 are none of sprint 1 ----------
 
 
-def scope_of(clause: str) -> Scope:
+def find_scope(clause: str) -> Scope:
     """The limits that a clause names: its periods, the numbered things, the rate, and whether it tells of a plan."""
     limits = [(match["thing"].casefold(), match["number"]) for match in NUMBERED.finditer(clause)]
     limits += [("quarter", match[1]) for match in QUARTER.finditer(clause)]
@@ -211,7 +211,7 @@ def role_of_date(clause: str, first: int) -> str:
 # -- holders: `Tom owns billing` and `Ines took over billing` fill one slot, though such a name is no value ------------
 
 
-def holders_in(text: str) -> Iterator[Holder]:
+def find_holders(text: str) -> Iterator[Holder]:
     """The holders that a statement names at its start."""
     for pattern in (HOLDS, HELD_BY):
         found = pattern.match(text)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from memory_server.language.cues import folded
+from memory_server.language.cues import ignore_case
 from memory_server.language.times import MONTH_NAMES
 from memory_server.language.words import content_words
 
@@ -89,7 +89,7 @@ FILE_OR_FOLDER = (
     r"|(?<![\w/])\.[a-z][\w.-]{2,}\b"
 )
 PATTERNS = tuple(
-    (kind, folded(pattern))
+    (kind, ignore_case(pattern))
     for kind, pattern in (
         (ValueKind.ADDRESS, r"\b[a-z][a-z0-9+.-]*://[^\s<>\"'`)\]]+"),
         (ValueKind.ADDRESS, r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b"),
@@ -107,7 +107,7 @@ PATTERNS = tuple(
         (ValueKind.PATH, FILE_OR_FOLDER),
     )
 )  # in this order: what one has taken is not looked at by the next
-QUANTITY = folded(
+QUANTITY = ignore_case(
     rf"(?P<currency>[$€£])?\s?(?P<number>(?<![\w.])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|(?<![\w.])\d+(?:\.\d+)?(?:(?:st|nd"
     rf"|rd|th)\b)?|\b(?:{'|'.join(NUMBER_WORDS)})\b)(?P<scale>k\b|\s?million\b|\s?thousand\b)?(?:(?:\s"
     rf"|-)?(?P<unit>{UNITS})(?![\w/]))?(?P<rest>(?:[\s-]+[A-Za-z][A-Za-z'-]*){{0,3}})"
@@ -118,19 +118,19 @@ NAME = re.compile(
     r"|(?<=[a-z,;:] )(?P<proper>[A-Z][\w'’+#-]*(?:\.\w+)*(?:\s+[A-Z][\w'’+#-]*)*)"
 )
 NOT_NAMES = frozenset("i ok ci pr prs api url ui id i'm i'd i've i'll todo".split())
-FORMER = folded(
+FORMER = ignore_case(
     r"\b(?:from|instead of|rather than|not|was|were|used to be|previously|formerly|old|than|over|replacing|replaces"
     r"|no longer|isn't|aren't)\s+(?:at |on |in |the |a |an |my |our |about |around |port |version |v)*$"
 )  # what stands before a value that does not hold (any more)
-TO_FOLLOWS = folded(r"\s*(?:%|ms|\w+)?\s*(?:to|->|→|into)\s")
+TO_FOLLOWS = ignore_case(r"\s*(?:%|ms|\w+)?\s*(?:to|->|→|into)\s")
 
 
-def values_in(sentence: str) -> tuple[Value, ...]:
+def find_values(sentence: str) -> tuple[Value, ...]:
     """Every value of a sentence, in order. No two of them overlap."""
-    return tuple(sorted(_found(sentence), key=lambda value: value.first))
+    return tuple(sorted(_match_values(sentence), key=lambda value: value.first))
 
 
-def _found(sentence: str) -> Iterator[Value]:
+def _match_values(sentence: str) -> Iterator[Value]:
     taken: list[tuple[int, int]] = []
 
     def is_free(first: int, end: int) -> bool:
@@ -141,7 +141,7 @@ def _found(sentence: str) -> Iterator[Value]:
             first, end = match.start(), match.start() + len(match[0].rstrip(".,;:!?"))  # those end the sentence
             if is_free(first, end):
                 taken.append((first, end))
-                yield _value(sentence, kind, _normalised(kind, sentence[first:end]), "", first, end)
+                yield _value(sentence, kind, _normalise(kind, sentence[first:end]), "", first, end)
     for match in QUANTITY.finditer(sentence):
         first, end = match.start("currency") if match["currency"] else match.start("number"), match.end("number")
         if is_free(first, end) and not _is_article(match):
@@ -167,7 +167,7 @@ def _value(sentence: str, kind: ValueKind, value: str, unit: str, first: int, en
     return Value(kind, value, unit, near, close, first, end, is_former)
 
 
-def _normalised(kind: ValueKind, text: str) -> str:
+def _normalise(kind: ValueKind, text: str) -> str:
     text = text.casefold().strip().rstrip(".,")
     if kind is ValueKind.VERSION:
         return text.removeprefix("v")

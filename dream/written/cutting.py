@@ -69,7 +69,7 @@ class Cut:
 
 def cut(text: str) -> Cut:
     """The statements of a Markdown text."""
-    body, first_line, title = _body_of(text)
+    body, first_line, title = _parse_body(text)
     found = Cut()
     for block in _blocks(body, found):
         sections = block.sections if not title else (title, *block.sections)
@@ -99,7 +99,7 @@ def _is_decided(passage: Passage) -> bool:
     return any(DECIDED.fullmatch(heading.strip()) for heading in passage.headings)
 
 
-def _body_of(text: str) -> tuple[str, int, str]:
+def _parse_body(text: str) -> tuple[str, int, str]:
     """The text behind the frontmatter, the line on which it begins, and the name that the frontmatter gives it."""
     front = parse_frontmatter(text)
     return front.body, front.body_line, front.text("title") or front.text("name") or ""

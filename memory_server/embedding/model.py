@@ -14,7 +14,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from memory_server.errors import UsageError
-from memory_server.settings import checked, line_of, parsed_toml
+from memory_server.settings import check_settings, find_line, parse_toml
 
 DESCRIPTION = "model.toml"
 MAX_PASSAGE_TOKENS = 256  # chunks are cut to fit; reading further costs time and finds nothing
@@ -127,14 +127,14 @@ def read_card(file: Path) -> ModelCard:
         raise UsageError(f"it cannot be read ({error.strerror})", where=file, remedy=remedy) from error
     except UnicodeDecodeError as error:
         raise UsageError("it is not UTF-8 text", where=file, remedy="Save the file as UTF-8") from error
-    values = parsed_toml(text, file, "the description is") | {"name": name}
+    values = parse_toml(text, file, "the description is") | {"name": name}
     for one in fields(ModelCard):
         if one.default is MISSING and one.default_factory is MISSING and one.name not in values:
             raise UsageError(f"{one.name} is missing", where=file, remedy=REMEDY)
     try:
-        return checked(values, ModelCard)
+        return check_settings(values, ModelCard)
     except UsageError as error:
-        line = line_of(text, error.what.partition(" ")[0])
+        line = find_line(text, error.what.partition(" ")[0])
         raise UsageError(error.what, where=file, line=line, remedy=error.remedy) from error
 
 

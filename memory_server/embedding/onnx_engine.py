@@ -40,7 +40,9 @@ class OnnxEngine:
         prefix = self._card.query_prefix if as_query else self._card.passage_prefix
         encodings = self._tokenizer.encode_batch([prefix + text for text in texts])
         states = self._run(encodings)
-        return [self._embedded(encoding, state, len(prefix)) for encoding, state in zip(encodings, states, strict=True)]
+        return [
+            self._pool_state(encoding, state, len(prefix)) for encoding, state in zip(encodings, states, strict=True)
+        ]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [sum(encoding.attention_mask) for encoding in self._tokenizer.encode_batch(list(texts))]
@@ -65,7 +67,7 @@ class OnnxEngine:
             options,
         )
 
-    def _embedded(self, encoding: Encoding, state: Vectors, prefix_chars: int) -> Embedded:
+    def _pool_state(self, encoding: Encoding, state: Vectors, prefix_chars: int) -> Embedded:
         read = np.array(encoding.attention_mask, dtype=bool)
         words = read & ~np.array(encoding.special_tokens_mask, dtype=bool)
         places = [place for place in np.flatnonzero(words) if encoding.offsets[place][0] >= prefix_chars]

@@ -70,7 +70,7 @@ class TorchEngine:
         read = encoded["attention_mask"].numpy().astype(bool)
         states = self._run(encoded)
         return [
-            self._embedded(state, one_read, one_special, one_offsets, len(prefix))
+            self._pool_state(state, one_read, one_special, one_offsets, len(prefix))
             for state, one_read, one_special, one_offsets in zip(states, read, special, offsets, strict=True)
         ]
 
@@ -96,7 +96,7 @@ class TorchEngine:
                     found = self._model(**feed).last_hidden_state
         return np.asarray(found.float().cpu().numpy(), dtype=np.float32)
 
-    def _embedded(
+    def _pool_state(
         self,
         state: Vectors,
         read: "np.ndarray[tuple[int], np.dtype[np.bool_]]",

@@ -67,7 +67,7 @@ class VectorCache:
             self._keys = connect(self.key_file)
             self._keys.execute(KEYS_SCHEMA)
         except sqlite3.DatabaseError as error:
-            raise _damaged(folder, str(error)) from error
+            raise _make_damage_error(folder, str(error)) from error
         self._identity = file_identity(self.key_file)
 
     @property
@@ -141,30 +141,32 @@ class VectorCache:
         rows, _ = self._ends()
         if rows == 0:
             return np.zeros((0, self._dimensions), dtype=np.float32)
-        return self._mapped(self._vector_file, "<f4", (rows, self._dimensions))
+        return self._map_file(self._vector_file, "<f4", (rows, self._dimensions))
 
     def tokens(self) -> NDArray[np.uint8]:
         """All packed token rows (m, token_bytes), mapped from the file."""
         _, rows = self._ends()
         if rows == 0:
             return np.zeros((0, self._token_bytes), dtype=np.uint8)
-        return self._mapped(self._token_file, "u1", (rows, self._token_bytes))
+        return self._map_file(self._token_file, "u1", (rows, self._token_bytes))
 
-    def _mapped(self, file: Path, dtype: str, shape: tuple[int, int]) -> NDArray[Any]:
+    def _map_file(self, file: Path, dtype: str, shape: tuple[int, int]) -> NDArray[Any]:
         try:
             return np.memmap(file, dtype=dtype, mode="r", shape=shape)
         except (ValueError, OSError) as error:
-            raise _damaged(file, "rows are missing", "Run `oneiros reindex`, which makes them again") from error
+            raise _make_damage_error(
+                file, "rows are missing", "Run `oneiros reindex`, which makes them again"
+            ) from error
 
     def take_over(self, folder: Path) -> None:
         """Brings in the rows of another folder of the same model, and removes it; a kill leaves rows to bring in."""
         if folder.is_dir():
             with closing(VectorCache(folder, self._dimensions, self._token_bytes)) as other:
                 other.drop_lost()
-                other.copy_of([TextHash(key) for (key,) in other._keys.execute("select text_hash from row")], self)
+                other.copy_rows([TextHash(key) for (key,) in other._keys.execute("select text_hash from row")], self)
             shutil.rmtree(folder)
 
-    def copy_of(self, hashes: Iterable[TextHash], other: "VectorCache") -> None:
+    def copy_rows(self, hashes: Iterable[TextHash], other: "VectorCache") -> None:
         """Puts the rows of these texts into another cache of the same shape."""
         rows = sorted(self.find(hashes).items(), key=lambda pair: pair[1].vector)
         vectors, tokens = self.vectors(), self.tokens()
@@ -181,7 +183,7 @@ class VectorCache:
         fresh_folder = self.folder.with_name(f"{self.folder.name}.new")
         shutil.rmtree(fresh_folder, ignore_errors=True)
         fresh = VectorCache(fresh_folder, self._dimensions, self._token_bytes)
-        self.copy_of(hashes, fresh)
+        self.copy_rows(hashes, fresh)
         fresh.close()
         self.close()
         shutil.rmtree(self.folder)
@@ -197,7 +199,7 @@ class VectorCache:
         return self._keys.execute(last).fetchone() or (0, 0)
 
 
-def _damaged(where: Path, what: str, remedy: str = "Run `oneiros reindex --rebuild`") -> NeedsRepair:
+def _make_damage_error(where: Path, what: str, remedy: str = "Run `oneiros reindex --rebuild`") -> NeedsRepair:
     return NeedsRepair(f"the vector cache is damaged ({what})", where=where, remedy=remedy)
 
 

@@ -24,8 +24,8 @@ from memory_server.document import (
     Standing,
     show_place,
 )
-from memory_server.escaping import shown, shown_line
-from memory_server.language.sentences import shortened
+from memory_server.escaping import escape_line, escape_text
+from memory_server.language.sentences import shorten_passage
 from memory_server.language.spelling import unify
 from memory_server.language.words import content_words
 from memory_server.search.question import SHOWN_HITS
@@ -52,9 +52,9 @@ def answer_text(answer: Answer, budget_tokens: int) -> str:
     answer that the passage holds. Where more than SHOWN_HITS were asked for, each of them has some.
     """
     if not answer.hits:
-        return remark_of(answer) or "Nothing found."
+        return format_remark(answer) or "Nothing found."
     most = DOUBTFUL_CHARS if answer.is_doubtful else MAX_ANSWER_CHARS
-    note = " ".join(filter(None, [remark_of(answer), lacking(answer)]))
+    note = " ".join(filter(None, [format_remark(answer), lacking(answer)]))
     room = min(budget_tokens * CHARS_A_TOKEN, most) - len(note) - CUT_CHARS
     shown_hits = [(_head(number, hit), _visible(hit.passage)) for number, hit in enumerate(answer.hits, start=1)]
     least = [len(head) + min(len(passage), MIN_PASSAGE_CHARS) + CUT_CHARS for head, passage in shown_hits]
@@ -71,7 +71,7 @@ def answer_text(answer: Answer, budget_tokens: int) -> str:
     return "\n".join(filter(None, [*blocks, note]))
 
 
-def remark_of(answer: Answer) -> str:
+def format_remark(answer: Answer) -> str:
     """What to tell beside the hits: the note, and what the answer lacks."""
     return " ".join(filter(None, [answer.note, answer.lacks]))
 
@@ -83,7 +83,7 @@ def lacking(answer: Answer) -> str:
     shown_texts = (f"{_about(hit)} {show_place(hit.path, hit.lines)} {hit.passage}" for hit in answer.hits)
     held = {stem for text in shown_texts for stem in content_words(unify(text))}
     words = [word for word in answer.terms if held.isdisjoint(content_words(unify(word)) or held)]
-    return LACKING % ", ".join(map(shown_line, words[:MOST_LACKING])) if words else ""
+    return LACKING % ", ".join(map(escape_line, words[:MOST_LACKING])) if words else ""
 
 
 def is_by_words(hit: Hit) -> bool:
@@ -129,7 +129,7 @@ def hit_json(number: int, hit: Hit) -> dict[str, Any]:
     }
 
 
-def explained(answer: Answer) -> dict[str, Any]:
+def explain_answer(answer: Answer) -> dict[str, Any]:
     """The words looked up, how sure recall is, and for each hit the score of every arm and stage."""
     scores = {hit.chunk: dict(hit.parts) for hit in answer.hits}
     return {"terms": list(answer.terms), "confidence": answer.confidence, "scores": scores}
@@ -183,18 +183,18 @@ def _head(number: int, hit: Hit) -> str:
     if hit.outside:
         marks.append(hit.outside)
     if hit.standing:
-        marks.append(standing_shown(hit))
+        marks.append(format_standing(hit))
     if hit.amended:
-        marks.append(f"amended {shown_line(hit.amended)}")
+        marks.append(f"amended {escape_line(hit.amended)}")
     if hit.replaced_by:
-        marks.append(f"replaced by {shown_line(hit.replaced_by)}")
+        marks.append(f"replaced by {escape_line(hit.replaced_by)}")
     if hit.more_lines and hit.layer is not Layer.RAW:  # whose passage shows them
         marks.append(f"also lines {', '.join(str(lines) for lines in hit.more_lines[:4])}")
     parts = [  # the memory's name stands before all that its files say, so that no title can pass for another's
-        f"{number}. {f'{hit.memory} | ' if hit.memory else ''}{layer_shown(hit.layer)}",
+        f"{number}. {f'{hit.memory} | ' if hit.memory else ''}{format_layer(hit.layer)}",
         _about(hit),
-        date_shown(hit.date) or "undated",
-        field_shown(show_place(hit.path, hit.lines)),
+        format_date(hit.date) or "undated",
+        format_field(show_place(hit.path, hit.lines)),
         hit.certainty,
         *marks,
     ]
@@ -204,7 +204,9 @@ def _head(number: int, hit: Hit) -> str:
 def _about(hit: Hit) -> str:
     """What a hit is of: a turn of a project, a session by its title too, any other source by its title."""
     of_project = [hit.project] if hit.layer in BY_LINE and hit.project else []
-    return title_shown(": ".join([*of_project, *([hit.title] if hit.layer is not Layer.RAW or not of_project else [])]))
+    return format_title(
+        ": ".join([*of_project, *([hit.title] if hit.layer is not Layer.RAW or not of_project else [])])
+    )
 
 
 def _visible(passage: str) -> str:
@@ -212,34 +214,34 @@ def _visible(passage: str) -> str:
 
     Blank lines, those of marks alone, runs of blanks and marks of bold type say nothing to a model.
     """
-    plain = BLANKS.sub(" ", BOLD.sub(r"\1", shown(passage)))
+    plain = BLANKS.sub(" ", BOLD.sub(r"\1", escape_text(passage)))
     lines = (line.rstrip() for line in plain.split("\n"))
     return "\n".join(f"{PASSAGE_MARGIN}{line}" for line in lines if not MARKS.fullmatch(line))
 
 
 def _passage_lines(visible: str, terms: Sequence[str], chars: int) -> list[str]:
-    lines = shortened(visible, terms, chars).split("\n")
+    lines = shorten_passage(visible, terms, chars).split("\n")
     return [line if line.startswith(PASSAGE_MARGIN) else f"{PASSAGE_MARGIN}{line.strip()}" for line in lines]
 
 
-def field_shown(text: str) -> str:
+def format_field(text: str) -> str:
     """A text as one field of a head, which it cannot end."""
-    return shown_line(text).replace("|", "\\|")
+    return escape_line(text).replace("|", "\\|")
 
 
-def title_shown(title: str) -> str:
-    line = field_shown(title)
+def format_title(title: str) -> str:
+    line = format_field(title)
     return line if len(line) <= MAX_TITLE_CHARS else f"{line[:MAX_TITLE_CHARS]} …"
 
 
-def standing_shown(hit: Hit) -> str:
+def format_standing(hit: Hit) -> str:
     """The one word for what was said in a session, and of what was dropped the turn that did it."""
     return f"dropped at turn {hit.settled_at}" if hit.standing is Standing.DROPPED else hit.standing or ""
 
 
-def layer_shown(layer: Layer) -> str:
+def format_layer(layer: Layer) -> str:
     return f"{layer.value} (rank {layer.rank})"
 
 
-def date_shown(date: dt.date | None) -> str:
+def format_date(date: dt.date | None) -> str:
     return date.isoformat() if date else ""

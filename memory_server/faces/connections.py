@@ -32,7 +32,7 @@ class HttpConnection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the base has it
         super().connection_made(transport)
         self._deadline = self.loop.call_later(REQUEST_SECONDS, self._cut_off_late)
-        self.app_state = {"process": process_behind(transport), "let_through": self._let_through}
+        self.app_state = {"process": find_process(transport), "let_through": self._let_through}
         waiting = [one for one in self.connections if isinstance(one, HttpConnection) and not one.is_answering]
         if len(self.connections) > self.room:
             min(waiting, key=lambda one: one._since).cut_off()
@@ -61,7 +61,7 @@ class HttpConnection(H11Protocol):
             self.cut_off()
 
 
-def process_behind(transport: asyncio.BaseTransport) -> int | None:
+def find_process(transport: asyncio.BaseTransport) -> int | None:
     """The process at the other end of a private socket; None where it is not one, or the system does not tell."""
     found = transport.get_extra_info("socket")
     if found.family != socket.AF_UNIX:

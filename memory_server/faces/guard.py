@@ -66,7 +66,7 @@ class Guard:
             return
         if not self._is_open(scope["method"], scope["path"]):  # that keeps no room and no daemon
             self._on_request(scope)
-        await self._app(scope, replayed(body, receive), send)
+        await self._app(scope, replay_body(body, receive), send)
 
     def _refusal(self, scope: MutableMapping[str, Any]) -> tuple[int, str, str] | None:
         """Status, sentence and remedy where a request may not pass."""
@@ -148,16 +148,16 @@ async def drain(receive: Receive) -> None:
         return
 
 
-def replayed(body: bytes, receive: Receive) -> Receive:
+def replay_body(body: bytes, receive: Receive) -> Receive:
     """Hands a body that was read on as one message; then whatever comes."""
     waiting = [body]
 
-    async def received() -> Message:
+    async def receive_next() -> Message:
         if waiting:
             return {"type": "http.request", "body": waiting.pop(), "more_body": False}
         return await receive()
 
-    return received
+    return receive_next
 
 
 async def refuse(

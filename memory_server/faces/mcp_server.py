@@ -23,11 +23,11 @@ from memory_server.errors import OneirosError
 from memory_server.faces.answer_text import CHARS_A_TOKEN, MAX_ANSWER_CHARS, answer_json, answer_text
 from memory_server.faces.door import Door
 from memory_server.faces.memory_text import reading_text, session_text, status_text, topics_text
-from memory_server.layers.topics import approved_heads, topic_heads
+from memory_server.layers.topics import select_approved, topic_heads
 from memory_server.memory import Memory
-from memory_server.reading import without_before
+from memory_server.reading import cut_start
 from memory_server.search.precedence import limit_to_project
-from memory_server.search.query import filter_of, parse_query
+from memory_server.search.query import build_filter, parse_query
 from memory_server.search.question import MAX_LIMIT, SHOWN_HITS, Question, Search, several
 
 INSTRUCTIONS = """\
@@ -110,7 +110,9 @@ def memory_tools(
     def answer(question: Question, context: Context[Any, Any]) -> CallToolResult:
         before_answer()
         found = limit_to_project(answering.search(question), project_of(context))
-        text = TextContent(type="text", text=answer_text(found, tokens_of(question, memory.person.answer_tokens)))
+        text = TextContent(
+            type="text", text=answer_text(found, compute_max_tokens(question, memory.person.answer_tokens))
+        )
         structured = answer_json(found) if memory.person.structured_output else None
         return CallToolResult(content=[text], structured_content=structured)
 
@@ -123,11 +125,11 @@ def memory_tools(
     ) -> str:
         """A topic, or what was said around a place."""
         if not name.strip():
-            return topics_text(approved_heads(topic_heads(memory.root), memory.unapproved))
+            return topics_text(select_approved(topic_heads(memory.root), memory.unapproved))
         if name.strip() == "handoff":
             return session_text(memory.handoff())
         reading = answering.read(name, first, last, with_tools=with_tools)
-        reading = without_before(reading, first or parse_place(name).first) if offset else reading
+        reading = cut_start(reading, first or parse_place(name).first) if offset else reading
         is_window = reading.layer is Layer.RAW and last is None and parse_place(name).last is None
         room = memory.person.answer_tokens * CHARS_A_TOKEN if is_window else MAX_ANSWER_CHARS
         return reading_text(reading, room, offset)
@@ -162,7 +164,7 @@ def search_tool(
         question = parse_query(
             query,
             search,
-            beside=filter_of({"project": several(project), "after": several(after), "before": several(before)}),
+            beside=build_filter({"project": several(project), "after": several(after), "before": several(before)}),
             types=several(type),
             limit=limit,
             per_source=per_source,
@@ -173,7 +175,7 @@ def search_tool(
     return strict_tool(ask, unlisted=unlisted, name=search.value, description=description)
 
 
-def tokens_of(question: Question, tokens: int) -> int:
+def compute_max_tokens(question: Question, tokens: int) -> int:
     """The length of an answer: a person's setting for SHOWN_HITS hits, and more where more are asked for."""
     return tokens * max(SHOWN_HITS, question.limit) // SHOWN_HITS
 

@@ -22,7 +22,7 @@ from memory_server.completeness import tell_skipped
 from memory_server.document import TYPES, SourcePath
 from memory_server.embedding.workers import usable_cores
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
-from memory_server.faces.answer_text import answer_json, explained
+from memory_server.faces.answer_text import answer_json, explain_answer
 from memory_server.faces.body import Body
 from memory_server.faces.door import Door
 from memory_server.faces.indexing import FRESH_SECONDS, Indexing
@@ -43,7 +43,7 @@ from memory_server.lifecycle.aliveness import Aliveness
 from memory_server.lifecycle.use import Use
 from memory_server.memory import Memory
 from memory_server.search.precedence import limit_to_project
-from memory_server.search.query import filter_of, parse_query
+from memory_server.search.query import build_filter, parse_query
 from memory_server.search.question import DEFAULT_LIMIT, MAX_LIMIT, Question, Search, several
 from memory_server.upkeep import is_small
 
@@ -108,7 +108,7 @@ class AskedBody(FilterBody):  # type: ignore[misc, valid-type]  # made of a tabl
         return parse_query(
             self.query,
             search,
-            beside=filter_of({field.name: several(getattr(self, field.key)) for field in FIELDS}),
+            beside=build_filter({field.name: several(getattr(self, field.key)) for field in FIELDS}),
             types=several(self.type),
             limit=self.limit,
             per_source=self.per_source,
@@ -201,14 +201,14 @@ def create_api(
     )
     waiters = CapacityLimiter(WAITERS)
 
-    async def waited(ticket: int, seconds: float) -> bool:
+    async def wait_for_indexing(ticket: int, seconds: float) -> bool:
         return await run_sync(indexing.wait, ticket, seconds, limiter=waiters)
 
     add_errors(api)
-    _add_searches(api, memory, door or memory, indexing, waited, project_of)
+    _add_searches(api, memory, door or memory, indexing, wait_for_indexing, project_of)
     _add_reading(api, memory, door or memory)
-    _add_episodes(api, memory, indexing, waited)
-    _add_indexing(api, memory, indexing, waited)
+    _add_episodes(api, memory, indexing, wait_for_indexing)
+    _add_indexing(api, memory, indexing, wait_for_indexing)
 
     @api.post("/api/stop", status_code=202)
     async def stop() -> dict[str, Any]:
@@ -235,7 +235,7 @@ def add_errors(api: FastAPI) -> None:
         return JSONResponse({"error": error_json(error)}, status)
 
     @api.exception_handler(RequestValidationError)
-    async def malformed(_: Request, error: Exception) -> JSONResponse:
+    async def answer_malformed(_: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, RequestValidationError)
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -268,11 +268,11 @@ def _add_searches(
 ) -> None:
     async def ask(search: Search, asked: QuestionBody, folder: str = "") -> dict[str, Any]:
         question = asked.question(search)
-        behind = await made_fresh(memory, indexing, waited) if asked.fresh and not asked.quiet else None
+        behind = await make_fresh(memory, indexing, waited) if asked.fresh and not asked.quiet else None
         look_up = memory.look_up if asked.quiet else memory.search
         answer = await run_sync(door.search if asked.both else look_up, question)
         answer = limit_to_project(answer, await run_sync(project_of, folder) if folder else "")
-        more = explained(await run_sync(memory.with_use, answer)) if asked.explain else {}
+        more = explain_answer(await run_sync(memory.with_use, answer)) if asked.explain else {}
         return {"query": asked.query, **answer_json(answer), "behind": behind, "here": answer.here, **more}
 
     def add(search: Search, help_text: str) -> None:
@@ -290,7 +290,7 @@ def _add_searches(
     add(Search.EXACT, "Finds every word or quoted phrase as written.")
 
 
-async def made_fresh(memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> int:
+async def make_fresh(memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> int:
     """Has a small change indexed, also one that is half done; how many files are still to be read."""
     changes: Changes = await run_sync(memory.upkeep.changes)
     if changes.is_empty:
@@ -308,7 +308,7 @@ def _add_reading(api: FastAPI, memory: Memory, door: Door) -> None:
         started = time.perf_counter()
         problem = memory.inspect().search_itself()
         milliseconds = round((time.perf_counter() - started) * 1000, 1)
-        lacks = tell_skipped(memory.skipped())
+        lacks = tell_skipped(memory.list_skipped())
         state = "failed" if problem else "incomplete" if lacks else "ok"
         body = {"status": state, "problem": problem, "lacks": lacks, "milliseconds": milliseconds}
         return JSONResponse(body, 503 if problem else 200)
@@ -361,7 +361,7 @@ def _add_reading(api: FastAPI, memory: Memory, door: Door) -> None:
         without_hits: bool = False, limit: Annotated[int, Query(ge=1, le=MAX_LOG_ROWS)] = 50, compare: bool = False
     ) -> dict[str, Any]:
         """What was asked, newest first; with `compare`, what the other searches find where nothing was found."""
-        return {"queries": memory.logged_queries(without_hits=without_hits, limit=limit, compare=compare)}
+        return {"queries": memory.list_queries(without_hits=without_hits, limit=limit, compare=compare)}
 
 
 def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> None:
@@ -369,8 +369,8 @@ def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
         beside = {"project": several(asked.project), "machine": several(asked.instance)}
         tags = several(asked.tag)  # values of one filter are alternatives: with tags, notes are told by their place
         limit = MAX_LIMIT if tags else asked.limit
-        question = parse_query(asked.query, beside=filter_of({**beside, "tag": tags or [TAG]}), limit=limit)
-        await made_fresh(memory, indexing, waited)
+        question = parse_query(asked.query, beside=build_filter({**beside, "tag": tags or [TAG]}), limit=limit)
+        await make_fresh(memory, indexing, waited)
         answer = await run_sync(memory.search, question)
         hits = tuple(hit for hit in answer.hits if hit.path.startswith("episodes/"))[: asked.limit]
         found, uses = answer_json(dataclasses.replace(answer, hits=hits)), read_uses(hit.path for hit in hits)
@@ -379,7 +379,7 @@ def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
     def read_uses(paths: Iterable[SourcePath]) -> Aliveness:
         return memory.aging().aliveness(list(paths))
 
-    def told(episode: Episode) -> dict[str, Any]:
+    def to_json(episode: Episode) -> dict[str, Any]:
         return episode_json(episode, read_uses([episode.path]).use(episode.path))
 
     @api.post("/api/episodes", status_code=201)
@@ -387,7 +387,7 @@ def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
         """Takes a note in: layer 2, never authority."""
         episode = memory.add_episode(GivenEpisode(**note.model_dump()))
         indexing.poke()
-        return told(episode)
+        return to_json(episode)
 
     @api.get("/api/episodes")
     def list_episodes(
@@ -416,7 +416,7 @@ def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
         depth: Annotated[Literal["text", "raw"], Query(description="raw: with what it was made from")] = "text",
     ) -> dict[str, Any]:
         """One episode with its text."""
-        return told(notes.read_episode(memory.root, identity, with_exchange=depth == "raw"))
+        return to_json(notes.read_episode(memory.root, identity, with_exchange=depth == "raw"))
 
     @api.delete("/api/episodes/{identity}")
     def delete_episode(identity: Identity) -> dict[str, Any]:
@@ -453,7 +453,7 @@ def _add_indexing(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
         """Compares what a query can return with the ledger; 503 while a run is under way."""
         if indexing.state().stage != "idle":
             raise NeedsRepair("the indices are being written", remedy="Ask again when that is done")
-        return dataclasses.asdict(memory.inspect().compared(sample))
+        return dataclasses.asdict(memory.inspect().compare_indices(sample))
 
     @api.post("/api/reindex")
     async def reindex(order: Reindex) -> dict[str, Any]:

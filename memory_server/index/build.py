@@ -22,14 +22,14 @@ from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.vector_cache import TextHash, VectorCache, text_hash
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan, WorkerPool
 from memory_server.errors import ContentError, Problem
-from memory_server.index.ledger import Ledger, SourceState, embedded_text, lines_of
+from memory_server.index.ledger import Ledger, SourceState, build_embedded_text, join_keys
 from memory_server.index.token_vectors import pack_tokens
 from memory_server.layers.questions import StatementQuestions
 from memory_server.layers.topics import (
     YOUNG_SECONDS,
     SourceFile,
     as_problem,
-    fault_of,
+    find_fault,
     find_sources,
     read_document,
 )
@@ -136,21 +136,21 @@ class Indexer:
             elif state and state.modified_ns == 0 and self._still_holds(state):
                 young.append(source)
                 skipped += [problem] if problem else []
-            elif problem and not state and (fault := fault_of(self._root, source)):
+            elif problem and not state and (fault := find_fault(self._root, source)):
                 skipped.append(fault)
             else:
                 changed.append(source)
-        unfinished = self._ledger.unfinished() or int(self._ledger.note(UNFINISHED) != "")
+        unfinished = self._ledger.count_unfinished() or int(self._ledger.note(UNFINISHED) != "")
         is_noted = set(skipped) == set(noted.values())
         unchanged += len(young)
         return Changes(tuple(changed), tuple(known), unchanged, unfinished, tuple(young), tuple(skipped), is_noted)
 
     def _still_holds(self, state: SourceState) -> bool:
         """Whether a file that was indexed just after it was saved still holds what was indexed."""
-        now = self._state_of(state.path)
+        now = self._read_state(state.path)
         return now is not None and now.content_hash == state.content_hash
 
-    def _state_of(self, path: SourcePath) -> SourceState | None:
+    def _read_state(self, path: SourcePath) -> SourceState | None:
         """A file's state, with the level at which it is indexed and the mark of its questions."""
         state = read_state(self._root.file(path), path)
         return replace(state, content_hash=state.content_hash + self._mark(path)) if state else None
@@ -188,7 +188,7 @@ class Indexer:
             for path in changes.removed:
                 self._ledger.remove_source(path)
             for source in changes.young:
-                if state := self._state_of(source.path):
+                if state := self._read_state(source.path):
                     self._note_time(state)
         # topics first, of all else the newest by name, layer by layer
         topics = [source for source in changes.changed if source.layer is Layer.TOPIC]
@@ -209,10 +209,10 @@ class Indexer:
             self._ledger.touch_source(state)
 
     def _read_one(self, source: SourceFile, report: Report) -> None:
-        state = self._state_of(source.path)
+        state = self._read_state(source.path)
         if state is None:
             self._ledger.remove_source(source.path)
-            fault = fault_of(self._root, source)
+            fault = find_fault(self._root, source)
             if fault and os.path.lexists(self._root.file(source.path)):  # else it went while the run was under way
                 report.problems.append(fault)
             return
@@ -232,10 +232,14 @@ class Indexer:
             what = f"{broken.what}; it was read key by key"
             report.problems.append(Problem(source.path, broken.line or 1, what, broken.remedy, SkipKind.FRONTMATTER))
         chunks = [
-            replace(chunk, keys=self._questions.of(source.path, chunk.searchable)) if chunk.searchable else chunk
+            replace(chunk, keys=self._questions.find_questions(source.path, chunk.searchable))
+            if chunk.searchable
+            else chunk
             for chunk in self._fading.chunks(source.path, chunk_document(document))
         ]
-        texts = [embedded_text(chunk.context(document), chunk.searchable, lines_of(chunk.keys)) for chunk in chunks]
+        texts = [
+            build_embedded_text(chunk.context(document), chunk.searchable, join_keys(chunk.keys)) for chunk in chunks
+        ]
         self._ledger.put_source(document, state, chunks, [text_hash(text) for text in texts])
         report.changed += 1
 
@@ -271,7 +275,7 @@ class Indexer:
             self._ledger.set_note(HAS_GRAPH, "yes" if needs_graph else "")
             if needs_graph:
                 self._ledger.forget_semantic()
-        gone, pending = self._ledger.gone(), self._ledger.pending()
+        gone, pending = self._ledger.list_gone(), self._ledger.pending()
         if not gone and not pending:
             return
         if not needs_graph:
@@ -310,7 +314,7 @@ def fill_cache(
     """Embeds texts and keeps their vectors under their keys. What is done when it is interrupted is kept."""
     with WorkerPool(engine, plan) as pool:
         done = 0
-        for batch in _batched(pool.embed([text for _, text in missing]), TEXTS_AN_APPEND):
+        for batch in _split_batches(pool.embed([text for _, text in missing]), TEXTS_AN_APPEND):
             made = [(*missing[place], embedded) for place, embedded in batch]
             vectors = np.stack([embedded.vector for _, _, embedded in made])
             cache.append(
@@ -347,7 +351,7 @@ def _time_mark(stat: os.stat_result) -> int:
     return (stat.st_mtime_ns ^ (stat.st_ctime_ns << 1)) & MOST_SQLITE_INTEGER
 
 
-def _batched(items: Iterator[tuple[int, Embedded]], size: int) -> Iterator[list[tuple[int, Embedded]]]:
+def _split_batches(items: Iterator[tuple[int, Embedded]], size: int) -> Iterator[list[tuple[int, Embedded]]]:
     batch: list[tuple[int, Embedded]] = []
     for item in items:
         batch.append(item)

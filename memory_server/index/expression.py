@@ -40,16 +40,16 @@ class Not:
 Expression: TypeAlias = Term | AllOf | AnyOf | Not
 
 
-def wanted_terms(expression: Expression | None) -> Iterator[Term]:
+def find_wanted_terms(expression: Expression | None) -> Iterator[Term]:
     """The terms of an expression that are not behind NOT."""
     if isinstance(expression, Term):
         yield expression
     elif isinstance(expression, AllOf | AnyOf):
         for part in expression.parts:
-            yield from wanted_terms(part)
+            yield from find_wanted_terms(part)
 
 
-def written(term: Term) -> str:
+def unify_term(term: Term) -> str:
     """A term in its one spelling, without the marks that end a sentence unless it is made of nothing else."""
     text = unify(term.text)
     return text if term.is_phrase else text.rstrip(SENTENCE_MARKS) or text
@@ -57,13 +57,13 @@ def written(term: Term) -> str:
 
 def is_identifier(term: Term) -> bool:
     """Whether a term is compared letter by letter: it holds marks, or characters of a script without blanks."""
-    return not term.is_phrase and (not WORD.fullmatch(written(term)) or bool(CJK_RUN.search(written(term))))
+    return not term.is_phrase and (not WORD.fullmatch(unify_term(term)) or bool(CJK_RUN.search(unify_term(term))))
 
 
 def with_open_hashes(expression: Expression) -> Expression:
     """An expression in which a hash may be the beginning of a longer one."""
     if isinstance(expression, Term):
-        is_hash = not expression.is_phrase and HASH.fullmatch(written(expression))
+        is_hash = not expression.is_phrase and HASH.fullmatch(unify_term(expression))
         return replace(expression, is_prefix=True) if is_hash else expression
     if isinstance(expression, Not):
         return expression
@@ -89,14 +89,14 @@ def fts_query(expression: Expression, *, as_prefix: bool = False) -> str:
     return f"({joined} NOT ({' OR '.join(unwanted)}))" if joined and unwanted else joined
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """A text as one FTS5 string."""
     return '"' + text.replace("\0", "").replace('"', '""') + '"'
 
 
-def phrases_of(term: Term, *, as_prefix: bool = False) -> list[tuple[str, bool]]:
+def split_phrases(term: Term, *, as_prefix: bool = False) -> list[tuple[str, bool]]:
     """The phrases that must all occur for a term, each with whether its last word may go on; none without a word."""
-    text = written(term)
+    text = unify_term(term)
     if pairs := list(cjk_pairs(text)):
         return [(pair, len(pair) == 1) for pair in pairs]
     if not WORD.search(text.replace("_", "")):
@@ -105,7 +105,7 @@ def phrases_of(term: Term, *, as_prefix: bool = False) -> list[tuple[str, bool]]
 
 
 def _fts_term(term: Term, as_prefix: bool) -> str:
-    phrases = [quoted(text) + "*" * is_prefix for text, is_prefix in phrases_of(term, as_prefix=as_prefix)]
+    phrases = [quote_text(text) + "*" * is_prefix for text, is_prefix in split_phrases(term, as_prefix=as_prefix)]
     return f"({' AND '.join(phrases)})" if len(phrases) > 1 else "".join(phrases)
 
 

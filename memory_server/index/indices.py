@@ -27,7 +27,7 @@ from memory_server.errors import NeedsRepair
 from memory_server.index.build import HAS_GRAPH, UNFINISHED, Changes, Indexer, Progress, Report, fill_cache
 from memory_server.index.ledger import Ledger
 from memory_server.index.passages import ReadTable, read_passages, rows_of_ids
-from memory_server.index.snapshot import Snapshot, superseded_by
+from memory_server.index.snapshot import Snapshot, find_superseded
 from memory_server.index.token_vectors import token_bytes
 from memory_server.layers.questions import NoQuestions, StatementQuestions
 from memory_server.lifecycle.fading import Fading
@@ -136,7 +136,7 @@ class Indices:
 
     def own(self, wait_seconds: float = 0.0) -> bool:
         """Takes the root for this process; false where another one has it."""
-        self._root.derived.mkdir(parents=True, exist_ok=True)
+        self._root.derived_folder.mkdir(parents=True, exist_ok=True)
         try:
             self._lock.acquire(timeout=wait_seconds)
         except Timeout:
@@ -160,7 +160,7 @@ class Indices:
         """Which process owns the root, in words; empty where none does."""
         if self.is_owner:
             return f"process {os.getpid()}"
-        if is_read_only(self._root.derived):
+        if is_read_only(self._root.derived_folder):
             return ""
         if self.own():
             self._lock.release()
@@ -185,10 +185,10 @@ class Indices:
             if self._cache is not None and not self._cache.is_current:
                 self._retire_cache()
             if self._cache is None:
-                self._cache = self.cache_of(self._model)
+                self._cache = self.open_cache(self._model)
             return self._cache
 
-    def cache_of(self, model: ModelFiles) -> VectorCache:
+    def open_cache(self, model: ModelFiles) -> VectorCache:
         """The vectors that are kept of a model."""
         folder = self._root.vector_cache / model.fingerprint
         return VectorCache(folder, model.card.dimensions, token_bytes(model.token_dimensions))
@@ -209,7 +209,7 @@ class Indices:
                     self._table, self._filled = read_passages(ledger, cache.key_file, before), filled
                 sources = self._table.sources
                 self._snapshot = Snapshot(
-                    self._table.passages, sources, cache.vectors(), cache.tokens(), superseded_by(sources)
+                    self._table.passages, sources, cache.vectors(), cache.tokens(), find_superseded(sources)
                 )
                 self._seen = (generation, now, time.monotonic() - now)
             assert self._snapshot is not None
@@ -314,7 +314,7 @@ class Indices:
             ledger.close()
 
     def _indexer(self, ledger: Ledger) -> Indexer:
-        return Indexer(self._root, ledger, self.cache, self._semantic_of(ledger), self._fading(), self._questions)
+        return Indexer(self._root, ledger, self.cache, self._make_opener(ledger), self._fading(), self._questions)
 
     def _retire_ledger(self) -> None:
         if self._ledger is not None:
@@ -377,7 +377,7 @@ class Indices:
 
         The process must own the root.
         """
-        ledger, cache = Ledger(self._root.ledger), self.cache_of(model)
+        ledger, cache = Ledger(self._root.ledger), self.open_cache(model)
         try:
             self._take_over_vectors(cache, model)
             while True:
@@ -421,7 +421,7 @@ class Indices:
         name = ledger.note("semantic_folder")
         if not name.startswith(self._model.fingerprint):
             self._start_new_semantic(ledger)
-        elif not is_checked and self._lost_vectors(ledger):
+        elif not is_checked and self._has_lost_vectors(ledger):
             logger.warning("the vector cache lost vectors; they are made again")
             self._start_new_semantic(ledger)
         elif not self.has_graph(ledger):
@@ -440,7 +440,7 @@ class Indices:
     def _start_new_semantic(self, ledger: Ledger) -> None:
         with self._guard:
             self._close_semantic()
-            old = [ledger.note("semantic_folder"), *_names_in(self._root.semantic_index)]
+            old = [ledger.note("semantic_folder"), *_list_names(self._root.semantic_index)]
             number = 1 + max(int(name.rpartition("-")[2]) if re.search(r"-\d+$", name) else 0 for name in old)
             with ledger.transaction():
                 ledger.set_note("semantic_folder", f"{self._model.fingerprint}-{number}")
@@ -452,7 +452,7 @@ class Indices:
         """Whether the memory is so large that a graph of its vectors is kept."""
         return bool((ledger or self.ledger).note(HAS_GRAPH))
 
-    def _lost_vectors(self, ledger: Ledger) -> bool:
+    def _has_lost_vectors(self, ledger: Ledger) -> bool:
         """Whether a passage that counts as indexed has no vector, as after the cache was deleted."""
         ledger.connection.execute("attach database ? as cache", (str(self.cache.key_file),))
         lost = ledger.connection.execute(
@@ -478,7 +478,7 @@ class Indices:
         if not self.has_graph(ledger):
             return [name for name, key in expected.items() if key not in rows]
         with self._guard:
-            stored = self._semantic_of(ledger)().stored(layer)
+            stored = self._make_opener(ledger)().read_vectors(layer)
         vectors = self.cache.vectors()
         wrong = [
             name
@@ -487,7 +487,7 @@ class Indices:
             or key not in rows
             or not np.allclose(stored[name], vectors[rows[key].vector], atol=1e-4)
         ]
-        pending = {name for name, *_ in ledger.pending()} | {name for name, _ in ledger.gone()}
+        pending = {name for name, *_ in ledger.pending()} | {name for name, _ in ledger.list_gone()}
         return wrong + [name for name in stored if name not in expected and name not in pending]
 
     def unreachable(self, sample: int) -> int:
@@ -501,7 +501,7 @@ class Indices:
             vectors = self.cache.vectors()
             for name, key in keys.items():
                 vector = np.array(vectors[rows[key].vector])
-                near = self._semantic_of(self.ledger)().nearest(layer, vector, 10)
+                near = self._make_opener(self.ledger)().nearest(layer, vector, 10)
                 twins = {other for other, its_key in keys.items() if its_key == key}
                 missed += name not in near and not twins & set(near)
         return missed
@@ -510,14 +510,14 @@ class Indices:
         deleted = int(ledger.note("semantic_deleted") or 0)
         return deleted > 1_000 and deleted > MAX_DELETED_SHARE * max(ledger.counts()["semantic"], 1)
 
-    def _semantic_of(self, ledger: Ledger) -> "Callable[[], SemanticIndex]":
-        def opened() -> "SemanticIndex":
+    def _make_opener(self, ledger: Ledger) -> "Callable[[], SemanticIndex]":
+        def open_once() -> "SemanticIndex":
             with self._guard:
                 if self._semantic is None:
                     self._semantic = self._open_semantic(ledger)
                 return self._semantic
 
-        return opened
+        return open_once
 
     def _open_semantic(self, ledger: Ledger) -> "SemanticIndex":
         from memory_server.index.semantic import SemanticIndex  # noqa: PLC0415  half a second that most commands save
@@ -565,13 +565,13 @@ def remove_other_folders(parent: Path, *keep: str) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _names_in(folder: Path) -> list[str]:
+def _list_names(folder: Path) -> list[str]:
     return [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
 
 
 def owner_file(root: MemoryRoot) -> Path:
     """Beside the lock: the process id of whoever took it last."""
-    return root.derived / "owner"
+    return root.derived_folder / "owner"
 
 
 def owner_text(root: MemoryRoot) -> str:

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_server.index.expression import Expression, fts_query, quoted
+from memory_server.index.expression import Expression, fts_query, quote_text
 
 WEIGHED = 500  # passages that are weighed by bm25; of more the shortest come first
 MAX_CANDIDATES = 2_000  # passages compared with a question; beyond, the order by bm25 has decided
@@ -48,7 +48,7 @@ class Keywords(Protocol):
     def spread(self, expression: Expression) -> Iterator[SpreadCandidate]:
         """Sources that hold the words of an expression as a whole, best first."""
 
-    def passages_of(self, source: int) -> list[tuple[int, str, str]]:
+    def read_passages(self, source: int) -> list[tuple[int, str, str]]:
         """The searchable passages of a source in their order: row, context, passage."""
 
 
@@ -71,15 +71,15 @@ class SqliteKeywords:
         (text,) = self._connection.execute(
             "select group_concat(doc * 2 + (col = 'context')) from stem_places where term = ?", (stem,)
         ).fetchone()
-        return counted(np.fromstring(text or "", dtype=np.int64, sep=","))
+        return count_occurrences(np.fromstring(text or "", dtype=np.int64, sep=","))
 
     def source_holders(self, word: str) -> int:
         matching = "select count(*) from bodies where bodies match ?"
-        return int(self._connection.execute(matching, (quoted(word),)).fetchone()[0])
+        return int(self._connection.execute(matching, (quote_text(word),)).fetchone()[0])
 
     def in_sources(self, word: str) -> NDArray[np.float64]:
         matching = "select rowid, bm25(bodies) from bodies where bodies match ?"
-        rows = self._connection.execute(matching, (quoted(word),)).fetchall()
+        rows = self._connection.execute(matching, (quote_text(word),)).fetchall()
         return np.array(rows, dtype=np.float64).reshape(-1, 2)
 
     def candidates(self, expression: Expression, shortest: Shortest | None, *, as_prefix: bool) -> Iterator[Candidate]:
@@ -112,7 +112,7 @@ class SqliteKeywords:
             "select chunk.id, source, path, 0.0, context, passage from chunk join source on source.id = chunk.source"
             " where text_hash is not null and (ifnull(unified_passage, passage) like ? escape '\\'"
             " or ifnull(unified_context, context) like ? escape '\\') limit ?",
-            (like := f"%{escaped_like(text)}%", like, MAX_CANDIDATES),
+            (like := f"%{escape_like(text)}%", like, MAX_CANDIDATES),
         )
 
     def spread(self, expression: Expression) -> Iterator[SpreadCandidate]:
@@ -123,14 +123,14 @@ class SqliteKeywords:
                 (query, MAX_CANDIDATES),
             )
 
-    def passages_of(self, source: int) -> list[tuple[int, str, str]]:
+    def read_passages(self, source: int) -> list[tuple[int, str, str]]:
         return self._connection.execute(
             "select id, context, passage from chunk where source = ? and text_hash is not null order by ordinal",
             (source,),
         ).fetchall()
 
 
-def counted(occurrences: NDArray[np.int64]) -> NDArray[np.int64]:
+def count_occurrences(occurrences: NDArray[np.int64]) -> NDArray[np.int64]:
     """Occurrences, each as twice its row and 1 for the context, as `Keywords.occurrences` gives them."""
     # each row once, with the number of its occurrences, and how many of these are in the context
     rows, firsts, counts = np.unique(occurrences >> 1, return_index=True, return_counts=True)
@@ -138,6 +138,6 @@ def counted(occurrences: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.stack([rows, counts - in_context, in_context], axis=1)
 
 
-def escaped_like(text: str) -> str:
+def escape_like(text: str) -> str:
     """A text as LIKE finds it, with `\\` as its escape: `_` and `%` stand for themselves."""
     return re.sub(r"([\\%_])", r"\\\1", text)

@@ -35,9 +35,9 @@ from memory_server.index.keywords import SqliteKeywords
 from memory_server.index.schema import SCHEMA, SCHEMA_VERSION
 from memory_server.language.spelling import is_spelt_alike, unify
 from memory_server.language.words import extra_words
-from memory_server.machine.database import connect, erase_deleted, transaction, version_of
+from memory_server.machine.database import connect, erase_deleted, read_version, transaction
 from memory_server.machine.files import file_identity
-from memory_server.machine.repair import refusal_of
+from memory_server.machine.repair import find_refusal
 
 SourceMark = tuple[str, str, int | None]  # path, hash of its content, row of its first chunk: numbers are used again
 
@@ -77,7 +77,7 @@ class Ledger:
         try:
             self.connection = _connect(file)
         except sqlite3.DatabaseError as error:
-            raise _damaged(file, error) from error
+            raise _make_damage_error(file, error) from error
         self._identity = file_identity(file)
 
     @property
@@ -103,7 +103,7 @@ class Ledger:
             locked = NeedsRepair(
                 f"the ledger cannot be written ({error})", where=self._file, remedy="Run `oneiros doctor`"
             )
-            raise refusal_of(error, self._file, "the ledger") or locked from error
+            raise find_refusal(error, self._file, "the ledger") or locked from error
 
     def compact(self) -> None:
         """Gives back the room of what was removed. Call with no run under way."""
@@ -151,10 +151,10 @@ class Ledger:
                     json.dumps(chunk.headings, ensure_ascii=False),
                     context,
                     chunk.searchable,
-                    _unified(context),
-                    _unified(chunk.searchable),
+                    _unify_text(context),
+                    _unify_text(chunk.searchable),
                     more,
-                    lines_of(chunk.keys),
+                    join_keys(chunk.keys),
                     len(WORD.findall(chunk.searchable)),
                     key if chunk.searchable else None,
                     chunk.standing or "",
@@ -172,7 +172,7 @@ class Ledger:
         self.connection.execute("delete from source where path = ?", (document.path,))
         row = {
             "id": old[0] if old else None,
-            **{column: _kept(getattr(document, column)) for column in HEAD_COLUMNS},
+            **{column: _encode_value(getattr(document, column)) for column in HEAD_COLUMNS},
             "holds_from": _iso(document.interval.first),
             "holds_until": _iso(document.interval.last),
             "size": state.size,
@@ -214,7 +214,7 @@ class Ledger:
             " where is_semantic = 0 and text_hash is not null order by layer != ?, date desc, path, ordinal",
             (Layer.TOPIC,),
         )
-        return [(ChunkId(row[0]), Layer(row[1]), TextHash(row[2]), embedded_text(*row[3:])) for row in rows]
+        return [(ChunkId(row[0]), Layer(row[1]), TextHash(row[2]), build_embedded_text(*row[3:])) for row in rows]
 
     def texts(self) -> dict[TextHash, str]:
         """What the model reads of every searchable chunk, by key, the newest first."""
@@ -222,13 +222,13 @@ class Ledger:
             "select text_hash, context, passage, keys from chunk join source on source.id = chunk.source"
             " where text_hash is not null order by date desc, chunk.id"
         )
-        return {TextHash(row[0]): embedded_text(*row[1:]) for row in rows}
+        return {TextHash(row[0]): build_embedded_text(*row[1:]) for row in rows}
 
-    def gone(self) -> list[tuple[ChunkId, Layer]]:
+    def list_gone(self) -> list[tuple[ChunkId, Layer]]:
         """Chunks that the semantic index has to forget."""
         return [(ChunkId(row[0]), Layer(row[1])) for row in self.connection.execute("select chunk_id, layer from gone")]
 
-    def unfinished(self) -> int:
+    def count_unfinished(self) -> int:
         """How many chunks the semantic index has to learn or forget."""
         row = self.connection.execute(
             "select (select count(*) from chunk where is_semantic = 0 and text_hash is not null)"
@@ -267,14 +267,14 @@ class Ledger:
             marks = ",".join("?" * len(part))
             select = f"select {CHUNK_COLUMNS} from chunk where id in ({marks})"  # noqa: S608  question marks only
             for row in self.connection.execute(select, [int(number) for number in part]):
-                found[row[0]] = _stored_chunk(row)
+                found[row[0]] = _make_chunk(row)
         return found
 
-    def chunk_from(self, source: int, line: int) -> StoredChunk | None:
+    def find_chunk(self, source: int, line: int) -> StoredChunk | None:
         """The chunk of a source that begins with a line; None where none does."""
         select = f"select {CHUNK_COLUMNS} from chunk where source = ? and first_line = ? order by ordinal limit 1"  # noqa: S608  columns of our own
         row = self.connection.execute(select, (source, line)).fetchone()
-        return _stored_chunk(row) if row else None
+        return _make_chunk(row) if row else None
 
     def last_reply(self, chunk: StoredChunk) -> StoredChunk | None:
         """The chunk in which the last reply to the person begins, for one that begins with their words.
@@ -288,7 +288,7 @@ class Ledger:
         )
         place = {"source": chunk.source, "ordinal": chunk.ordinal, "turn": chunk.lines.first}
         row = self.connection.execute(select, place).fetchone()
-        return _stored_chunk(row) if row else None
+        return _make_chunk(row) if row else None
 
     def sample(self, count: int) -> list[tuple[ChunkId, str]]:
         """Some searchable passages, by an order that has nothing to do with what they say."""
@@ -309,7 +309,7 @@ class Ledger:
         rows = self.connection.execute("select text_hash from chunk where text_hash is not null order by text_hash")
         return f"{self.note('semantic_folder')}/{hashlib.sha256(b''.join(row for (row,) in rows)).hexdigest()}"
 
-    def ids_of(self, paths: Collection[SourcePath]) -> set[ChunkId]:
+    def find_ids(self, paths: Collection[SourcePath]) -> set[ChunkId]:
         """The ids of all chunks of some sources."""
         select = "select chunk_id from chunk join source on source.id = chunk.source where path = ?"
         return {ChunkId(row[0]) for path in paths for row in self.connection.execute(select, (path,))}
@@ -324,7 +324,7 @@ class Ledger:
             found.update(self.connection.execute(select, part).fetchall())
         return found
 
-    def stored_sources(self, numbers: Collection[int] | None = None) -> Mapping[int, SourceHead]:
+    def read_sources(self, numbers: Collection[int] | None = None) -> Mapping[int, SourceHead]:
         """The heads of sources by their number: of these, or of all."""
         select = f"select id, holds_from, holds_until, {', '.join(HEAD_COLUMNS)} from source"  # noqa: S608  columns of our own
         if numbers is None:
@@ -401,19 +401,19 @@ CHUNK_COLUMNS = (
 )
 
 
-def lines_of(keys: Sequence[str]) -> str:
+def join_keys(keys: Sequence[str]) -> str:
     """Hidden keys as they are kept and embedded: a line each."""
     return "\n".join(keys)
 
 
-def embedded_text(context: str, passage: str, keys: str = "") -> str:
+def build_embedded_text(context: str, passage: str, keys: str = "") -> str:
     """What the model reads of a chunk."""
     return f"{context}\n{passage}\n{keys}" if keys else f"{context}\n{passage}"
 
 
 def is_of_another_format(file: Path) -> bool:
     """Whether another version of the program wrote this ledger; a damaged one is not told apart here."""
-    return version_of(file) not in (0, SCHEMA_VERSION)
+    return read_version(file) not in (0, SCHEMA_VERSION)
 
 
 def _connect(file: Path) -> sqlite3.Connection:
@@ -447,12 +447,12 @@ def _make_tables(connection: sqlite3.Connection) -> None:
             raise
 
 
-def _damaged(file: Path, error: sqlite3.Error) -> NeedsRepair:
+def _make_damage_error(file: Path, error: sqlite3.Error) -> NeedsRepair:
     damaged = NeedsRepair(f"the ledger is damaged ({error})", where=file, remedy="Run `oneiros reindex --rebuild`")
-    return refusal_of(error, file, "the ledger") or damaged
+    return find_refusal(error, file, "the ledger") or damaged
 
 
-def _stored_chunk(row: Sequence[Any]) -> StoredChunk:
+def _make_chunk(row: Sequence[Any]) -> StoredChunk:
     number, chunk_id, source, ordinal, first, last, headings, passage, context, standing, *numbers = row
     return StoredChunk(
         number,
@@ -476,7 +476,7 @@ def _source_head(row: Sequence[Any]) -> SourceHead:
     return SourceHead(**told | lists)
 
 
-def _kept(value: object) -> object:
+def _encode_value(value: object) -> object:
     """A value of a head as its column keeps it."""
     if isinstance(value, tuple):
         return json.dumps(value, ensure_ascii=False)
@@ -487,7 +487,7 @@ def _day(text: str | None) -> dt.date | None:
     return dt.date.fromisoformat(text) if text else None
 
 
-def _unified(text: str) -> str | None:
+def _unify_text(text: str) -> str | None:
     """A text in its one spelling; None where the keyword index reads the text so by itself."""
     return None if is_spelt_alike(text) else unify(text)
 

@@ -84,7 +84,7 @@ class Passages:
         is_held: NDArray[np.bool_] = self.rows[found] == wanted
         return found[is_held], is_held
 
-    def allowed(self, sources: Iterable[int] | None, layers: Sequence[Layer]) -> NDArray[np.bool_]:
+    def find_allowed(self, sources: Iterable[int] | None, layers: Sequence[Layer]) -> NDArray[np.bool_]:
         """Which passages belong to one of these sources (None: to any) and layers."""
         mask = np.zeros(len(self), dtype=np.bool_)
         for layer in layers:
@@ -121,8 +121,8 @@ def read_passages(ledger: Ledger, vector_keys: Path, before: ReadTable | None = 
     connection.execute("attach database ? as cache", (build_uri(vector_keys),))
     connection.execute("begin")
     marks = ledger.source_marks()
-    changed = None if before is None else _changed(before, marks)
-    table, sources = _read_table(ledger, changed), ledger.stored_sources(changed)
+    changed = None if before is None else _find_changed(before, marks)
+    table, sources = _read_table(ledger, changed), ledger.read_sources(changed)
     connection.execute("commit")
     if before is None or changed is None:
         return ReadTable(Passages(*(np.ascontiguousarray(column) for column in table.T)), sources, marks)
@@ -134,7 +134,7 @@ def read_passages(ledger: Ledger, vector_keys: Path, before: ReadTable | None = 
     return ReadTable(Passages(*(column[order] for column in columns)), heads, marks)
 
 
-def _changed(before: ReadTable, marks: Mapping[int, SourceMark]) -> Collection[int] | None:
+def _find_changed(before: ReadTable, marks: Mapping[int, SourceMark]) -> Collection[int] | None:
     """The sources that were written since, or that wait for vectors; None where nothing can be taken over."""
     passages = before.passages
     changed = {number for number, mark in marks.items() if before.marks.get(number) != mark}

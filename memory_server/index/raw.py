@@ -100,7 +100,7 @@ class RawIndex:
         self.store = store
         self._keeps_words = cut is None
         self._fading = fading
-        self._cut = cut or chunks_of
+        self._cut = cut or chunk_turns
         self.guard = threading.RLock()  # of what is being searched
         self._run = threading.Lock()  # held by the one thread that brings it level
         self._file = file
@@ -195,7 +195,7 @@ class RawIndex:
         self, ledger: Ledger, state: SourceState, session_id: str, kept: Sequence[Range] | None
     ) -> tuple[Document, Sequence[tuple[Chunk, TextHash]]]:
         """A session and its passages. `kept`: of one that faded the turns that stay; None for all of them."""
-        if kept is not None and self._keeps_words and (document := _worded(ledger, state)):
+        if kept is not None and self._keeps_words and (document := _read_indexed(ledger, state)):
             return document, ()
         if kept is not None and not (kept or self._keeps_words):
             return bare(session_id), ()
@@ -226,7 +226,7 @@ class RawIndex:
                 no_vectors = np.zeros((0, 1), dtype=np.float32)
                 no_tokens = np.zeros((0, 1), dtype=np.uint8)
                 passages = read_raw_passages(self.ledger)
-                self._snapshot = Snapshot(passages, self.ledger.stored_sources(), no_vectors, no_tokens)
+                self._snapshot = Snapshot(passages, self.ledger.read_sources(), no_vectors, no_tokens)
                 self._seen = generation
             return self._snapshot
 
@@ -254,22 +254,22 @@ def words_once(text: str) -> str:
     return " ".join(sorted(set(WORD.findall(text.casefold()))))
 
 
-def _worded(ledger: Ledger, state: SourceState) -> Document | None:
+def _read_indexed(ledger: Ledger, state: SourceState) -> Document | None:
     """A session by its words alone, made of its index; None where that does not hold it as it is."""
     select = "select id, content_hash, body from source where path = ?"
     row = ledger.connection.execute(select, (state.path,)).fetchone()
     if row is None or row[1].partition("~")[0] != state.content_hash.partition("~")[0]:
         return None
-    [head] = ledger.stored_sources([row[0]]).values()
+    [head] = ledger.read_sources([row[0]]).values()
     told = {field.name: getattr(head, field.name) for field in fields(head)}
     return Document(**told, head=words_once(row[2]))
 
 
-def chunks_of(document: Document, turns: Sequence[ArchivedTurn]) -> list[tuple[Chunk, TextHash]]:
+def chunk_turns(document: Document, turns: Sequence[ArchivedTurn]) -> list[tuple[Chunk, TextHash]]:
     """Every turn in pieces; the number of a turn stands as its line."""
     chunks: list[tuple[Chunk, TextHash]] = []
     for number, turn in enumerate(turns, start=1):
-        for piece in pieces_of(turn.text):
+        for piece in split_pieces(turn.text):
             ordinal = len(chunks)
             text = f"{turn.who}: {piece}"
             lines = LineRange(number, number)
@@ -283,7 +283,7 @@ def chunk_id(path: SourcePath, turn: int, ordinal: int, text: str) -> ChunkId:
     return ChunkId(hashlib.sha256(f"{path}\0{turn}\0{ordinal}\0{text}".encode()).hexdigest()[:24])
 
 
-def pieces_of(text: str, chars: int = PIECE_CHARS) -> Iterator[str]:
+def split_pieces(text: str, chars: int = PIECE_CHARS) -> Iterator[str]:
     """A text in pieces of some `chars` characters, cut at the end of a line or a word where there is one."""
     position = 0
     while position < len(text):

@@ -56,7 +56,7 @@ class SemanticIndex:
             self._client = chromadb.PersistentClient(path=str(folder), settings=settings)
             self._collections = {layer: self._collection(layer) for layer in Layer}
         except (ChromaError, ValueError, OSError, AttributeError) as error:  # the last: its own clean-up then fails
-            raise damaged(folder, error) from error
+            raise make_damage_error(folder, error) from error
 
     def add(self, layer: Layer, ids: Sequence[ChunkId], vectors: Vectors) -> None:
         """Stores vectors (n, d) under their ids. An id that is there already gets its new vector."""
@@ -67,7 +67,7 @@ class SemanticIndex:
                 collection.delete(ids=part)  # adding an id that exists would silently keep the old vector
                 collection.add(ids=part, embeddings=np.ascontiguousarray(vectors[start : start + ADD_BATCH]))
         except ChromaError as error:
-            raise damaged(self.folder, error) from error
+            raise make_damage_error(self.folder, error) from error
 
     def delete(self, layer: Layer, ids: Sequence[ChunkId]) -> None:
         """Forgets ids; unknown ones are no error. The bytes of their vectors stay until the folder is renewed."""
@@ -75,22 +75,22 @@ class SemanticIndex:
             for start in range(0, len(ids), ADD_BATCH):
                 self._collections[layer].delete(ids=[*map(str, ids[start : start + ADD_BATCH])])
         except ChromaError as error:
-            raise damaged(self.folder, error) from error
+            raise make_damage_error(self.folder, error) from error
 
     def nearest(self, layer: Layer, vector: Vectors, limit: int) -> list[ChunkId]:
         """The ids of a layer whose vectors are nearest to `vector` (d,), nearest first; at most `limit`."""
         try:
             found = self._collections[layer].query(query_embeddings=vector[None, :], n_results=limit, include=[])
         except ChromaError as error:
-            raise damaged(self.folder, error) from error
+            raise make_damage_error(self.folder, error) from error
         return [ChunkId(name) for name in found["ids"][0]]
 
-    def stored(self, layer: Layer) -> dict[ChunkId, Vectors]:
+    def read_vectors(self, layer: Layer) -> dict[ChunkId, Vectors]:
         """Every id of a layer with its vector as the graph holds it: what a query can return, not what is counted."""
         try:
             found = self._collections[layer].get(include=["embeddings"])
         except ChromaError as error:
-            raise damaged(self.folder, error) from error
+            raise make_damage_error(self.folder, error) from error
         vectors = found["embeddings"]
         assert vectors is not None
         return {
@@ -107,7 +107,7 @@ class SemanticIndex:
         )
 
 
-def damaged(folder: Path, error: Exception) -> NeedsRepair:
+def make_damage_error(folder: Path, error: Exception) -> NeedsRepair:
     """The error to raise for whatever ChromaDB says about its own files."""
     return NeedsRepair(
         f"the semantic index is damaged ({error.__class__.__name__}: {str(error)[:200]})",

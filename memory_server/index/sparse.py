@@ -69,7 +69,7 @@ class SparseIndex:
             rows: list[tuple[bytes, bytes, bytes]] = []
             with WorkerPool(self.engine(), plan) as pool:
                 for done, (place, made) in enumerate(pool.embed([text for _, text in missing]), start=1):
-                    rows.append((missing[place][0], *self._packed(made)))
+                    rows.append((missing[place][0], *self._pack(made)))
                     if len(rows) == TEXTS_AN_APPEND or done == len(missing):
                         with transaction(connection):
                             connection.executemany("insert or replace into weighed values(?, ?, ?)", rows)
@@ -104,7 +104,7 @@ class SparseIndex:
         with self._guard:
             self._postings = {}
 
-    def _packed(self, made: TermWeights) -> tuple[bytes, bytes]:
+    def _pack(self, made: TermWeights) -> tuple[bytes, bytes]:
         steps = np.clip(np.rint(made.weights / STEP), 0, 255).astype(np.uint8)
         return made.terms[steps > 0].astype(self._numbers).tobytes(), steps[steps > 0].tobytes()
 

@@ -19,11 +19,11 @@ from memory_server.embedding.vector_cache import TextHash, VectorCache, text_has
 from memory_server.embedding.workers import EmbeddingControl
 from memory_server.index.build import UNFINISHED, Progress, fill_cache
 from memory_server.index.indices import Indices
-from memory_server.index.ledger import Ledger, embedded_text
+from memory_server.index.ledger import Ledger, build_embedded_text
 from memory_server.index.passages import read_passages
 from memory_server.index.raw import ArchivedTurn, RawIndex, SessionStore, chunk_id
 from memory_server.index.snapshot import Snapshot
-from memory_server.index.stretches import stretches_of
+from memory_server.index.stretches import split_stretches
 from memory_server.lifecycle.fading import Fading
 
 MODEL_NOTE = "semantic_folder"  # whose vectors the scales were learnt from; the same note as in the ledger of files
@@ -43,7 +43,7 @@ class StretchIndex:
         """Opens nothing yet. `indices` has the vectors, and opens those of other models."""
         self._folder = folder
         self._indices = indices
-        self.cache_of = indices.cache_of
+        self.open_cache = indices.open_cache
         self.file = folder / "ledger.db"
         self._turns = RawIndex(self.file, store, chunks_of_stretches, fading)
         self._model = model
@@ -129,7 +129,7 @@ class StretchIndex:
     ) -> None:
         """Embeds every stretch with another model, beside the vectors in use."""
         if not self.is_empty:
-            with closing(self.cache_of(model)) as cache:
+            with closing(self.open_cache(model)) as cache:
                 self._fill(cache, lambda: engine, plan, report_progress)
 
     def _fill(
@@ -148,7 +148,7 @@ class StretchIndex:
 def chunks_of_stretches(document: Document, turns: Sequence[ArchivedTurn]) -> list[tuple[Chunk, TextHash]]:
     """Every stretch with the key of its vector; its lines are the turns that it holds words of."""
     found = []
-    for ordinal, stretch in enumerate(stretches_of(turns)):
+    for ordinal, stretch in enumerate(split_stretches(turns)):
         name = chunk_id(document.path, stretch.turns.first, ordinal, stretch.text)
         chunk = Chunk(
             name,
@@ -162,5 +162,5 @@ def chunks_of_stretches(document: Document, turns: Sequence[ArchivedTurn]) -> li
             stretch.settled_at,
             stretch.person_chars,
         )
-        found.append((chunk, text_hash(embedded_text(chunk.context(document), chunk.searchable))))
+        found.append((chunk, text_hash(build_embedded_text(chunk.context(document), chunk.searchable))))
     return found

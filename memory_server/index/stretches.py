@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memory_server.document import LineRange, Standing
-from memory_server.index.raw import ArchivedTurn, pieces_of
+from memory_server.index.raw import ArchivedTurn, split_pieces
 
 STRETCH_CHARS = 800
 REQUEST_CHARS = 200
@@ -34,9 +34,9 @@ class Stretch:
         return "\n".join((self.text, *self.keys))
 
 
-def stretches_of(turns: Sequence[ArchivedTurn]) -> list[Stretch]:
+def split_stretches(turns: Sequence[ArchivedTurn]) -> list[Stretch]:
     """What was said in a session, in its order."""
-    return [_stretch(part, request, turns) for request, said in exchanges_of(turns) for part in _joined(said)]
+    return [_stretch(part, request, turns) for request, said in split_exchanges(turns) for part in _group_pieces(said)]
 
 
 Said = list[tuple[int, str]]  # the number of a turn, and words of it
@@ -53,7 +53,7 @@ def _stretch(part: Said, request: str, turns: Sequence[ArchivedTurn]) -> Stretch
     return Stretch(text, where, request, standing, turn.settled_at, len(own), keys)
 
 
-def exchanges_of(turns: Sequence[ArchivedTurn]) -> Iterator[tuple[str, Said]]:
+def split_exchanges(turns: Sequence[ArchivedTurn]) -> Iterator[tuple[str, Said]]:
     """Every time the person spoke: their words on one line, cut, and all that was said from there on."""
     request, said = "", Said()
     for number, turn in enumerate(turns, start=1):
@@ -62,12 +62,12 @@ def exchanges_of(turns: Sequence[ArchivedTurn]) -> Iterator[tuple[str, Said]]:
                 yield request, said
             request, said = " ".join(turn.said.split())[:REQUEST_CHARS], []
         mark = PERSON if turn.is_person else ""
-        said += [(number, f"{mark}{piece}") for piece in pieces_of(turn.said, STRETCH_CHARS)]
+        said += [(number, f"{mark}{piece}") for piece in split_pieces(turn.said, STRETCH_CHARS)]
     if said:
         yield request, said
 
 
-def _joined(said: Said) -> Iterator[Said]:
+def _group_pieces(said: Said) -> Iterator[Said]:
     """Pieces in groups of at most STRETCH_CHARS characters; a longer piece stands alone."""
     part, chars = Said(), 0
     for number, text in said:

@@ -58,12 +58,12 @@ class TypedLines:
         """The sessions that are recorded, each with the mark of what it was made from. Makes no file either."""
         if not self._database.exists():
             return {}
-        with self._database.opened() as connection:
+        with self._database.open() as connection:
             return dict(connection.execute("select session, mark from session"))
 
     def replace(self, session_id: str, mark: str, project: str, lines: Sequence[TypedLine]) -> None:
         """Puts a session's lines in the place of its older ones."""
-        with self._database.changed() as connection:
+        with self._database.change() as connection:
             self._remove(connection, session_id)
             connection.execute("insert into session values (?, ?, ?)", (session_id, mark, project))
             connection.executemany(
@@ -73,7 +73,7 @@ class TypedLines:
 
     def remove(self, session_id: str) -> None:
         """Forgets a session."""
-        with self._database.changed() as connection:
+        with self._database.change() as connection:
             self._remove(connection, session_id)
 
     def of_session(self, session_id: str, types: Sequence[str] = ()) -> list[TypedLine]:
@@ -94,7 +94,7 @@ class TypedLines:
         where, values = _of_types("line_words match ?", [question], types)
         if projects:
             wanted = {name.casefold() for name in projects}
-            with self._database.opened() as connection:
+            with self._database.open() as connection:
                 values.append(spellings(connection, "session", "project", wanted.__contains__))
             where += " and session.project in (select value from json_each(?))"
         return self._lines(where, values, "bm25(line_words), line.id", limit)
@@ -104,7 +104,7 @@ class TypedLines:
         if "line_words" in where:
             source += " join line_words on line_words.rowid = line.id"
         columns = "line.session, line.ordinal, line.type, line.text, line.why, session.project, line.entries, line.time"
-        with self._database.opened() as connection:
+        with self._database.open() as connection:
             rows = connection.execute(
                 f"select {columns} from {source} where {where} order by {order} limit ?",  # noqa: S608  clauses of our own
                 (*values, limit),
@@ -135,6 +135,6 @@ def _of_types(where: str, values: list[str], types: Sequence[str]) -> tuple[str,
     return f"{where} and line.type in ({', '.join('?' * len(types))})", [*values, *types]
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """A text as lines and passages are compared: whatever its case and line breaks."""
     return " ".join(text.split()).casefold()

@@ -7,12 +7,12 @@ import re
 from enum import Enum, auto
 
 
-def folded(pattern: str) -> re.Pattern[str]:
+def ignore_case(pattern: str) -> re.Pattern[str]:
     """A pattern that is the same in capitals and in small letters."""
     return re.compile(pattern, re.IGNORECASE)
 
 
-YES = folded(
+YES = ignore_case(
     r"^\W*(?:(?:ah|oh|ok(?:ay)?|hm+|haha|great|cool|perfect|nice|thanks|thank you|right)[\s,.!-]+)*(?:yes|yeah|yep|yup"
     r"|yea|correct|exactly|agreed?|i agree|that(?:'s| is) (?:right|correct|it|what i (?:meant|want(?:ed)?)"
     r"|exactly (?:it|right|what .{3,30}))|right|confirmed|sounds (?:good|great|right)|makes sense|(?:good"
@@ -20,17 +20,17 @@ YES = folded(
     r"|for it|with that)|absolutely|definitely|precisely|spot on|ja|genau|stimmt|oui|exact(?:ement)?|sí|si|correcto"
     r"|exacto|sim|да|верно|точно|是的|对|没错|はい|そうです)(?!\w)"
 )
-RESERVE = folded(
+RESERVE = ignore_case(
     r"\b(?:but|except|however|although|though|unless|if|only|instead|actually|not|no|don't|isn't|wait|hmm|maybe|aber"
     r"|mais|pero|before|first|also|and|then)\b|\?"
 )
 MAX_YES_CHARS = 160  # an agreement that says more says something of its own
 
-NEGATION = folded(
+NEGATION = ignore_case(
     r"\b(?:not|never|no|nobody|none|neither|nor|without|cannot)\b|n[’']t\b|\b(?:cant|dont|wont|isnt|arent|doesnt)\b"
 )
 
-INJECTION = folded(
+INJECTION = ignore_case(
     r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|any|your|system"
     r"|safety)\b[^.\n]{0,30}\b(?:instructions?|prompts?|rules?|guidelines?|messages?|context|restrictions?)\b"
     r"|\b(?:system|developer|assistant|user)\s*(?:prompt|message)?\s*:\s|</?(?:system|assistant|user|instructions?"
@@ -44,7 +44,7 @@ INJECTION = folded(
     r"|tool calls?|permissions?)\b|--dangerously-skip-permissions|\bthis (?:note|memory|message) is (?:from"
     r"|by) (?:the )?(?:system|admin|anthropic|openai)\b"
 )  # no candidate that holds such words becomes a proposal
-ORDERS_ASSISTANT = folded(
+ORDERS_ASSISTANT = ignore_case(
     rf"{INJECTION.pattern}|\b(?:ignore|disregard|forget) (?:all |any |the |your )*(?:previous|prior|above|earlier"
     rf"|other) \w+|\byou (?:are|must|should|will) (?:now|always|never)\b|\bsystem prompt\b|\bas an ai\b"
     r"|</?(?:system|instructions?|system-reminder)\b|\bdo not (?:tell|mention|reveal|ask)\b.{0,40}\b(?:user|person"
@@ -52,7 +52,7 @@ ORDERS_ASSISTANT = folded(
 )  # people say this of their work too (`you must always run the tests`), so a reviewer is warned and no more
 
 
-NO = folded(
+NO = ignore_case(
     r"^\W*(?:(?:hm+|ok(?:ay)?|oh|ah|well|sorry|but|thanks|thank you)[\s,.!-]+)*(?:no|nope|nah|not (?:now|yet|really"
     r"|that|like that|sure)|(?:please )?(?:don[’']?t|do not)|let[’']?s not|rather not"
     r"|i(?:[’']d| would) (?:rather|prefer)"
@@ -80,9 +80,11 @@ class AskedState(Enum):
     OLDEST = auto()
 
 
-NOW = folded(r"\b(?:now|nowadays|currently|current|still|latest|these days|at present|in the end|by now)\b")
-AT_FIRST = folded(r"\b(?:originally|initially|at first|in the beginning|(?:i|we|you|they|it|was|were|did) first)\b")
-GREETING = folded(
+NOW = ignore_case(r"\b(?:now|nowadays|currently|current|still|latest|these days|at present|in the end|by now)\b")
+AT_FIRST = ignore_case(
+    r"\b(?:originally|initially|at first|in the beginning|(?:i|we|you|they|it|was|were|did) first)\b"
+)
+GREETING = ignore_case(
     r"(?:\W|you:|\b(?:warm[- ]?up|hi|hello|hey|good (?:morning|day|afternoon|evening)|thanks?(?: you)?|ok(?:ay)?|ready"
     r"|ping|pong|test(?:ing)?|(?:how|what) (?:can|may) i (?:help|do for|assist)(?: you)?(?: with)?(?: today)?"
     r"|i(?:['’]m| am) ready(?: to help)?)\b)+"
@@ -90,7 +92,7 @@ GREETING = folded(
 MAX_GREETING_CHARS = 120
 
 
-def asked_state(question: str) -> AskedState | None:
+def find_asked_state(question: str) -> AskedState | None:
     """Which state of a thing a question asks for; None where it does not say."""
     if AT_FIRST.search(question):
         return AskedState.OLDEST

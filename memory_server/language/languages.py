@@ -71,7 +71,7 @@ LEAST_COMMON = 10  # common words of a language, and so many times those of the 
 KANA_SHARE = 0.1  # of the signs of Chinese beside which kana mean Japanese
 
 
-def language_of(texts: Iterable[str]) -> str:
+def detect_language(texts: Iterable[str]) -> str:
     """The language that most of some texts are in, two letters; empty where it cannot be told."""
     prose = CODE.sub(" ", "\n".join(texts))
     letters = {

@@ -1,29 +1,29 @@
 """Sentences and clauses of prose. Where a sentence ends depends on what it is cut for, so there are several ways.
 
 To be quoted byte for byte (`sentence_spans`, `clause_spans`): character ranges of chat, where sentences start in lower
-case, lines end without a full stop, and a terminal breaks a line in the middle. To stand in a digest (`sentences_in`):
-one line each without Markdown, cut at a colon too, since what follows one stands by itself. To be counted in what a
-model wrote (`MODEL_SENTENCE_END`), to introduce a topic (`first_sentence`), to part a line too long to be embedded
-(`PASSAGE_END`): at full stops alone.
+case, lines end without a full stop, and a terminal breaks a line in the middle. To stand in a digest
+(`split_sentences`): one line each without Markdown, cut at a colon too, since what follows one stands by itself. To be
+counted in what a model wrote (`MODEL_SENTENCE_END`), to introduce a topic (`first_sentence`), to part a line too long
+to be embedded (`PASSAGE_END`): at full stops alone.
 """
 
 import itertools
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from memory_server.language.cues import folded
+from memory_server.language.cues import ignore_case
 
 Span = tuple[int, int]  # first character and the one after the last
 
 STOP = re.compile(r"(?:[.!?…]+[\"'”’)\]*_]*|;)(?=\s|\Z)|[。！？]+")
-ABBREVIATION = folded(
+ABBREVIATION = ignore_case(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|ca|approx|resp|incl|excl|mr|mrs|ms|dr|prof|st|no|nr|fig|sec|vol|inc|ltd|z\.b|bzw"
     r"|u\.a|p\.ex|ej)|(?<![\w.])[A-Za-z]|^\s*\d+)\.\Z"
 )
 CODE_SPAN = re.compile(r"`[^`\n]+`")
 LIST_SIGN = re.compile(r"\s*(?:[-*+•]|\(?\d{1,3}[.)]|[A-Za-z]\))\s+(?:\[[ xX]\]\s+)?")
 ENDS_SENTENCE = re.compile(r"[.!?:;…。！？][\"'”’)\]*_]*\s*\Z")
-CLAUSE_EDGE = folded(
+CLAUSE_EDGE = ignore_case(
     r"(?:,|\s[-–—])\s+(?=(?:but|so(?! that\b)|and(?= (?:i|we|you|it|they|he|she|that|this|the|now|then|also|my|our"
     r"|please|let'?s|can|could|what|how|which|never|always)\b)|however|though|although|while|whereas|which|who"
     r"|considering|given that|can you|could you|what|how|why|should i|do you|i'm|i am|i've|i want|i was|i (?:just "
@@ -52,7 +52,7 @@ def sentence_spans(text: str) -> list[Span]:
 def clause_spans(text: str, first: int, end: int) -> list[Span]:
     """The clauses of the sentence at `first` to `end`, each beginning with the word that joins it to the one before."""
     edges = [first, *(first + match.end() for match in CLAUSE_EDGE.finditer(text[first:end])), end]
-    spans = (_trimmed(text, start, stop) for start, stop in itertools.pairwise(edges))
+    spans = (_trim_span(text, start, stop) for start, stop in itertools.pairwise(edges))
     return [(start, _without_comma(text, start, stop)) for start, stop in spans if start < stop]
 
 
@@ -81,16 +81,16 @@ def _sentences(text: str, first: int, end: int) -> Iterator[Span]:
             continue
         if ABBREVIATION.search(text[start : stop.end()].rstrip("\"'”’)]*_")):
             continue
-        span = _trimmed(text, start, stop.end())
+        span = _trim_span(text, start, stop.end())
         if span[0] < span[1]:
             yield span
         start = stop.end()
-    span = _trimmed(text, start, end)
+    span = _trim_span(text, start, end)
     if span[0] < span[1]:
         yield span
 
 
-def _trimmed(text: str, first: int, end: int) -> Span:
+def _trim_span(text: str, first: int, end: int) -> Span:
     while first < end and text[first].isspace():
         first += 1
     while end > first and text[end - 1].isspace():
@@ -104,7 +104,7 @@ def _without_comma(text: str, first: int, end: int) -> int:
     return end
 
 
-def sentences_in(text: str) -> Iterator[str]:
+def split_sentences(text: str) -> Iterator[str]:
     """The sentences of a text without code blocks, tables' rules and Markdown's signs."""
     for line in FENCE.sub("\n", text).splitlines():
         for sentence in DIGEST_SENTENCE_END.split(line):
@@ -123,7 +123,7 @@ def first_sentence(text: str) -> str:
     return FIRST_SENTENCE_END.split(text, maxsplit=1)[0]
 
 
-def shortened(passage: str, terms: Sequence[str], chars: int) -> str:
+def shorten_passage(passage: str, terms: Sequence[str], chars: int) -> str:
     """A passage cut to `chars` characters around the place where most of the terms stand closest together."""
     if len(passage) <= chars:
         return passage

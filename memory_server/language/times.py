@@ -76,15 +76,15 @@ class Days:
 Time = NamedTime | Days
 
 
-def named_times(text: str) -> Iterator[NamedTime]:
+def find_named_times(text: str) -> Iterator[NamedTime]:
     """The times that a text names, in order. A month at its beginning needs a day or a year: `May I ask`."""
-    return (time for _, time in _named(text))
+    return (time for _, time in _match_times(text))
 
 
 def find_times(text: str, today: dt.date) -> list[Time]:
     """The times that a text asks for, those that count from today too: `last week`, `on Monday`, `since March`."""
-    counted = [(match, _counted_days(match, today)) for match in _COUNTED.finditer(text)]
-    found: list[tuple[re.Match[str], Time]] = sorted([*_named(text), *counted], key=lambda one: one[0].start())
+    counted = [(match, _parse_counted_days(match, today)) for match in _COUNTED.finditer(text)]
+    found: list[tuple[re.Match[str], Time]] = sorted([*_match_times(text), *counted], key=lambda one: one[0].start())
     times: list[Time] = []
     for place, (match, time) in enumerate(found):
         before = text[found[place - 1][0].end() if place else 0 : match.start()]
@@ -92,7 +92,7 @@ def find_times(text: str, today: dt.date) -> list[Time]:
         if opened and times and before.split() in (["and"], ["to"], ["until"], ["till"]):
             times[-1] = Days(_as_days(found[place - 1][1], today).first, _as_days(time, today).last)
         elif bound := _FROM_ON.search(before):
-            times.append(_bounded(bound[1].casefold(), _as_days(time, today), today))
+            times.append(_bound_days(bound[1].casefold(), _as_days(time, today), today))
         else:
             times.append(time)
     return times
@@ -106,7 +106,7 @@ def time_alone(text: str, today: dt.date) -> Callable[[dt.date], bool] | None:
     return lambda date: any(time.is_of(date) for time in times)
 
 
-def _named(text: str) -> Iterator[tuple[re.Match[str], NamedTime]]:
+def _match_times(text: str) -> Iterator[tuple[re.Match[str], NamedTime]]:
     for match in _NAMED.finditer(text):
         if match["iso_year"]:
             yield match, NamedTime(*(int(match[part] or 0) for part in ("iso_year", "iso_month", "iso_day")))
@@ -116,7 +116,7 @@ def _named(text: str) -> Iterator[tuple[re.Match[str], NamedTime]]:
             yield match, NamedTime(year, MONTH_NAMES.index(match["month"].casefold()) + 1, day)
 
 
-def _bounded(word: str, days: Days, today: dt.date) -> Days:
+def _bound_days(word: str, days: Days, today: dt.date) -> Days:
     """The days since, after, before or until some others."""
     match word:
         case "since":
@@ -141,7 +141,7 @@ def _as_days(time: Time, today: dt.date) -> Days:
     return Days(first, dt.date(year, last_month, min(last, monthrange(year, last_month)[1])))
 
 
-def _counted_days(match: re.Match[str], today: dt.date) -> Days:
+def _parse_counted_days(match: re.Match[str], today: dt.date) -> Days:
     """The days of a time that counts from today. Weeks begin on Monday."""
     told = {name: " ".join(text.casefold().split()) for name, text in match.groupdict().items() if text}
     if "one" in told:

@@ -141,13 +141,13 @@ class Rarity:
     texts: int = 0
     holders: Mapping[str, int] = field(default_factory=dict)
 
-    def of(self, word: str) -> float:
+    def measure(self, word: str) -> float:
         """Inverse document frequency, above 0."""
         held = self.holders.get(word, 0) + 1
         return math.log1p((self.texts + UNSEEN_TEXTS - held + 0.5) / (held + 0.5))
 
 
-def rarity_in(texts: Iterable[str]) -> Rarity:
+def measure_rarity(texts: Iterable[str]) -> Rarity:
     """What the words of these texts tell."""
     holders: Counter[str] = Counter()
     count = 0

@@ -138,7 +138,7 @@ class Blackboard:
             self.begin(session_id, "", now)
         replace_file(file, f"{_stamp(now)}\n{text.strip()}\n")
 
-    def told(self, now: dt.datetime) -> list[NoteForSessions]:
+    def list_notes(self, now: dt.datetime) -> list[NoteForSessions]:
         """What the assistants of sessions wrote for the others, the newest first."""
         found = []
         for file in filter(is_plain_file, self.folder.glob("sessions/*/told-*.md")):
@@ -152,14 +152,14 @@ class Blackboard:
         session of it or from one whose project nobody knows; None where none does.
         """
         own, ours = f"handoff-{session_id}.md", ("", project.casefold())
-        for note in self.told(now):
-            its = project_name_of(str(self._meta(note.session_id).get("project", "")))
+        for note in self.list_notes(now):
+            its = fold_project_name(str(self._meta(note.session_id).get("project", "")))
             if note.session_id != session_id and its in ours:
                 return WaitingNote(note.session_id, note.kind, note.age)
         oldest = _stamp(now - dt.timedelta(days=KEPT_DAYS))
         for file in self.handoffs():
-            ended = _ended_of(file)
-            if file.name != own and ended >= oldest and project_name_of(_line_of(file, "Project")) in ours:
+            ended = _read_ended(file)
+            if file.name != own and ended >= oldest and fold_project_name(_read_line(file, "Project")) in ours:
                 return WaitingNote(file.stem.removeprefix("handoff-"), "handoff", _age(ended, now))
         return None
 
@@ -171,15 +171,15 @@ class Blackboard:
         if handoff.is_empty:
             return
         text = handoff.as_markdown()
-        replace_file(self.folder / "handoff" / f"handoff-{_checked(handoff.session_id)}.md", text)
+        replace_file(self.folder / "handoff" / f"handoff-{_check_id(handoff.session_id)}.md", text)
         latest = self.folder / "handoff" / "latest-handoff.md"
-        if not latest.exists() or _ended_of(latest) <= ended:
+        if not latest.exists() or _read_ended(latest) <= ended:
             replace_file(latest, text)
 
     def handoffs(self) -> list[Path]:
         """The handoffs, the newest first."""
         files = filter(is_plain_file, self.folder.glob("handoff/handoff-*.md"))
-        found = [(_ended_of(file), file.name, file) for file in files]
+        found = [(_read_ended(file), file.name, file) for file in files]
         return [file for _, _, file in sorted(found, reverse=True)]
 
     def active(self) -> list[dict[str, Any]]:
@@ -191,13 +191,13 @@ class Blackboard:
         """Notes, the last handoffs and the running sessions, each with its age, for a reader of the next session."""
         parts = []
         room = MAX_NOTE_BYTES  # the newest note whole, others as far as they fit
-        for note in self.told(now):
+        for note in self.list_notes(now):
             if room > 0:
                 lines = "".join(f"  | {line}\n" for line in note.text[:room].splitlines())
                 parts.append(f"Session {note.session_id} tells the others ({note.kind}, {note.age}):\n{lines}")
                 room -= len(note.text)
         for file in self.handoffs()[:SHOWN_HANDOFFS]:
-            parts.append(f"({_age(_ended_of(file), now)})\n{file.read_text(encoding='utf-8')[:MAX_HANDOFF_CHARS]}")
+            parts.append(f"({_age(_read_ended(file), now)})\n{file.read_text(encoding='utf-8')[:MAX_HANDOFF_CHARS]}")
         for meta in self.active():
             notes = self.folder / "sessions" / meta["session_id"] / "session-notes.md"
             said = notes.read_text(encoding="utf-8")[:MAX_HANDOFF_CHARS] if is_plain_file(notes) else ""
@@ -220,7 +220,7 @@ class Blackboard:
 
     def forget(self, session_id: str) -> None:
         """Removes everything that a session told; the newest handoff of another takes the place of its own."""
-        for folder in (self._session(session_id), self.folder / ".archive" / _checked(session_id)):
+        for folder in (self._session(session_id), self.folder / ".archive" / _check_id(session_id)):
             shutil.rmtree(folder, ignore_errors=True)
         (self.folder / "handoff" / f"handoff-{session_id}.md").unlink(missing_ok=True)
         latest = self.folder / "handoff" / "latest-handoff.md"
@@ -230,7 +230,7 @@ class Blackboard:
             latest.unlink(missing_ok=True)
 
     def _session(self, session_id: str) -> Path:
-        return self.folder / "sessions" / _checked(session_id)
+        return self.folder / "sessions" / _check_id(session_id)
 
     def _meta(self, session_id: str) -> dict[str, Any]:
         try:
@@ -244,23 +244,23 @@ class Blackboard:
         replace_file(self._session(session_id) / "_meta.json", json.dumps(meta, ensure_ascii=False, indent=2) + "\n")
 
 
-def _checked(session_id: str) -> str:
+def _check_id(session_id: str) -> str:
     if not SESSION_ID.fullmatch(session_id):
         raise ValueError(f"{session_id!r} is no id of a session")
     return session_id
 
 
-def _ended_of(file: Path) -> str:
-    return _line_of(file, "Ended")
+def _read_ended(file: Path) -> str:
+    return _read_line(file, "Ended")
 
 
-def _line_of(file: Path, name: str) -> str:
+def _read_line(file: Path, name: str) -> str:
     """What a handoff says of itself on a line of its head; empty where it says nothing."""
     found = re.search(rf"^{name}: (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
     return found[1].strip() if found else ""
 
 
-def project_name_of(project: str) -> str:
+def fold_project_name(project: str) -> str:
     """The name of a project, case-folded, of its name or identity; empty where there is none."""
     return project_name(project).casefold() if project else ""
 

@@ -18,11 +18,11 @@ import yaml
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, UsageError
 from memory_server.layers.mif import parse_frontmatter
-from memory_server.layers.sessions import slug_of
+from memory_server.layers.sessions import make_slug
 from memory_server.layers.topics import EXCHANGE, markdown_files, read_text
 from memory_server.machine.clock import local
 from memory_server.machine.files import is_plain_file, remove_file, replace_file
-from memory_server.machine.repair import refusal_of
+from memory_server.machine.repair import find_refusal
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 
@@ -102,7 +102,7 @@ def write_episode(root: MemoryRoot, given: GivenEpisode, *, now: dt.datetime, re
         heading = f"The assistant observed: {heading}"[:MAX_TITLE_CHARS]
     named = ("-".join(clean(tag).casefold().split()) for tag in given.tags[:MAX_TAGS])
     kept = dict.fromkeys([TAG, *([OBSERVED] if observed_in else []), *filter(None, named)])
-    identity = str(_id_of(sender_id) if sender_id else uuid.uuid4())
+    identity = str(_make_id(sender_id) if sender_id else uuid.uuid4())
     origin = {"project": " ".join(clean(given.project).split()), "machine": " ".join(clean(given.instance).split())}
     known = {"episode_id": sender_id, "observed_in": observed_in}
     own = {"kind": "episode", **{key: value for key, value in known.items() if value}}
@@ -117,7 +117,7 @@ def write_episode(root: MemoryRoot, given: GivenEpisode, *, now: dt.datetime, re
         "extensions": {"oneiros": own},
     }
     head = yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=1000)
-    name = f"{local(now):%Y-%m-%d}-{slug_of(heading)}-{identity[:8]}.md"
+    name = f"{local(now):%Y-%m-%d}-{make_slug(heading)}-{identity[:8]}.md"
     file = root.episodes / f"{now:%Y}" / name
     if exchange:
         _write(exchange_file(file), exchange)  # first: a note is whole once it is there
@@ -147,7 +147,7 @@ def list_episodes(root: MemoryRoot, *, page: int = 1, per_page: int = 20) -> tup
 
 def read_episode(root: MemoryRoot, identity: str, *, with_exchange: bool = False) -> Episode:
     """One episode by its id, or the one that its sender gave. Raises ContentError where there is none."""
-    file = _file_of(root, identity)
+    file = _find_file(root, identity)
     episode, exchange = _read(root, file, with_text=True), exchange_file(file)
     if not with_exchange or not is_plain_file(exchange):
         return episode
@@ -161,14 +161,14 @@ def exchange_file(file: Path) -> Path:
 
 def delete_episode(root: MemoryRoot, identity: str) -> SourcePath:
     """Removes an episode's file and returns the path it had. Raises ContentError where there is none."""
-    file = _file_of(root, identity)
+    file = _find_file(root, identity)
     remove_file(exchange_file(file))
     remove_file(file)
     return root.relative(file)
 
 
-def _file_of(root: MemoryRoot, identity: str) -> Path:
-    own, given = identity if re.fullmatch(r"[0-9a-f]{8}", identity) else "", _id_of(identity).hex[:8]
+def _find_file(root: MemoryRoot, identity: str) -> Path:
+    own, given = identity if re.fullmatch(r"[0-9a-f]{8}", identity) else "", _make_id(identity).hex[:8]
     files = {found[1]: file for file in markdown_files(root.episodes) if (found := FILE_ID.search(file.name))}
     if file := files.get(own, files.get(given)):
         return file
@@ -176,7 +176,7 @@ def _file_of(root: MemoryRoot, identity: str) -> Path:
     raise ContentError(what, remedy="`oneiros episodes` lists them, or GET /api/episodes")
 
 
-def _id_of(episode_id: str) -> uuid.UUID:
+def _make_id(episode_id: str) -> uuid.UUID:
     """The id of a note that its sender gave one."""
     return uuid.uuid5(GIVEN, " ".join(CONTROL.sub(" ", episode_id).split()))
 
@@ -184,7 +184,7 @@ def _id_of(episode_id: str) -> uuid.UUID:
 def _there(root: MemoryRoot, episode_id: str) -> Episode | None:
     """The note to which a sender gave this id."""
     try:
-        return read_episode(root, _id_of(episode_id).hex[:8], with_exchange=True)
+        return read_episode(root, _make_id(episode_id).hex[:8], with_exchange=True)
     except ContentError:
         return None
 
@@ -219,6 +219,6 @@ def _write(file: Path, text: str) -> None:
     try:
         replace_file(file, text)
     except OSError as error:
-        if refusal := refusal_of(error, file.parent, "the episode"):
+        if refusal := find_refusal(error, file.parent, "the episode"):
             raise refusal from error
         raise

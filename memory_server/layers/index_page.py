@@ -22,10 +22,10 @@ from memory_server.layers.topics import (
     SUMMARY_CHARS,
     TopicHead,
     Unapproved,
-    approved_heads,
     is_topic,
     read_text,
-    shortened,
+    select_approved,
+    shorten_text,
     topic_heads,
 )
 from memory_server.machine.files import replace_file
@@ -69,7 +69,7 @@ def write_index_page(
         raise ContentError("the index page is a symlink", where=page.name, line=1, remedy="Put a file in its place")
     try:
         old = read_text(page) if page.exists() else None
-        heads = approved_heads(topic_heads(root), unapproved)
+        heads = select_approved(topic_heads(root), unapproved)
         new = with_pointers(NEW_PAGE if old is None else old, heads, settings, uses)
     except ContentError as error:
         raise ContentError(error.what, where=page.name, line=error.line, remedy=error.remedy) from error
@@ -120,7 +120,7 @@ def with_pointers(
     frame = before + begin + end + after
     if find_markers(frame) is None:
         raise ContentError("a code block is never closed", line=1 + min(code_lines(text)), remedy="Close it")
-    told = [_told(head) for head in heads if is_topic(head.path)]
+    told = [_clean_project(head) for head in heads if is_topic(head.path)]
     shown = _fitting(
         sorted(told, key=lambda head: (-uses.get(head.path, 0), *_place(head))),
         max_lines=settings.index_max_lines - len(split_lines(frame)),
@@ -162,13 +162,13 @@ def find_markers(text: str) -> Markers | None:
 
 def pointer(head: TopicHead, summary_chars: int = SUMMARY_CHARS) -> str:
     """One line of the index: `- [title](topics/name.md): summary`."""
-    title, summary = plain(head.title, TITLE_CHARS), shortened(plain(head.summary), summary_chars)
+    title, summary = plain(head.title, TITLE_CHARS), shorten_text(plain(head.summary), summary_chars)
     said = f": {summary}" if summary_chars and summary.rstrip(".") not in ("", title) else ""
     until = f" (until {head.interval.last})" if head.interval.last else ""
-    return f"- [{title}]({target_of(head.path)}){until}{said}"
+    return f"- [{title}]({escape_target(head.path)}){until}{said}"
 
 
-def target_of(path: SourcePath) -> str:
+def escape_target(path: SourcePath) -> str:
     """A path as the target of a Markdown link."""
     return UNSAFE_IN_TARGET.sub(lambda match: f"%{ord(match[0]):02X}", path)
 
@@ -176,11 +176,11 @@ def target_of(path: SourcePath) -> str:
 def plain(text: str, max_chars: int = SUMMARY_CHARS) -> str:
     """A text on one line, in which nothing is hidden and nothing opens or ends a link, a tag or, alone, code."""
     visible = TAG.sub("‹", INVISIBLE.sub(" ", text).translate(PLAIN))
-    short = shortened(" ".join(visible.split()), max_chars)
+    short = shorten_text(" ".join(visible.split()), max_chars)
     return short if short.count("`") % 2 == 0 else short.replace("`", "'")
 
 
-def _told(head: TopicHead) -> TopicHead:
+def _clean_project(head: TopicHead) -> TopicHead:
     """A head whose project is spelled as a page may show it."""
     return replace(head, project=plain(head.project, TITLE_CHARS))
 
@@ -198,12 +198,12 @@ def _fitting(heads: Sequence[TopicHead], *, max_lines: int, max_chars: int, newl
     """
     shown = _most(len(heads), lambda count: len(_block(heads, count, 0)) <= max_lines)
     for width in SUMMARY_WIDTHS:
-        block = _joined(_block(heads, shown, width), newline)
+        block = _join_lines(_block(heads, shown, width), newline)
         if len(block) <= max_chars:
             return block if max_lines > 0 else ""
-    shown = _most(shown, lambda count: len(_joined(_block(heads, count, 0), newline)) <= max_chars)
+    shown = _most(shown, lambda count: len(_join_lines(_block(heads, count, 0), newline)) <= max_chars)
     lines = _block(heads, shown, 0)
-    block = _joined(lines, newline)
+    block = _join_lines(lines, newline)
     return block if len(lines) <= max_lines and len(block) <= max_chars else ""
 
 
@@ -218,7 +218,7 @@ def _most(count: int, fits: Callable[[int], bool]) -> int:
     return low
 
 
-def _joined(lines: Sequence[str], newline: str) -> str:
+def _join_lines(lines: Sequence[str], newline: str) -> str:
     return "".join(line + newline for line in lines)
 
 
@@ -228,14 +228,14 @@ def _block(heads: Sequence[TopicHead], shown: int, width: int) -> list[str]:
     for project, group in groupby(sorted(heads[:shown], key=_place), key=lambda head: head.project.casefold()):
         ours = list(group)
         titles = Counter(head.title.casefold() for head in ours)
-        told = [pointer(_named(head) if titles[head.title.casefold()] > 1 else head, width) for head in ours]
+        told = [pointer(_add_name(head) if titles[head.title.casefold()] > 1 else head, width) for head in ours]
         lines += [f"- **{ours[0].project}**", *(f"  {line}" for line in told)] if project else told
     if hidden := len(heads) - shown:
         lines.append(f"- {hidden} more topic{'s' if hidden > 1 else ''}: `oneiros topics` lists all {len(heads)}")
     return lines
 
 
-def _named(head: TopicHead) -> TopicHead:
+def _add_name(head: TopicHead) -> TopicHead:
     """A head whose title another topic of its project has too: with its name, no two entries are alike."""
-    title, name = shortened(head.title, TITLE_CHARS // 2), shortened(head.name, TITLE_CHARS // 3)
+    title, name = shorten_text(head.title, TITLE_CHARS // 2), shorten_text(head.name, TITLE_CHARS // 3)
     return replace(head, title=f"{title} ({name})")

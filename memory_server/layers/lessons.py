@@ -39,7 +39,7 @@ def read_lessons(root: MemoryRoot) -> list[Lesson]:
     found: list[Lesson] = []
     is_open = False  # whether the line before belongs to a lesson
     first, whole = parsed.body_line, parsed.text("project")
-    for number, (line, below) in enumerate(zip(split_lines(text), _projects_in(text), strict=True), start=1):
+    for number, (line, below) in enumerate(zip(split_lines(text), _find_projects(text), strict=True), start=1):
         project = whole or below
         bare = REFERENCE.sub("", line).strip()
         if number >= first and ITEM.match(line):
@@ -50,7 +50,7 @@ def read_lessons(root: MemoryRoot) -> list[Lesson]:
     return found
 
 
-def _projects_in(text: str) -> Iterator[str]:
+def _find_projects(text: str) -> Iterator[str]:
     """For each line of the lessons the project below whose name it stands; empty above the first."""
     code, project = code_lines(text), ""
     for number, line in enumerate(split_lines(text)):

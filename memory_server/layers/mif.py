@@ -92,7 +92,7 @@ class Frontmatter:
         """
         first, until = self.date("temporal.validFrom", "validFrom"), self.date("temporal.validUntil", "validUntil")
         begun = self.date("modified", "temporal.recordedAt", "created")
-        lived = days_after(begun, self.text("temporal.ttl") or self.text("ttl")) if begun else None
+        lived = add_duration(begun, self.text("temporal.ttl") or self.text("ttl")) if begun else None
         last = min((day for day in (until, lived) if day), default=None)
         return ALWAYS if first and last and last < first else Interval(first, last)
 
@@ -104,7 +104,7 @@ def parse_frontmatter(text: str) -> Frontmatter:
     except ContentError as error:
         if toml := TOML.match(text):
             return Frontmatter(toml[0], text[toml.end() :], MappingProxyType({}), MappingProxyType({}), error)
-        block = _block_of(text)
+        block = _cut_block(text)
         view = _View()
         fields = _read_by_key(block, view) if len(block) <= MAX_FRONTMATTER_CHARS else {}
         return Frontmatter(block, text[len(block) :], MappingProxyType(fields), MappingProxyType(view.lines), error)
@@ -132,7 +132,7 @@ def valid_frontmatter(text: str) -> Frontmatter:
     return Frontmatter(text[: closing.end()], text[closing.end() :], MappingProxyType(fields), MappingProxyType(lines))
 
 
-def _block_of(text: str) -> str:
+def _cut_block(text: str) -> str:
     """The frontmatter of a file in which it is broken; of one that is never closed the lines up to the text."""
     opening = FENCE.match(text.removeprefix("\ufeff"))
     assert opening is not None
@@ -151,7 +151,7 @@ def _read_by_key(block: str, view: "_View", above: str = "", begins: int = 1) ->
     which the block stands. What lies beyond the values that the view takes is not read.
     """
     fields: dict[str, Value] = {}
-    for first, entry in _entries_of(block, begins):
+    for first, entry in _split_entries(block, begins):
         view.begin(entry, first)
         try:
             fields |= _view(_compose(entry, FRONTMATTER, first), view, above)[0]
@@ -168,7 +168,7 @@ def _read_by_key(block: str, view: "_View", above: str = "", begins: int = 1) ->
     return fields
 
 
-def _entries_of(block: str, begins: int) -> Iterator[tuple[int, str]]:
+def _split_entries(block: str, begins: int) -> Iterator[tuple[int, str]]:
     """The keys of a broken block, each with its line of the file and all that stands below it."""
     entry, first, is_said = "", 0, True
     for number, row in enumerate(ROW.findall(block), start=begins):
@@ -239,7 +239,7 @@ def set_field(text: str, key: str, value: str) -> str:
     assert closing is not None
     source = parsed.block[start : closing.start()]
     keys = key.split(".")
-    changed = parsed.block[:start] + _set_in(source, _compose(source), keys, value) + parsed.block[closing.start() :]
+    changed = parsed.block[:start] + _set_value(source, _compose(source), keys, value) + parsed.block[closing.start() :]
     if not _is_same_but(parsed.fields, valid_frontmatter(changed).fields, keys, value):
         raise ContentError(
             f"{key} cannot be set without touching another field", line=1, remedy="Write the aliases of its block out"
@@ -295,7 +295,7 @@ def parse_date(text: str) -> dt.date | None:
     return local_day(moment) if moment.tzinfo else day
 
 
-def days_after(day: dt.date, duration: str) -> dt.date | None:
+def add_duration(day: dt.date, duration: str) -> dt.date | None:
     """The day after an ISO 8601 duration such as P90D or P1Y6M; None where it is none. Hours do not reach a day."""
     match = DURATION.fullmatch(duration.strip())
     if match is None:
@@ -315,7 +315,7 @@ def _compose(source: str, named: str = FRONTMATTER, first: int = 2) -> yaml.Mapp
     """The nodes of a block that begins on the line `first` of its file."""
 
     def broken(reason: str, index: int) -> ContentError:
-        what, line = f"{named} is not valid YAML ({reason})", _line_at(source, index, first)
+        what, line = f"{named} is not valid YAML ({reason})", _find_line(source, index, first)
         return ContentError(what, line=line, remedy="Mend the line, then `oneiros validate`")
 
     try:
@@ -334,7 +334,7 @@ def _compose(source: str, named: str = FRONTMATTER, first: int = 2) -> yaml.Mapp
     return node
 
 
-def _line_at(source: str, index: int, first: int = 2) -> int:
+def _find_line(source: str, index: int, first: int = 2) -> int:
     """The line of the file at a place of the YAML; YAML's own count takes U+2028 and U+0085 for ends of lines."""
     return first + len(LINE_BREAK.findall(source[:index]))
 
@@ -406,19 +406,19 @@ def camel_case(key: str) -> str:
     return re.sub(r"(?<=[a-z0-9])_([a-z0-9])", lambda match: match[1].upper(), key)
 
 
-def _set_in(source: str, node: yaml.MappingNode | None, keys: Sequence[str], value: str) -> str:
-    pair = next(_pairs_named(node, keys[0]), None)
+def _set_value(source: str, node: yaml.MappingNode | None, keys: Sequence[str], value: str) -> str:
+    pair = next(_find_pairs(node, keys[0]), None)
     if pair is None:
-        return _add_to(source, node, keys, value)
+        return _add_value(source, node, keys, value)
     key_node, value_node = pair
     if len(keys) > 1:
         if not isinstance(value_node, yaml.MappingNode):
             raise ContentError(
                 f"{keys[0]} holds no fields",
-                line=_line_at(source, key_node.start_mark.index),
+                line=_find_line(source, key_node.start_mark.index),
                 remedy="Make it a mapping",
             )
-        changed = _set_in(source, value_node, keys[1:], value)
+        changed = _set_value(source, value_node, keys[1:], value)
         return _replace(changed, key_node, keys[0])
     start, end = value_node.start_mark.index, value_node.end_mark.index
     if isinstance(value_node, yaml.ScalarNode) and value_node.style in ("|", ">"):
@@ -440,7 +440,7 @@ def _is_same_but(old: Value, new: Value, keys: Sequence[str], value: str) -> boo
     )
 
 
-def _pairs_named(node: yaml.MappingNode | None, key: str) -> Iterator[tuple[yaml.Node, yaml.Node]]:
+def _find_pairs(node: yaml.MappingNode | None, key: str) -> Iterator[tuple[yaml.Node, yaml.Node]]:
     for key_node, value_node in node.value if node else ():
         if camel_case(str(key_node.value)) == key:
             yield key_node, value_node
@@ -453,12 +453,12 @@ def _replace(source: str, key_node: yaml.Node, key: str) -> str:
     return source[:start] + written.replace(written.strip("\"'"), key) + source[end:]
 
 
-def _add_to(source: str, node: yaml.MappingNode | None, keys: Sequence[str], value: str) -> str:
+def _add_value(source: str, node: yaml.MappingNode | None, keys: Sequence[str], value: str) -> str:
     newline = "\r\n" if "\r\n" in source else "\n"
     if node is not None and node.flow_style:
         end = node.end_mark.index - 1
         comma = ", " if node.value else ""
-        return f"{source[:end].rstrip()}{comma}{keys[0]}: {_nested_flow(keys[1:], value)}{source[end:]}"
+        return f"{source[:end].rstrip()}{comma}{keys[0]}: {_nest_flow(keys[1:], value)}{source[end:]}"
     indent = " " * (node.start_mark.column if node and node.value else 0)
     lines = [f"{indent}{'  ' * depth}{key}:" for depth, key in enumerate(keys)]
     lines[-1] += f" {scalar(value)}"
@@ -471,8 +471,8 @@ def _add_to(source: str, node: yaml.MappingNode | None, keys: Sequence[str], val
     return before + addition + source[at:]
 
 
-def _nested_flow(keys: Sequence[str], value: str) -> str:
-    return scalar(value) if not keys else f"{{{keys[0]}: {_nested_flow(keys[1:], value)}}}"
+def _nest_flow(keys: Sequence[str], value: str) -> str:
+    return scalar(value) if not keys else f"{{{keys[0]}: {_nest_flow(keys[1:], value)}}}"
 
 
 def _end_of_line(source: str, at: int) -> int:

@@ -18,7 +18,7 @@ import yaml
 
 from memory_server.document import Hit
 from memory_server.errors import ContentError
-from memory_server.layers.sessions import id8_of
+from memory_server.layers.sessions import cut_id8
 from memory_server.machine.clock import local_day
 from memory_server.machine.files import remove_file, replace_file
 
@@ -53,7 +53,7 @@ def bring_notes_level(
         known: dict[str, str] = dict(json.loads(state.read_bytes()))
     except (OSError, ValueError, TypeError):  # it was never written, or is not what was
         known = {}
-    kept = set(map(id8_of, marks))
+    kept = set(map(cut_id8, marks))
     for file in sorted(folder.glob("*/*~*.md")):
         if file.stem.rpartition("~")[2] not in kept:
             remove_file(file)
@@ -70,7 +70,7 @@ def bring_notes_level(
 def write_notes(folder: Path, session_id: str, project: str, notes: Sequence[SessionNote]) -> None:
     """Brings the files of one session below a folder level with its notes."""
     wanted = {_file(folder, session_id, project, note): _page(session_id, project, note) for note in notes}
-    for old in sorted(folder.glob(f"*/*~{id8_of(session_id)}.md")):
+    for old in sorted(folder.glob(f"*/*~{cut_id8(session_id)}.md")):
         if old not in wanted:
             remove_file(old)
     for file, page in wanted.items():
@@ -94,7 +94,7 @@ def _file(folder: Path, session_id: str, project: str, note: SessionNote) -> Pat
     key = hashlib.blake2b(f"{project}\0{note.path}".encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
     stamp = note.time.astimezone(dt.UTC).strftime("%Y%m%dT%H%M%S") if note.time else "0"
     below = folder / (UNSAFE.sub("-", project).strip("-") or "unknown")
-    return below / f"{name}-{key}~{stamp}~{id8_of(session_id)}.md"
+    return below / f"{name}-{key}~{stamp}~{cut_id8(session_id)}.md"
 
 
 def _page(session_id: str, project: str, note: SessionNote) -> str:
@@ -103,6 +103,6 @@ def _page(session_id: str, project: str, note: SessionNote) -> str:
         "type": NOTE,
         "modified": local_day(note.time).isoformat() if note.time else "",
         "project": project,
-        "source": f"{id8_of(session_id)}:{note.turn}",
+        "source": f"{cut_id8(session_id)}:{note.turn}",
     }
     return f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=1000)}---\n\n{note.text}"

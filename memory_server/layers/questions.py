@@ -15,7 +15,7 @@ class StatementQuestions(Protocol):
     def mark(self, path: SourcePath) -> str:
         """A few letters that differ whenever the questions of a file's statements may; empty where there are none."""
 
-    def of(self, path: SourcePath, statement: str) -> tuple[str, ...]:
+    def find_questions(self, path: SourcePath, statement: str) -> tuple[str, ...]:
         """The questions that a statement of a file answers, found by its words."""
 
 
@@ -25,5 +25,5 @@ class NoQuestions:
     def mark(self, path: SourcePath) -> str:  # noqa: ARG002  as the protocol asks
         return ""
 
-    def of(self, path: SourcePath, statement: str) -> tuple[str, ...]:  # noqa: ARG002  likewise
+    def find_questions(self, path: SourcePath, statement: str) -> tuple[str, ...]:  # noqa: ARG002  likewise
         return ()

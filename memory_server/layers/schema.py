@@ -60,9 +60,9 @@ def is_iso_date(value: object) -> bool:
 
 
 def _violations(error: "ValidationError", parsed: Frontmatter, named: str) -> Iterator[Violation]:
-    path = _dotted(error)
+    path = _format_path(error)
     place = path or named
-    line = _line_of(path, parsed)
+    line = _find_line(path, parsed)
     known = error.schema if isinstance(error.schema, dict) else {}
     if error.validator == "required":
         for name in [name for name in error.validator_value if name not in error.instance]:
@@ -70,16 +70,18 @@ def _violations(error: "ValidationError", parsed: Frontmatter, named: str) -> It
     elif error.validator == "additionalProperties":
         fields = sorted(known.get("properties", ()))
         for name in [name for name in error.instance if name not in fields]:
-            at = _line_of(f"{path}.{name}" if path else name, parsed)
+            at = _find_line(f"{path}.{name}" if path else name, parsed)
             yield Violation(at, f"{place} has a field {name!r}", "unknown", f"Known ones: {', '.join(fields)}")
     elif error.validator == "anyOf":
         names = " or ".join(option["required"][0] for option in error.validator_value)
         yield Violation(line, f"{place} has no {names}", "missing", "Add one of them")
     else:
-        yield Violation(line, f"{place} is {_shown(error.instance)}, not {known.get('description', 'this')}", "value")
+        yield Violation(
+            line, f"{place} is {_format_value(error.instance)}, not {known.get('description', 'this')}", "value"
+        )
 
 
-def _dotted(error: "ValidationError") -> str:
+def _format_path(error: "ValidationError") -> str:
     """The place of an error as `Frontmatter.lines` names it: `citations[0].url`."""
     path = ""
     for part in error.absolute_path:
@@ -87,14 +89,14 @@ def _dotted(error: "ValidationError") -> str:
     return path
 
 
-def _line_of(path: str, parsed: Frontmatter) -> int:
+def _find_line(path: str, parsed: Frontmatter) -> int:
     """The line of a field, else of the nearest one around it."""
     while path and path not in parsed.lines:
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
     return parsed.lines.get(path, 1)
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, str):
         return repr(value if len(value) <= SHOWN_CHARS else f"{value[:SHOWN_CHARS]}…") if value else "empty"
     return "a list" if isinstance(value, list) else "a mapping"

@@ -104,7 +104,7 @@ class CompressedSession:
         """`<date>-<slug>-<id8>.md`, from the second revision on with `-r<n>`."""
         date = f"{local(self.started):%Y-%m-%d}" if self.started else "0000-00-00"
         revision = "" if self.revision == 1 else f"-r{self.revision}"
-        return f"{date}-{slug_of(self.title)}-{id8_of(self.session_id)}{revision}.md"
+        return f"{date}-{make_slug(self.title)}-{cut_id8(self.session_id)}{revision}.md"
 
     @property
     def year(self) -> str:
@@ -145,7 +145,7 @@ def read_session(path: Path) -> CompressedSession:
         session_id=str(own["sessionId"]),
         title=str(front.get("title", "")),
         summary=str(front.get("summary", "")),
-        sections=tuple(sections_of(body)),
+        sections=tuple(parse_sections(body)),
         project=str(own.get("project", "")),
         cwd=str(own.get("cwd", "")),
         branch=str(own.get("branch", "")),
@@ -168,7 +168,7 @@ def read_session(path: Path) -> CompressedSession:
     )
 
 
-def sections_of(body: str) -> Iterator[Section]:
+def parse_sections(body: str) -> Iterator[Section]:
     """The sections of a body; what is no list item below a `##` heading is passed over."""
     for block in re.split(r"^## ", body, flags=re.MULTILINE)[1:]:
         title, _, rest = block.partition("\n")
@@ -183,14 +183,14 @@ def sections_of(body: str) -> Iterator[Section]:
 def newest_files(folder: Path) -> dict[str, Path]:
     """The file of the highest revision of each session below `sessions/compressed`, or in the attic, by session id."""
     newest: dict[str, tuple[int, Path]] = {}
-    for path in [*sorted(folder.glob("*/*.md")), *sorted(attic_of(folder).glob("*/*.md"))]:
+    for path in [*sorted(folder.glob("*/*.md")), *sorted(find_attic(folder).glob("*/*.md"))]:
         session_id, revision = _identity(path)
         if session_id and revision > newest.get(session_id, (0, path))[0]:
             newest[session_id] = (revision, path)
     return {session_id: path for session_id, (_, path) in newest.items()}
 
 
-def superseded_files(files: Iterable[Path]) -> set[Path]:
+def find_superseded_files(files: Iterable[Path]) -> set[Path]:
     """Those files of compressed sessions that a higher revision of the same session replaces.
 
     Told by their names; only where one names a revision are files opened, since two sessions may share an id8.
@@ -208,19 +208,19 @@ def superseded_files(files: Iterable[Path]) -> set[Path]:
     return old
 
 
-def files_of(folder: Path, session_id: str) -> list[Path]:
+def find_session_files(folder: Path, session_id: str) -> list[Path]:
     """Every revision of a session, the oldest first, in the attic too."""
-    name = f"*/*-{id8_of(session_id)}*.md"
+    name = f"*/*-{cut_id8(session_id)}*.md"
     found = [
         (revision, path)
-        for path in (*folder.glob(name), *attic_of(folder).glob(name))
+        for path in (*folder.glob(name), *find_attic(folder).glob(name))
         for owner, revision in [_identity(path)]
         if owner == session_id
     ]
     return [path for _, path in sorted(found)]
 
 
-def attic_of(folder: Path) -> Path:
+def find_attic(folder: Path) -> Path:
     """Where files of `sessions/compressed` lie that went to the attic."""
     return folder.parent / "attic" / folder.name
 
@@ -302,7 +302,7 @@ def _own_fields(session: CompressedSession) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value not in ("", [], {}, None)}
 
 
-def slug_of(title: str) -> str:
+def make_slug(title: str) -> str:
     """A few words of the title, safe in a file name anywhere."""
     words = re.findall(r"[a-z0-9]+", unify(title).casefold())[:SLUG_WORDS]
     return "-".join(words)[:60].strip("-") or "session"
@@ -314,8 +314,8 @@ def project_name(project: str) -> str:
     A worktree is called by the folder above it that is none, and so is a folder whose own name tells nothing, such as
     `src`, `main` or `1`; by its own name where none above it tells more, below the home of an account.
     """
-    folders, account = folders_of(project), ACCOUNT.match(project)
-    below = folders[len(folders_of(account[0])) :] if account else folders
+    folders, account = split_folders(project), ACCOUNT.match(project)
+    below = folders[len(split_folders(account[0])) :] if account else folders
     trunk = takewhile(lambda name: name.lstrip(".") != "worktrees", below)
     telling = [name for name in trunk if name.casefold() not in TELLS_NOTHING and not name.isdigit()]
     return telling[-1] if telling else folder_name(project)
@@ -323,21 +323,21 @@ def project_name(project: str) -> str:
 
 def folder_name(project: str) -> str:
     """What the folder of a project is itself called, which a rule of its person may name."""
-    return (folders_of(project) or ["unknown"])[-1]
+    return (split_folders(project) or ["unknown"])[-1]
 
 
-def folders_of(project: str) -> list[str]:
+def split_folders(project: str) -> list[str]:
     """The folders of a project's path, on any system, from the outermost to the one that holds `.git`."""
     parts = [part for part in (WINDOWS_SEPARATOR if WINDOWS_PATH.match(project) else SEPARATOR).split(project) if part]
     return parts[:-1] if len(parts) > 1 and parts[-1] == ".git" else parts
 
 
-def id8_of(session_id: str) -> str:
+def cut_id8(session_id: str) -> str:
     """The part of a session id that stands in file names: its first 8 letters and digits."""
     return re.sub(r"[^A-Za-z0-9]", "", session_id)[:8]
 
 
-def id8_in(path: str) -> str:
+def parse_id8(path: str) -> str:
     """The beginning of a session's id that a compressed session's path ends with; empty for any other source."""
     if not path.startswith("sessions/compressed/"):
         return ""
@@ -345,9 +345,9 @@ def id8_in(path: str) -> str:
     return parts[-2] if parts[-1].startswith("r") and parts[-1][1:].isdigit() else parts[-1]
 
 
-def subject_of(path: str) -> str:
+def find_subject(path: str) -> str:
     """What the file of a session and its turns, `sessions/archive/<id>`, have in common; of others, their path."""
-    return id8_in(path) or (id8_of(path.removeprefix(ARCHIVED)) if path.startswith(ARCHIVED) else path)
+    return parse_id8(path) or (cut_id8(path.removeprefix(ARCHIVED)) if path.startswith(ARCHIVED) else path)
 
 
 def stamp(moment: datetime | None) -> str:

@@ -22,7 +22,7 @@ from memory_server.errors import ContentError, Problem
 from memory_server.language.sentences import first_sentence
 from memory_server.layers.mif import Frontmatter, Value, parse_date, parse_frontmatter
 from memory_server.layers.notes import older_notes
-from memory_server.layers.sessions import superseded_files
+from memory_server.layers.sessions import find_superseded_files
 from memory_server.machine.files import is_plain_file
 from memory_server.root.paths import MemoryRoot
 
@@ -100,7 +100,7 @@ def find_sources(root: MemoryRoot, skipped: list[Problem] | None = None) -> Iter
         files, place = list(_markdown_names(folder, left_out)), root.relative(folder)
         old = set[str]()
         if folder == root.sessions:
-            old = {str(file) for file in superseded_files(map(Path, files))}
+            old = {str(file) for file in find_superseded_files(map(Path, files))}
         elif folder == root.notes:
             old = older_notes(files)
         for file in files:
@@ -110,11 +110,11 @@ def find_sources(root: MemoryRoot, skipped: list[Problem] | None = None) -> Iter
     if skipped is not None:
         links = [page for page in (root.index_page, root.lessons, root.ontology) if page.is_symlink()]
         left_out += [Problem(str(page), 1, *A_LINK) for page in links]
-        here = (one for one in left_out if not Path(one.path).is_relative_to(root.derived))
-        skipped += [replace(one, path=_shown_path(root, one.path)) for one in here]
+        here = (one for one in left_out if not Path(one.path).is_relative_to(root.derived_folder))
+        skipped += [replace(one, path=_escape_path(root, one.path)) for one in here]
 
 
-def _shown_path(root: MemoryRoot, file: str) -> str:
+def _escape_path(root: MemoryRoot, file: str) -> str:
     return root.relative(Path(file)).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -131,10 +131,10 @@ def _markdown_names(folder: Path, skipped: list[Problem]) -> Iterator[str]:
     if folder.is_symlink():
         skipped.append(Problem(str(folder), 1, *A_LINK))
     elif folder.exists():
-        yield from _names_below(str(folder), skipped)
+        yield from _list_files(str(folder), skipped)
 
 
-def _names_below(folder: str, skipped: list[Problem]) -> Iterator[str]:
+def _list_files(folder: str, skipped: list[Problem]) -> Iterator[str]:
     try:
         with os.scandir(folder) as found:  # which tells links and folders apart without asking for each
             entries = sorted(found, key=lambda entry: entry.name)
@@ -159,7 +159,7 @@ def _names_below(folder: str, skipped: list[Problem]) -> Iterator[str]:
         elif not entry.name.endswith(EXCHANGE):
             skipped.append(Problem(entry.path, 1, "only files that end in .md are read here", *RENAME))
     for below in folders:
-        yield from _names_below(below, skipped)
+        yield from _list_files(below, skipped)
 
 
 def is_editors_file(name: str) -> bool:
@@ -244,7 +244,7 @@ def head_of(source: SourceFile, parsed: Frontmatter) -> TopicHead:
         topic_name(source.path),
         document.title,
         document.date,
-        summary_of(parsed),
+        find_summary(parsed),
         source.path,
         document.interval,
         document.project,
@@ -253,27 +253,27 @@ def head_of(source: SourceFile, parsed: Frontmatter) -> TopicHead:
     )
 
 
-def document_in(path: SourcePath, text: str) -> Document:
+def parse_document(path: SourcePath, text: str) -> Document:
     """A topic with this text."""
     return as_document(SourceFile(path, Layer.TOPIC), parse_frontmatter(text))
 
 
-def head_in(path: SourcePath, text: str) -> TopicHead:
+def parse_head(path: SourcePath, text: str) -> TopicHead:
     """What a list says of a topic with this text."""
     return head_of(SourceFile(path, Layer.TOPIC), parse_frontmatter(text))
 
 
-def approved_heads(heads: Sequence[TopicHead], unapproved: Unapproved) -> list[TopicHead]:
+def select_approved(heads: Sequence[TopicHead], unapproved: Unapproved) -> list[TopicHead]:
     """The heads of what somebody has answered for; of a file whose title or summary alone differ, as it was then."""
     told = unapproved([head.path for head in heads])
     return [
-        head_in(head.path, approved) if approved else head
+        parse_head(head.path, approved) if approved else head
         for head in heads
         if (approved := told.get(head.path)) != LEFT_OUT
     ]
 
 
-def summary_of(parsed: Frontmatter) -> str:
+def find_summary(parsed: Frontmatter) -> str:
     """What a topic is about in one line: its frontmatter's summary, else the first sentence of its body.
 
     Of a link its text alone: shown elsewhere, such as on the index page, its target would lead nowhere.
@@ -282,10 +282,10 @@ def summary_of(parsed: Frontmatter) -> str:
     said = (part for part in paragraphs if part and part[0] not in "#|<-*>`![" and not IN_TWO_LINES.search(part))
     text = parsed.text("summary") or next(said, "")
     text = LINK.sub(r"\1", re.sub(r"\[\^[^\]]+\]", "", " ".join(text.split())))
-    return shortened(first_sentence(text), SUMMARY_CHARS)
+    return shorten_text(first_sentence(text), SUMMARY_CHARS)
 
 
-def shortened(text: str, max_chars: int) -> str:
+def shorten_text(text: str, max_chars: int) -> str:
     """The text itself where it fits, else its beginning with an ellipsis."""
     return text if len(text) <= max_chars else f"{text[: max_chars - 1].rstrip()}…"
 
@@ -309,7 +309,7 @@ def is_topic(path: SourcePath) -> bool:
     return path.startswith("topics/")
 
 
-def fault_of(root: MemoryRoot, source: SourceFile) -> Problem | None:
+def find_fault(root: MemoryRoot, source: SourceFile) -> Problem | None:
     """Why a source cannot be read; None where it can."""
     try:
         read_document(root, source)
@@ -335,12 +335,12 @@ def as_document(source: SourceFile, parsed: Frontmatter) -> Document:
         kind=parsed.text("type").casefold(),
         project=parsed.text("project"),
         machine=parsed.text("machine"),
-        agent=parsed.text("agent") or agent_of(source.path),
+        agent=parsed.text("agent") or find_agent(source.path),
         branch=parsed.text("extensions.oneiros.branch"),
-        namespace=parsed.text("namespace") or folder_of(source.path),
+        namespace=parsed.text("namespace") or find_folder(source.path),
         tags=tuple(tag.casefold() for tag in parsed.texts("tags")),
         entities=names_of_entities(parsed),
-        supersedes=tuple(superseded_by(parsed).values()),
+        supersedes=tuple(parse_superseded(parsed).values()),
         summary=" ".join((parsed.text("summary") or parsed.text("description")).split())[:MAX_SUMMARY_CHARS],
         head=parsed.block.strip("-.\r\n \ufeff")[:MAX_HEAD_CHARS],
         identity=parsed.text("id"),
@@ -349,12 +349,12 @@ def as_document(source: SourceFile, parsed: Frontmatter) -> Document:
     )
 
 
-def folder_of(path: SourcePath) -> str:
+def find_folder(path: SourcePath) -> str:
     """The folder of a topic below topics/; empty for one that lies there itself, and for another source."""
     return path.removeprefix("topics/").rpartition("/")[0] if is_topic(path) else ""
 
 
-def agent_of(path: SourcePath) -> str:
+def find_agent(path: SourcePath) -> str:
     """The agent of a compressed session that names none: those of Claude Code do not."""
     return CLAUDE if path.startswith("sessions/compressed/") else ""
 
@@ -369,7 +369,7 @@ def document_date(source: SourceFile, parsed: Frontmatter) -> dt.date | None:
     return parse_date(named[0]) if named else None
 
 
-def entities_of(parsed: Frontmatter) -> Iterator[tuple[str, Mapping[str, Value]]]:
+def find_entities(parsed: Frontmatter) -> Iterator[tuple[str, Mapping[str, Value]]]:
     """What a document says that it speaks of, by its place: `entity` or `entities[0]`."""
     listed = parsed.fields.get("entities", ())
     places = {f"entities[{place}]": one for place, one in enumerate(listed if isinstance(listed, list) else ())}
@@ -380,11 +380,11 @@ def entities_of(parsed: Frontmatter) -> Iterator[tuple[str, Mapping[str, Value]]
 
 def names_of_entities(parsed: Frontmatter) -> tuple[str, ...]:
     """Their names, case-folded, each once."""
-    named = (one.get("name") for _, one in entities_of(parsed))
+    named = (one.get("name") for _, one in find_entities(parsed))
     return tuple(dict.fromkeys(name.casefold() for name in named if name and isinstance(name, str)))
 
 
-def superseded_by(parsed: Frontmatter) -> dict[str, str]:
+def parse_superseded(parsed: Frontmatter) -> dict[str, str]:
     """The targets of `supersedes` relationships, each by its place: `relationships[0]`."""
     relationships = parsed.fields.get("relationships", ())
     found = {}
@@ -394,14 +394,14 @@ def superseded_by(parsed: Frontmatter) -> dict[str, str]:
     return found
 
 
-def names_of(path: SourcePath, identity: str) -> tuple[str, ...]:
-    """What a `supersedes` relationship may call a source, as `as_named` writes it: its path, name or id."""
+def list_names(path: SourcePath, identity: str) -> tuple[str, ...]:
+    """What a `supersedes` relationship may call a source, as `normalise_target` writes it: its path, name or id."""
     names = (path, path.removesuffix(".md"), topic_name(path), identity)
     return tuple(dict.fromkeys(name.casefold() for name in names if name))
 
 
-def as_named(target: str) -> str:
-    """The target of a relationship in the form of `names_of`."""
+def normalise_target(target: str) -> str:
+    """The target of a relationship in the form of `list_names`."""
     return posixpath.normpath(target).casefold().removeprefix("urn:mif:")
 
 

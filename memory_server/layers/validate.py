@@ -24,15 +24,15 @@ from memory_server.layers.schema import FrontmatterSchema
 from memory_server.layers.topics import (
     SourceFile,
     Unapproved,
-    approved_heads,
     as_document,
-    as_named,
-    entities_of,
+    find_entities,
     find_sources,
+    list_names,
     markdown_files,
-    names_of,
+    normalise_target,
+    parse_superseded,
     read_text,
-    superseded_by,
+    select_approved,
     topic_heads,
     topic_name,
 )
@@ -117,7 +117,7 @@ def validate_root(
             problems += _footnotes(source)
     problems += _names(files)
     problems += _ids(sources)
-    problems += _superseded(sources, {file.path for file in files} | revisions)
+    problems += _check_superseded(sources, {file.path for file in files} | revisions)
     problems += _index_page(root, {file.path for file in files}, settings, unapproved, uses)
     topics = [file.path for file in files if file.layer is Layer.TOPIC]  # those that cannot be read are there too
     problems += _ontology(root, topics, [source for source in sources if source.file.layer is Layer.TOPIC])
@@ -217,12 +217,12 @@ def _ids(sources: Sequence[_Source]) -> Iterator[Problem]:
             yield Problem(source.path, source.parsed.lines["id"], what, "Give one a new UUID", ValidationRule.ID_TWICE)
 
 
-def _superseded(sources: Sequence[_Source], paths: set[SourcePath]) -> Iterator[Problem]:
-    known = {name for source in sources for name in names_of(source.path, source.parsed.text("id"))}
-    known |= {name for path in paths for name in names_of(path, "")}
+def _check_superseded(sources: Sequence[_Source], paths: set[SourcePath]) -> Iterator[Problem]:
+    known = {name for source in sources for name in list_names(source.path, source.parsed.text("id"))}
+    known |= {name for path in paths for name in list_names(path, "")}
     for source in sources:
-        for place, target in superseded_by(source.parsed).items():
-            if as_named(target) not in known:
+        for place, target in parse_superseded(source.parsed).items():
+            if normalise_target(target) not in known:
                 line = source.parsed.lines[place]
                 what = f"it supersedes {target[:100]!r}, which is not in this memory"
                 remedy = "Name a path below the memory root, or an id"
@@ -252,12 +252,12 @@ def _ontology(root: MemoryRoot, paths: Iterable[SourcePath], topics: Sequence[_S
             what = f"the area {area.name!r} points to {name}, which is not there"
             yield Problem(ONTOLOGY, area.line, what, "Correct the name, or take it out", ValidationRule.ONTOLOGY)
     for source in topics:
-        yield from _filed(source, ontology)
-        for where, entity in entities_of(source.parsed):
+        yield from _check_namespace(source, ontology)
+        for where, entity in find_entities(source.parsed):
             yield from _entity(source, where, entity, ontology)
 
 
-def _filed(source: _Source, ontology: Ontology) -> Iterator[Problem]:
+def _check_namespace(source: _Source, ontology: Ontology) -> Iterator[Problem]:
     namespace = as_document(source.file, source.parsed).namespace
     if namespace and ontology.namespaces and namespace not in ontology.namespaces:
         what, remedy = f"the ontology has no namespace {namespace!r}", f"Correct it, or add it to {ONTOLOGY}"
@@ -306,7 +306,7 @@ def _index_page(
     yield from _dead_pointers(page, text, paths)
     try:
         markers = find_markers(text)
-        level = with_pointers(text, approved_heads(topic_heads(root), unapproved), settings, uses)
+        level = with_pointers(text, select_approved(topic_heads(root), unapproved), settings, uses)
     except ContentError as error:
         yield Problem(page, error.line or 1, error.what, error.remedy, ValidationRule.MARKERS)
         return

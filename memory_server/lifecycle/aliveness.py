@@ -4,9 +4,9 @@ import datetime as dt
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from memory_server.layers.sessions import subject_of
-from memory_server.lifecycle.marks import decided
-from memory_server.lifecycle.strength import HALF_LIVES, NO_DECAY, Decay, Strength, half_lives_of, strength
+from memory_server.layers.sessions import find_subject
+from memory_server.lifecycle.marks import read_marks
+from memory_server.lifecycle.strength import HALF_LIVES, NO_DECAY, Decay, Strength, parse_half_lives, strength
 from memory_server.lifecycle.use import NEVER, Use, UseLog
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
@@ -31,15 +31,15 @@ class Aliveness:
     ) -> "Aliveness":
         """Of some sources, or of all. Where no log is kept nothing is known to be unused: all is as on day one."""
         since = log.since if person.query_log else None
-        kept = frozenset(decided(root.marks).kept)
-        uses, half_lives = log.uses({*map(subject_of, paths)}), half_lives_of(person.half_lives)
+        kept = frozenset(read_marks(root.marks).kept)
+        uses, half_lives = log.uses({*map(find_subject, paths)}), parse_half_lives(person.half_lives)
         return Aliveness(today, since or today, since is not None, uses, kept, half_lives)
 
     def strength(
         self, path: str, day: dt.date | None, kind: str, citations: int = 0, decay: Decay = NO_DECAY
     ) -> Strength:
         """How alive a source is that is of this day and MIF type, and says that of its decay."""
-        subject = subject_of(path)
+        subject = find_subject(path)
         return strength(
             self.began(path, day),
             self.use(path).accesses,
@@ -56,10 +56,10 @@ class Aliveness:
         return max(day or self.today, dt.date.min if is_of_its_day else self.since)
 
     def use(self, path: str) -> Use:
-        return self.uses.get(subject_of(path), NEVER)
+        return self.uses.get(find_subject(path), NEVER)
 
 
-def settled(scores: Sequence[tuple[str, float]], strengths: Sequence[float]) -> list[int]:
+def settle_ties(scores: Sequence[tuple[str, float]], strengths: Sequence[float]) -> list[int]:
     """The places of hits, best first, in which of neighbours that score the same the stronger stands first.
 
     `scores`: the layer of each hit, and its score.

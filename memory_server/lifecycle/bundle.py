@@ -24,7 +24,7 @@ import zstandard
 
 from memory_server.errors import ContentError, UsageError
 from memory_server.machine.clock import local_day
-from memory_server.machine.files import UNREADABLE_JSON, records_in, replaced, write_new
+from memory_server.machine.files import UNREADABLE_JSON, open_replacement, read_records, write_new
 from memory_server.root.paths import MemoryRoot
 
 MANIFEST = "manifest.json"
@@ -78,14 +78,14 @@ class BackupNote(msgspec.Struct, frozen=True):
     fingerprint: str
 
 
-def notes_in(file: Path) -> list[BackupNote]:
+def read_notes(file: Path) -> list[BackupNote]:
     """The backups that were made, the oldest first."""
-    return list(records_in(file, BackupNote))
+    return list(read_records(file, BackupNote))
 
 
 def backup_days(root: MemoryRoot, today: dt.date) -> int | None:
     """How old the last backup is; None where none was made."""
-    notes = notes_in(root.backups)
+    notes = read_notes(root.backups)
     return (today - local_day(notes[-1].at)).days if notes else None
 
 
@@ -99,7 +99,7 @@ def require_new(root: Path, file: Path) -> None:
         raise UsageError(f"{file.parent} is no folder", remedy="Make it first, or choose another one")
 
 
-def fingerprint_of(manifest: bytes) -> str:
+def make_fingerprint(manifest: bytes) -> str:
     """What a person can compare: 80 bits, in groups."""
     digits = hashlib.sha256(manifest).hexdigest()[:20]
     return "-".join(digits[at : at + 5] for at in range(0, 20, 5))
@@ -123,7 +123,7 @@ def write_bundle(
         written.update(block)
         out.write(block)
 
-    with replaced(file) as stream:
+    with open_replacement(file) as stream:
         packer = zstandard.ZstdCompressor(compression_params=PACKING)
         with packer.stream_writer(stream, closefd=False, write_size=PIECE_BYTES) as packed:
             out: Any = BufferedWriter(packed, PIECE_BYTES)
@@ -132,7 +132,7 @@ def write_bundle(
                 files[name] = note = FileNote(len(content), hashlib.sha256(content).hexdigest())
                 if known is None or known.get(name) != note:
                     held.add(name)
-                    put(_member(stored_name(name), content))
+                    put(_member(shorten_name(name), content))
             manifest = Manifest(kind, 1, made, files, dict(notes or {}))
             encoded = msgspec.json.encode(manifest)
             put(_member(MANIFEST, encoded) + bytes(2 * BLOCK))
@@ -141,20 +141,20 @@ def write_bundle(
         stream.flush()
         if _digest(Path(stream.name)) != written.digest():
             raise ContentError("what was written cannot be read back", where=file, remedy="Choose another disk")
-    return Bundle(file, manifest, frozenset(held), fingerprint_of(encoded))
+    return Bundle(file, manifest, frozenset(held), make_fingerprint(encoded))
 
 
 def _digest(file: Path) -> bytes:
     """The hash of the tar in a bundle; empty where it cannot be read."""
     read = hashlib.sha256()
-    with suppress(ContentError), _opened(file) as source:
+    with suppress(ContentError), _open_tar(file) as source:
         while part := source.read(PIECE_BYTES):
             read.update(part)
         return read.digest()
     return b""
 
 
-def stored_name(name: str) -> str:
+def shorten_name(name: str) -> str:
     """The name of a member; one that is too long for the header of a tar is replaced by its hash."""
     fits = len(name.encode()) <= MOST_NAME_BYTES
     return name if fits else f"root/long/{hashlib.sha256(name.encode()).hexdigest()[:32]}"
@@ -179,7 +179,7 @@ def read_bundle(file: Path, kind: str) -> Bundle:
         if manifest or name in found:
             raise _odd(file, f"{name} stands behind the manifest or twice")
         if name == MANIFEST:
-            manifest = _bounded(parts, file)
+            manifest = _join_parts(parts, file)
             continue
         digest = hashlib.sha256()
         for part in parts:
@@ -193,10 +193,10 @@ def read_bundle(file: Path, kind: str) -> Bundle:
         raise _odd(file, f"it is no {kind} of this version")
     for name in said.files.keys() - found.keys():
         _require_plain(file, name)
-    held = {name for name in said.files if stored_name(name) in found}
-    if len(held) != len(found) or any(said.files[name] != found[stored_name(name)] for name in held):
+    held = {name for name in said.files if shorten_name(name) in found}
+    if len(held) != len(found) or any(said.files[name] != found[shorten_name(name)] for name in held):
         raise _odd(file, "its files are not what the manifest says")
-    return Bundle(file, said, frozenset(held), fingerprint_of(manifest))
+    return Bundle(file, said, frozenset(held), make_fingerprint(manifest))
 
 
 def unpack(bundles: Sequence[Bundle], places: Mapping[str, Path], leave_out: Collection[str] = ()) -> None:
@@ -214,15 +214,15 @@ def unpack(bundles: Sequence[Bundle], places: Mapping[str, Path], leave_out: Col
             remedy="Name that one too, before this: --restore FIRST --restore NEXT",
         )
     for bundle in bundles:
-        named = {stored_name(name): name for name in bundle.held}
+        named = {shorten_name(name): name for name in bundle.held}
         for member, _, parts in _members(bundle.file):
             name = named.get(member, member)
             first, _, rest = name.partition("/")
             if holder.get(name) is bundle and first in places:
-                write_new(places[first] / rest, _checked(bundle.file, name, wanted[name], parts))
+                write_new(places[first] / rest, _check_parts(bundle.file, name, wanted[name], parts))
 
 
-def _checked(file: Path, name: str, note: FileNote, parts: Iterator[bytes]) -> Iterator[bytes]:
+def _check_parts(file: Path, name: str, note: FileNote, parts: Iterator[bytes]) -> Iterator[bytes]:
     """The parts of a file, as long as they may be what was read before."""
     digest = hashlib.sha256()
     for part in parts:
@@ -238,7 +238,7 @@ def _members(file: Path) -> Iterator[tuple[str, int, Iterator[bytes]]]:
     A header is taken only where it is bit for bit the one that we write: no link, no folder, no device has such a one.
     Raises ContentError for any other, and for what was cut.
     """
-    with _opened(file) as source:
+    with _open_tar(file) as source:
         while (head := source.read(BLOCK)) != bytes(BLOCK):
             name, size = head[:100].rstrip(b"\0"), _octal(head[124:135])
             if head != header(name, size):
@@ -253,7 +253,7 @@ def _members(file: Path) -> Iterator[tuple[str, int, Iterator[bytes]]]:
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[Any]:
+def _open_tar(file: Path) -> Iterator[Any]:
     """The tar in a bundle, as a stream. Raises ContentError where it cannot be read to its end."""
     unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 27)
     try:
@@ -281,7 +281,7 @@ def _parts(source: Any, left: int) -> Iterator[bytes]:
         yield part
 
 
-def _bounded(parts: Iterator[bytes], file: Path) -> bytes:
+def _join_parts(parts: Iterator[bytes], file: Path) -> bytes:
     content = b""
     for part in parts:
         content += part

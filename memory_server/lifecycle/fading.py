@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import msgspec
 
 from memory_server.document import Chunk, LineRange
-from memory_server.layers.sessions import DIGEST_SECTIONS, DIGEST_STATEMENTS, superseded_files
+from memory_server.layers.sessions import DIGEST_SECTIONS, DIGEST_STATEMENTS, find_superseded_files
 from memory_server.layers.topics import markdown_files
-from memory_server.lifecycle.marks import Level, LevelChange, Range, decided
+from memory_server.lifecycle.marks import Level, LevelChange, Range, read_marks
 from memory_server.machine.files import file_stamp
 from memory_server.root.paths import MemoryRoot
 
@@ -85,17 +85,17 @@ class FadingOf:
         state = tuple(map(file_stamp, (self._root.marks, self._root.sessions, *sorted(self._root.sessions.glob("*/")))))
         if self._known is None or self._known[0] != state:
             found = self._read()
-            self._known = (state, self._without_resumed(found) if found.files else found)
+            self._known = (state, self._drop_resumed(found) if found.files else found)
         return self._known[1]
 
     def _read(self) -> Fading:
-        marks = decided(self._root.marks)
+        marks = read_marks(self._root.marks)
         by_session = {change.session: change for change in marks.levels.values() if change.session}
         return Fading(marks.levels, by_session, marks.runs[-1].at.isoformat() if marks.runs else "")
 
-    def _without_resumed(self, found: Fading) -> Fading:
+    def _drop_resumed(self, found: Fading) -> Fading:
         """Without sessions that went on since: their file is another one, and all of it is young."""
-        old = {self._root.relative(file) for file in superseded_files(markdown_files(self._root.sessions))}
+        old = {self._root.relative(file) for file in find_superseded_files(markdown_files(self._root.sessions))}
         resumed = {change.session for path, change in found.files.items() if path in old and change.level < Level.ATTIC}
         if not resumed:
             return found

@@ -69,7 +69,7 @@ def read_findable(root: MemoryRoot) -> Findable | None:
     return None
 
 
-def losses_of(root: MemoryRoot) -> tuple[Loss, ...]:
+def read_losses(root: MemoryRoot) -> tuple[Loss, ...]:
     """What is to be said."""
     known = read_findable(root)
     return known.losses if known else ()

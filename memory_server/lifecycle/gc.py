@@ -13,10 +13,10 @@ from typing import Any
 
 from memory_server.document import LineRange, SourcePath
 from memory_server.layers.episodes import exchange_file
-from memory_server.layers.sessions import ARCHIVED, subject_of
+from memory_server.layers.sessions import ARCHIVED, find_subject
 from memory_server.layers.topics import markdown_files
 from memory_server.lifecycle.aliveness import Aliveness
-from memory_server.lifecycle.marks import Level, LevelChange, LifeMark, MarksHeld, Range, add_mark, decided
+from memory_server.lifecycle.marks import Level, LevelChange, LifeMark, MarksHeld, Range, add_mark, read_marks
 from memory_server.lifecycle.strength import NO_DECAY, Decay, Strength
 from memory_server.machine.files import is_plain_file, move
 from memory_server.root.paths import MemoryRoot
@@ -114,11 +114,11 @@ def plan_gc(
     for source in sources:
         if wanted.project and source.project.casefold() != wanted.project.casefold():
             continue
-        cited = citations.get(subject_of(source.path), 0)
+        cited = citations.get(find_subject(source.path), 0)
         strength = aliveness.strength(source.path, source.day, source.kind, cited, source.decay)
         before = marks.levels.get(source.path)
         level = _level(
-            source, strength, aliveness, wanted, is_held=bool(cited) or subject_of(source.path) in aliveness.kept
+            source, strength, aliveness, wanted, is_held=bool(cited) or find_subject(source.path) in aliveness.kept
         )
         read = opened if level else {}
         turns, lines = read.get(SourcePath(f"{ARCHIVED}{source.session}"), ()), read.get(source.path, ())
@@ -163,7 +163,7 @@ def carry_out(root: MemoryRoot, steps: Sequence[GcStep], at: dt.datetime) -> Non
 
 def undo(root: MemoryRoot, at: dt.datetime) -> LifeMark | None:
     """Takes the last run back; None where there is none."""
-    runs = decided(root.marks).runs
+    runs = read_marks(root.marks).runs
     if not runs:
         return None
     changes = {path: change.undone for path, change in runs[-1].changes.items()}
@@ -174,12 +174,12 @@ def undo(root: MemoryRoot, at: dt.datetime) -> LifeMark | None:
 
 def settle(root: MemoryRoot) -> None:
     """Brings files and marks into accord: in the attic lies what the marks say, and nothing else that they name."""
-    away = {path for path, change in decided(root.marks).levels.items() if change.level is Level.ATTIC}
+    away = {path for path, change in read_marks(root.marks).levels.items() if change.level is Level.ATTIC}
     for path in away:
         if (root.path / path).exists():
             _move_whole(root.path / path, root.path / in_attic(path))
     for file in markdown_files(root.attic):
-        home = root.path / home_of(root.relative(file))
+        home = root.path / find_home(root.relative(file))
         if str(home.relative_to(root.path)) not in away and not home.exists():
             _move_whole(file, home)
 
@@ -196,7 +196,7 @@ def in_attic(path: str) -> str:
     return f"sessions/attic/{path.removeprefix('sessions/')}"
 
 
-def home_of(path: str) -> str:
+def find_home(path: str) -> str:
     """Where a file of the attic lay."""
     rest = path.removeprefix("sessions/attic/")
     return rest if rest.startswith("episodes/") else f"sessions/{rest}"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from memory_server.layers.sessions import subject_of
-from memory_server.machine.files import append_line, records_in, replace_file
+from memory_server.layers.sessions import find_subject
+from memory_server.machine.files import append_line, read_records, replace_file
 
 Range = tuple[int, int]  # first and last line or turn, from 1
 
@@ -72,18 +72,18 @@ def add_mark(file: Path, mark: LifeMark) -> None:
 def forget_marks(file: Path, subjects: Collection[str]) -> None:
     """Takes some sources out of the file: their paths hold words of their titles."""
     kept = []
-    for mark in records_in(file, LifeMark):
-        changes = {path: change for path, change in mark.changes.items() if subject_of(path) not in subjects}
+    for mark in read_records(file, LifeMark):
+        changes = {path: change for path, change in mark.changes.items() if find_subject(path) not in subjects}
         if mark.keep not in subjects and (changes or mark.keep):
             kept.append(msgspec.json.encode(msgspec.structs.replace(mark, changes=changes)) + b"\n")
     if file.exists():
         replace_file(file, b"".join(kept))
 
 
-def decided(file: Path) -> MarksHeld:
+def read_marks(file: Path) -> MarksHeld:
     """What holds by all marks together."""
     found = MarksHeld()
-    for mark in records_in(file, LifeMark):
+    for mark in read_records(file, LifeMark):
         if mark.keep:
             (found.kept.discard if mark.off else found.kept.add)(mark.keep)
         _follow(found.levels, mark.changes)

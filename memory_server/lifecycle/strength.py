@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memory_server.errors import UsageError
-from memory_server.layers.mif import Frontmatter, days_after
+from memory_server.layers.mif import Frontmatter, add_duration
 
 HALF_LIVES = {"semantic": 30.0, "procedural": 14.0, "episodic": 7.0}  # days, by MIF type
 CITED = 0.5  # what a footnote rests on is never weaker than on its first day
@@ -52,7 +52,7 @@ class Decay:
             key: front.text(f"temporal.decay.{key}") for key in ("model", "halfLife", "strength", "currentStrength")
         }
         day = dt.date(2001, 1, 1)  # a year of 365 days
-        end = days_after(day, told["halfLife"])
+        end = add_duration(day, told["halfLife"])
         half_life = math.inf if told["model"] == "none" else float((end - day).days) if end and end > day else None
         share = told["strength"] or told["currentStrength"]
         return Decay(half_life, float(share) if SHARE.fullmatch(share) else 1.0)
@@ -95,7 +95,7 @@ def _worth(day: dt.date, today: dt.date, half_life: float) -> float:
     return float((1 + 3 * age / half_life) ** -0.5)
 
 
-def half_lives_of(settings: Sequence[str]) -> Mapping[str, float]:
+def parse_half_lives(settings: Sequence[str]) -> Mapping[str, float]:
     """Half-lives in days by MIF type, from settings such as `episodic=14`. Raises UsageError for what is none."""
     found = dict(HALF_LIVES)
     for name, _, days in (one.partition("=") for one in settings):

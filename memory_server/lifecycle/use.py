@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_server.document import LineRange, SourcePath
-from memory_server.layers.sessions import subject_of
+from memory_server.layers.sessions import find_subject
 from memory_server.lifecycle.strength import Access
 from memory_server.machine.database import SharedDatabase, erase_deleted
 
@@ -75,28 +75,28 @@ class UseLog:
         self._today = today
         self._asked = ""  # the last question, hashed: what is opened is counted once for it
 
-    def found(self, asked: str, paths: Collection[str]) -> None:
+    def count_found(self, asked: str, paths: Collection[str]) -> None:
         """Counts the sources of an answer."""
         day, self._asked = self._today().isoformat(), hashlib.sha256(asked.encode()).hexdigest()
-        with self._database.changed() as connection:
+        with self._database.change() as connection:
             self._begin(connection, day)
             new = [path for path in dict.fromkeys(paths) if self._is_new(connection, day, "found", path)]
             connection.executemany(
                 "insert into found values(?, ?, 1, ?)"
                 " on conflict(path) do update set times = times + 1, last = excluded.last",
-                [(path, subject_of(path), day) for path in new],
+                [(path, find_subject(path), day) for path in new],
             )
 
-    def accessed(self, path: str, lines: LineRange, kind: str = OPENED) -> None:
+    def count_access(self, path: str, lines: LineRange, kind: str = OPENED) -> None:
         """Counts that lines of a source were read, or turns of a session."""
         day = self._today().isoformat()
-        with self._database.changed() as connection:
+        with self._database.change() as connection:
             self._begin(connection, day)
             times = int(self._is_new(connection, day, kind, path))
             connection.execute(
                 "insert into access values(?, ?, ?, ?, ?, ?, ?)"
                 " on conflict(path, day, kind, first, last) do update set times = times + excluded.times",
-                (path, subject_of(path), day, kind, lines.first, lines.last, times),
+                (path, find_subject(path), day, kind, lines.first, lines.last, times),
             )
 
     def _begin(self, connection: sqlite3.Connection, day: str) -> None:
@@ -105,7 +105,7 @@ class UseLog:
 
     def _is_new(self, connection: sqlite3.Connection, day: str, kind: str, path: str) -> bool:
         """Whether this was not counted yet for the last question on this day."""
-        what = hashlib.sha256(f"{kind}\0{subject_of(path)}\0{self._asked}".encode()).digest()[:12]
+        what = hashlib.sha256(f"{kind}\0{find_subject(path)}\0{self._asked}".encode()).digest()[:12]
         return connection.execute("insert or ignore into counted values(?, ?)", (day, what)).rowcount > 0
 
     @property
@@ -115,7 +115,7 @@ class UseLog:
         return dt.date.fromisoformat(rows[0][0]) if rows and rows[0][0] else None
 
     def uses(self, of: Collection[str] = ()) -> Mapping[str, Use]:
-        """The use of some subjects, see `subject_of`; of all that are known where none is named."""
+        """The use of some subjects, see `find_subject`; of all that are known where none is named."""
         among = f"where subject in ({', '.join('?' * len(of))})" if of else ""
         found = {
             subject: (times, day)
@@ -145,12 +145,12 @@ class UseLog:
             for subject in found.keys() | days.keys()
         }
 
-    def opened_before(self, day: dt.date) -> Mapping[SourcePath, int]:
+    def count_opened(self, day: dt.date) -> Mapping[SourcePath, int]:
         """How often each source was opened before a day; the same whenever it is asked for a day that is over."""
         query = "select path, sum(times) from access where day < ? group by path"
         return {SourcePath(path): times for path, times in self._rows(query, day.isoformat())}
 
-    def opened_lines(self) -> Mapping[SourcePath, Sequence[LineRange]]:
+    def read_opened_lines(self) -> Mapping[SourcePath, Sequence[LineRange]]:
         """The lines, or turns, of each source that somebody has read, in order and joined."""
         found: dict[SourcePath, list[LineRange]] = {}
         for path, first, end in self._rows(
@@ -177,7 +177,7 @@ class UseLog:
         """Removes all that is known of these sources, to the last byte."""
         if not self._database.exists():
             return
-        with self._database.opened() as connection:
+        with self._database.open() as connection:
             for table in ("found", "access"):
                 connection.executemany(f"delete from {table} where path = ?", [(path,) for path in paths])  # noqa: S608  names of our own
             connection.execute("delete from counted")
@@ -186,5 +186,5 @@ class UseLog:
     def _rows(self, query: str, *values: str) -> list[tuple[Any, ...]]:
         if not self._database.exists():
             return []
-        with self._database.opened() as connection:
+        with self._database.open() as connection:
             return connection.execute(query, values).fetchall()

@@ -25,7 +25,7 @@ def local_day(moment: dt.datetime) -> dt.date:
     return local(moment).date()
 
 
-def begin_of(day: dt.date) -> dt.datetime:
+def find_day_begin(day: dt.date) -> dt.datetime:
     """The moment at which a day begins in the person's zone."""
     return dt.datetime.combine(day, dt.time()).astimezone()
 

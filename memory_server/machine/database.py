@@ -175,7 +175,7 @@ def remove_database(file: Path) -> None:
         remove_file(file.with_name(file.name + suffix))
 
 
-def version_of(file: Path) -> int:
+def read_version(file: Path) -> int:
     """The version that a program noted in the file; 0 where there is none, or no file, or a damaged one."""
     if not file.exists():
         return 0
@@ -202,7 +202,7 @@ class SharedDatabase:
         return self._file.exists() or self._earlier.exists()
 
     @contextmanager
-    def opened(self) -> Iterator[sqlite3.Connection]:
+    def open(self) -> Iterator[sqlite3.Connection]:
         """The connection, for this thread alone."""
         with self._guard:
             if self._connection is None:
@@ -210,9 +210,9 @@ class SharedDatabase:
             yield self._connection
 
     @contextmanager
-    def changed(self) -> Iterator[sqlite3.Connection]:
+    def change(self) -> Iterator[sqlite3.Connection]:
         """The connection, for one change as a whole."""
-        with self.opened() as connection, transaction(connection):
+        with self.open() as connection, transaction(connection):
             yield connection
 
     def close(self) -> None:

@@ -47,7 +47,7 @@ def change_stamp(place: Path) -> tuple[int, int]:
     return found.st_ctime_ns, found.st_size
 
 
-def records_in(file: Path, kind: type[Record]) -> Iterator[Record]:
+def read_records(file: Path, kind: type[Record]) -> Iterator[Record]:
     """The lines of a file of JSON, of this kind each; one that a kill tore is passed over."""
     try:
         lines = file.read_bytes().splitlines()
@@ -95,12 +95,12 @@ def replace_file(file: Path, content: str | bytes, *, follow: bool = False) -> N
     file stands and the temporary one is gone.
     """
     file = Path(os.path.realpath(file)) if follow else file
-    with replaced(file) as stream:
+    with open_replacement(file) as stream:
         stream.write(content.encode("utf-8") if isinstance(content, str) else content)
 
 
 @contextmanager
-def replaced(file: Path) -> Iterator[BinaryIO]:
+def open_replacement(file: Path) -> Iterator[BinaryIO]:
     """What a file is to hold, to be written piece by piece; it takes its place at the end, under the same promises."""
     make_folder(file.parent)
     temporary = file.with_name(f".{file.name[:100]}.{secrets.token_hex(4)}.tmp")
@@ -121,7 +121,7 @@ def replaced(file: Path) -> Iterator[BinaryIO]:
 
 def copy_file(source: Path, to: Path) -> None:
     """Puts a copy of a file in the place of another, in one step and without reading it whole into memory."""
-    with source.open("rb") as stream, replaced(to) as copy:
+    with source.open("rb") as stream, open_replacement(to) as copy:
         shutil.copyfileobj(stream, copy)
 
 

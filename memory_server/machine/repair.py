@@ -22,7 +22,7 @@ def repairable(derived: Path) -> Iterator[None]:
     except sqlite3.ProgrammingError:
         raise  # our own mistake
     except (sqlite3.DatabaseError, OSError, NeedsRepair) as error:
-        if refusal := refusal_of(error, derived, "the indices"):
+        if refusal := find_refusal(error, derived, "the indices"):
             raise refusal from error
         if not isinstance(error, sqlite3.DatabaseError):
             raise
@@ -33,7 +33,7 @@ def repairable(derived: Path) -> Iterator[None]:
         ) from error
 
 
-def refusal_of(error: BaseException, place: Path | None, what: str = "it") -> NeedsRepair | None:
+def find_refusal(error: BaseException, place: Path | None, what: str = "it") -> NeedsRepair | None:
     """What a person is told where a disk has no room or the system refuses a file; None for any other error.
 
     `place`: where it happened, if the error does not know; `what` lies there.

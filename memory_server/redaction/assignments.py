@@ -8,7 +8,7 @@ the name are values too. `names.py` tells what the name promises, `values.py` wh
 from collections.abc import Iterator
 from typing import Any
 
-from memory_server.redaction.names import Promise, promise_of
+from memory_server.redaction.names import Promise, find_promise
 from memory_server.redaction.randomness import entropy, is_random, is_worded, mixes_kinds
 from memory_server.redaction.span import Span, pattern
 from memory_server.redaction.values import JOINED, is_harmless
@@ -53,7 +53,7 @@ def find(data: bytes) -> Iterator[Span]:
     """The values of all names that promise a secret."""
     position = 0
     for name in NAME.finditer(data):
-        if name.start() >= position and (promise := promise_of(name[0][-LONGEST_NAME:].decode(errors="replace"))):
+        if name.start() >= position and (promise := find_promise(name[0][-LONGEST_NAME:].decode(errors="replace"))):
             for span in _values(data, name, promise):
                 yield span
                 position = span.end
@@ -75,7 +75,7 @@ def _values(data: bytes, name: Any, promise: Promise) -> Iterator[Span]:
                     return
                 yield Span(line.start(), line.end(), "secret")
             return
-    if sign == "(" and (not is_quoted or not promise_of(name[0].decode(errors="replace").rpartition(".")[2])):
+    if sign == "(" and (not is_quoted or not find_promise(name[0].decode(errors="replace").rpartition(".")[2])):
         return  # a call of something that has a secret
     is_option = name[0].startswith(b"-") and sign in ("", "=")
     is_weak = sign in WEAK_SIGNS and not is_option and not (promise is Promise.PASSWORD and sign in ("is", "was"))
@@ -89,7 +89,7 @@ def _values(data: bytes, name: Any, promise: Promise) -> Iterator[Span]:
         return
     while value := shape.match(data, at, at + LONGEST):
         text = value[0].decode(errors="replace")
-        kept = text if is_quoted else unquoted(text)
+        kept = text if is_quoted else trim_value(text)
         if not is_secret_value(promise, kept, is_quoted=is_quoted or is_option, is_weak=is_weak):
             return
         if value.end() == at + LONGEST:
@@ -111,7 +111,7 @@ def _literals(data: bytes, at: int) -> Iterator[tuple[int, int]]:
         at = following.end()
 
 
-def unquoted(value: str) -> str:
+def trim_value(value: str) -> str:
     """A value that no quote ends, without what ends the sentence, the map or the list around it."""
     for opening, closing in ("()", "[]", "{}"):
         if opening not in value:

@@ -46,12 +46,12 @@ def without_marks(data: bytes, find: Finder) -> Iterator[Span]:
     return _in_lines(data, MARKS, find, _nothing)
 
 
-def unescaped(data: bytes, find: Finder) -> Iterator[Span]:
+def find_escaped(data: bytes, find: Finder) -> Iterator[Span]:
     """What shows in the lines with escaped characters (`%5F`, `\\x5f`, `\\u005f`) once those stand as themselves."""
     return _in_lines(data, ESCAPED, find, lambda match: bytes.fromhex(match[1].decode()))
 
 
-def wrapped(data: bytes) -> Iterator[Span]:
+def find_wrapped(data: bytes) -> Iterator[Span]:
     """Tokens that go on in the next line."""
     for match in WRAPPED.finditer(data):
         start = match.start(1)
@@ -59,7 +59,7 @@ def wrapped(data: bytes) -> Iterator[Span]:
             yield Span(start + span.start, start + span.end, span.kind)
 
 
-def encoded(data: bytes, find: Finder) -> Iterator[Span]:
+def find_encoded(data: bytes, find: Finder) -> Iterator[Span]:
     """Base64 of a text that holds a secret."""
     for match in ASCII_IN_BASE64.finditer(data):
         text = match[1].rstrip(b"=")

@@ -60,7 +60,7 @@ WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+")
 
 
 @lru_cache(maxsize=4096)  # names come again and again
-def promise_of(name: str) -> Promise:
+def find_promise(name: str) -> Promise:
     """What a value under this name is, as far as the name tells."""
     words = [word.lower() for word in WORDS.findall(name)]
     if not words:

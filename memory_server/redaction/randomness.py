@@ -33,11 +33,11 @@ def is_random(text: str, *, least: int) -> bool:
 
 def share_of_turns(text: str) -> float:
     """How often a character is of another kind than the one before it."""
-    kinds = [kind_of(c) for c in text]
+    kinds = [classify_character(c) for c in text]
     return sum(a != b for a, b in pairwise(kinds)) / len(kinds)
 
 
-def kind_of(character: str) -> str:
+def classify_character(character: str) -> str:
     return "digit" if character.isdigit() else "upper" if character.isupper() else "lower"
 
 

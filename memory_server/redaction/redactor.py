@@ -16,7 +16,7 @@ from typing import Any
 
 from memory_server.errors import UsageError
 from memory_server.redaction import assignments, contexts, hidden
-from memory_server.redaction.names import promise_of
+from memory_server.redaction.names import find_promise
 from memory_server.redaction.services import shapes, vendor_tokens
 from memory_server.redaction.span import Span
 
@@ -41,12 +41,12 @@ class Redactor:
     """
 
     def __init__(self, deny: Sequence[str] = ()):
-        self._deny = tuple(_denied(word) for word in deny if word.strip())
+        self._deny = tuple(_compile_denied(word) for word in deny if word.strip())
 
     def redact(self, text: str) -> Redacted:
         """The text with each secret replaced by `[redacted:KIND]`."""
         denied = [Span(*match.span(), "denied") for deny in self._deny for match in deny.finditer(text) if match[0]]
-        found = _found(text) if len(text) >= SHORTEST else []
+        found = _find_secrets(text) if len(text) >= SHORTEST else []
         if not denied and not found:
             return Redacted(text, ())
         spans = _without_overlap([*denied, *found], text)
@@ -63,7 +63,8 @@ class Redactor:
             return self.redact(value).text
         if isinstance(value, dict):
             return {
-                self.redact(str(key)).text: self._under_name(_name_of(key, value), item) for key, item in value.items()
+                self.redact(str(key)).text: self._under_name(_find_name(key, value), item)
+                for key, item in value.items()
             }
         if isinstance(value, list | tuple):
             return [self.redact_json(item) for item in value]
@@ -74,7 +75,7 @@ class Redactor:
             return [self._under_name(name, item) for item in value]
         if not isinstance(value, str):
             return self.redact_json(value)
-        promise = promise_of(name[-assignments.LONGEST_NAME :])
+        promise = find_promise(name[-assignments.LONGEST_NAME :])
         readable = value.encode(errors="replace").decode()  # half a character, as JSON may hold one, is no secret's
         if promise and assignments.is_secret_value(promise, readable, is_quoted=True, is_weak=False):
             return "[redacted:secret]"
@@ -86,14 +87,14 @@ def redact(text: str) -> str:
     return Redactor().redact(text).text
 
 
-def _name_of(key: Any, pairs: dict[Any, Any]) -> str:
+def _find_name(key: Any, pairs: dict[Any, Any]) -> str:
     """The name that a value stands under: in `{"name": "API_KEY", "value": ...}` what stands beside it."""
     if key == "value":
         return str(pairs.get("name", pairs.get("key", key)))
     return "private_key" if "kty" in pairs and key in JWK_NAMES else str(key)
 
 
-def _denied(word: str) -> re.Pattern[str]:
+def _compile_denied(word: str) -> re.Pattern[str]:
     if not word.startswith("re:"):
         return re.compile(re.escape(word.strip()), re.IGNORECASE)
     try:
@@ -104,15 +105,15 @@ def _denied(word: str) -> re.Pattern[str]:
         ) from error
 
 
-def _found(text: str) -> list[Span]:
+def _find_secrets(text: str) -> list[Span]:
     """Every secret, in characters."""
     data = _without_mask_names(text.encode(errors="surrogatepass"))
     spans = [
         *_visible(data),
         *hidden.without_marks(data, _visible),
-        *hidden.unescaped(data, _visible),
-        *hidden.wrapped(data),
-        *hidden.encoded(data, _visible),
+        *hidden.find_escaped(data, _visible),
+        *hidden.find_wrapped(data),
+        *hidden.find_encoded(data, _visible),
     ]
     return spans if text.isascii() else _in_characters(data, spans)
 

@@ -12,7 +12,7 @@ GIT_SECONDS = 20.0
 MOST_FILES = 2_000
 
 
-def topics_on(folder: Path, day: dt.date) -> Mapping[str, str]:
+def read_topics(folder: Path, day: dt.date) -> Mapping[str, str]:
     """The texts of topics and lessons as the last commit of that day had them, by path; none where there was none.
 
     Raises ContentError where the memory is in no repository.

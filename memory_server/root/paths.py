@@ -58,50 +58,50 @@ class MemoryRoot:
         return self.path / "chats"
 
     @property
-    def derived(self) -> Path:
+    def derived_folder(self) -> Path:
         """`.oneiros/`: may be deleted at any time; knowledge is never lost with it."""
         return self.path / ".oneiros"
 
     @property
     def ledger(self) -> Path:
-        return self.derived / "ledger.db"
+        return self.derived_folder / "ledger.db"
 
     @property
     def vector_cache(self) -> Path:
-        return self.derived / "vectors"
+        return self.derived_folder / "vectors"
 
     @property
     def semantic_index(self) -> Path:
-        return self.derived / "semantic"
+        return self.derived_folder / "semantic"
 
     @property
     def references(self) -> Path:
         """Redacted copies of files of others, layer 4: derived from them like an index."""
-        return self.derived / "references"
+        return self.derived_folder / "references"
 
     @property
     def notes(self) -> Path:
         """Notes that sessions wrote or read, layer 4: derived from the archive."""
-        return self.derived / "notes"
+        return self.derived_folder / "notes"
 
     @property
     def raw_index(self) -> Path:
         """The words of layer 3."""
-        return self.derived / "raw.db"
+        return self.derived_folder / "raw.db"
 
     @property
     def stretches(self) -> Path:
         """The words and vectors of what was said in archived sessions."""
-        return self.derived / "stretches"
+        return self.derived_folder / "stretches"
 
     @property
     def lock(self) -> Path:
-        return self.derived / "lock"
+        return self.derived_folder / "lock"
 
     @property
     def next_model(self) -> Path:
         """The name of the model that a change under way leads to."""
-        return self.derived / "next-model"
+        return self.derived_folder / "next-model"
 
     @property
     def state(self) -> Path:
@@ -121,7 +121,7 @@ class MemoryRoot:
     @property
     def sessions_database(self) -> Path:
         """What is noted of sessions: how far each was read, its typed lines, and what hooks have shown it. Derived."""
-        return self.derived / "sessions.db"
+        return self.derived_folder / "sessions.db"
 
     @property
     def marks(self) -> Path:
@@ -174,7 +174,7 @@ class MemoryRoot:
         return self.state / "told.json"
 
     @property
-    def learned(self) -> Path:
+    def learning_start(self) -> Path:
         """From which moment on the person's decisions move what is proposed first."""
         return self.state / "learned-since"
 
@@ -184,7 +184,7 @@ class MemoryRoot:
         return self.state / "index-page"
 
     @property
-    def ended(self) -> Path:
+    def ended_sessions(self) -> Path:
         """Which sessions the client said are over."""
         return self.state / "ended.jsonl"
 
@@ -232,7 +232,7 @@ def choose_root(
     own = (home / ".oneiros" / "memory").resolve()
     known = {folder.resolve() for folder in trusted}
     if named := environment.get("ONEIROS_ROOT"):
-        meant = _from(named, working_folder, home).resolve()
+        meant = _expand_path(named, working_folder, home).resolve()
         if meant not in {own, *known} and is_of_others(meant):
             raise NeedsRepair(
                 "ONEIROS_ROOT names a memory that came with a repository, and you have not trusted it",
@@ -241,7 +241,7 @@ def choose_root(
             )
         return RootChoice(MemoryRoot(meant, states), "named by ONEIROS_ROOT")
     ignored = None
-    for found in memories_above(working_folder):
+    for found in find_memories(working_folder):
         if found.resolve() == own:
             break
         if found.resolve() in known:
@@ -287,7 +287,7 @@ def state_key(folder: Path, inode_of: Path | None = None) -> str:
     return hashlib.sha256(b"%s\0%d" % (os.fsencode(os.path.realpath(folder)), inode)).hexdigest()[:16]
 
 
-def memories_above(folder: Path) -> Iterator[Path]:
+def find_memories(folder: Path) -> Iterator[Path]:
     """The memories at or above a folder, nearest first: a folder itself or its `memory/`, where `MEMORY.md` stands."""
     for candidate in (folder, *folder.parents):
         for place in (candidate / "memory", candidate):
@@ -295,6 +295,6 @@ def memories_above(folder: Path) -> Iterator[Path]:
                 yield place
 
 
-def _from(named: str, working_folder: Path, home: Path) -> Path:
+def _expand_path(named: str, working_folder: Path, home: Path) -> Path:
     """A path as typed: below the home where it starts with `~/`, else below the working folder."""
     return home / named[1:].lstrip("/") if named == "~" or named.startswith("~/") else working_folder / named

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from memory_server.errors import NeedsRepair
 from memory_server.root.paths import MemoryRoot
-from memory_server.root.state import make_state, tracked_paths
+from memory_server.root.state import list_tracked_paths, make_state
 
 WRITTEN = (".oneiros", "sessions", "episodes", "proposals", "reports", ".blackboard")
 PAGES = ("MEMORY.md", "lessons.md", "ontology.yaml", "oneiros.toml", ".gitignore")
@@ -26,7 +26,7 @@ def require_memory(root: MemoryRoot) -> MemoryRoot:
     if not root.index_page.is_file():
         raise NeedsRepair("there is no memory here", where=root.path, remedy="Make one with `oneiros init`")
     require_own_folders(root)
-    if tracked := sorted(tracked_paths(root.path, (".oneiros",))):
+    if tracked := sorted(list_tracked_paths(root.path, (".oneiros",))):
         raise NeedsRepair(
             f"git tracks {tracked[0]}: indices that come with a repository are not yours",
             where=root.path,

@@ -52,14 +52,14 @@ SAFE_GIT = (
 def make_state(root: MemoryRoot) -> None:
     """Makes the state of a root, with all that is there of it elsewhere; after the first time a mere look."""
     if (root.state / MARK).exists():
-        if not (root.derived / NAME).exists():  # the derived folder is new
+        if not (root.derived_folder / NAME).exists():  # the derived folder is new
             _leave_name(root)
         return
     with _alone(root.states):
         if (root.state / MARK).exists():
             return
         make_folder(root.state)
-        name = _name_of(root)
+        name = _read_name(root)
         if moved := _state_of_gone(root, name):
             _take(root, moved, name)
         else:
@@ -89,18 +89,18 @@ def _alone(states: Path) -> Iterator[None]:
 # -- a root that was moved --------------------------------------------------------------------------------------------
 
 
-def _name_of(root: MemoryRoot) -> str:
+def _read_name(root: MemoryRoot) -> str:
     try:
-        return (root.derived / NAME).read_text(encoding="ascii").strip()
+        return (root.derived_folder / NAME).read_text(encoding="ascii").strip()
     except (OSError, ValueError):
         return ""
 
 
 def _leave_name(root: MemoryRoot) -> None:
     """Notes the name in the root, where that has a derived folder to keep it in; a copy loses that of the first."""
-    if root.derived.is_dir() and not root.derived.is_symlink():
+    if root.derived_folder.is_dir() and not root.derived_folder.is_symlink():
         with suppress(OSError):  # a root that can only be read cannot be renamed either
-            replace_file(root.derived / NAME, str(_mark(root.state).get("name", "")) + "\n")
+            replace_file(root.derived_folder / NAME, str(_mark(root.state).get("name", "")) + "\n")
 
 
 def _state_of_gone(root: MemoryRoot, name: str) -> Path | None:
@@ -150,7 +150,7 @@ def _take_earlier(root: MemoryRoot) -> None:
         folder = root.path / name
         if not folder.is_symlink() and folder.is_dir() and folder.stat().st_mode & 0o077:
             folder.chmod(0o700)
-    tracked = tracked_paths(root.path, (".oneiros", *EARLIER))
+    tracked = list_tracked_paths(root.path, (".oneiros", *EARLIER))
     was_used = _is_own_file(root.ledger) and not any(path.startswith(".oneiros/") for path in tracked)
     for path, name in EARLIER.items():
         file = root.path / path
@@ -188,7 +188,7 @@ def _is_own_file(file: Path) -> bool:
     return stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and found.st_uid == os.getuid()
 
 
-def tracked_paths(folder: Path, paths: tuple[str, ...]) -> frozenset[str]:
+def list_tracked_paths(folder: Path, paths: tuple[str, ...]) -> frozenset[str]:
     """Which files at or below these paths git has in its index; none where there is no git or no repository."""
     if not any(os.path.lexists(place / ".git") for place in (folder, *folder.parents)):
         return frozenset()

@@ -10,12 +10,12 @@ import datetime as dt
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from memory_server.language.cues import folded
-from memory_server.language.sentences import sentences_in
+from memory_server.language.cues import ignore_case
+from memory_server.language.sentences import split_sentences
 from memory_server.language.words import content_words
 
 SHARED = 3
-AMENDS = folded(
+AMENDS = ignore_case(
     r"\b(?:supersed(?:e[sd]?|ing)|amend(?:s|ed|ing|ment)?|withdr(?:aws?|ew|awn|awing)|overrul\w+|retract\w*"
     r"|disprov\w+|no longer|not [^.\n]{2,60} any ?more|chang(?:e|ed|ing) (?:my|our|your) minds?"
     r"|(?:turn(?:s|ed) out|proved|was|were) (?:to be )?(?:wrong|false|incorrect|mistaken"
@@ -53,7 +53,7 @@ def find_amenders(
     wanted = set(asked)
     amending: dict[int, list[set[str]]] = {}
     for place, one in enumerate(said):
-        sentences = (set(content_words(text)) for text in sentences_in(one.text) if AMENDS.search(text))
+        sentences = (set(content_words(text)) for text in split_sentences(one.text) if AMENDS.search(text))
         if telling := [words for words in sentences if words & wanted]:
             amending[place] = telling
     if not amending:

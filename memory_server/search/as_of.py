@@ -14,15 +14,15 @@ from memory_server.chunking import chunk_document
 from memory_server.document import Answer, Chunk, Document, Hit, Layer, Reason, SourcePath
 from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.embedding.vector_cache import VectorCache, text_hash
-from memory_server.index.ledger import embedded_text
+from memory_server.index.ledger import build_embedded_text
 from memory_server.language.words import FUNCTION_WORDS, Stemmer, content_words
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import SourceFile, as_document
-from memory_server.root.history import topics_on
+from memory_server.root.history import read_topics
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.question import Question, Search
 from memory_server.search.ranking.calibration import Calibration
-from memory_server.search.retrieval import displayed
+from memory_server.search.retrieval import scale_score
 
 MOST_EMBEDDED = 64  # passages for one question
 COVERED_WEIGHT = 2.0
@@ -52,8 +52,8 @@ def topic_hits(
     passages = [(document, chunk) for document in _documents(root, day) for chunk in chunk_document(document)]
     passages = [(document, chunk) for document, chunk in passages if chunk.searchable]
     wanted = _stems(stemmer, [word for word in content_words(question.text) if word not in FUNCTION_WORDS])
-    covered = [_covered(stemmer, wanted, document, chunk) for document, chunk in passages]
-    texts = [embedded_text(chunk.context(document), chunk.searchable) for document, chunk in passages]
+    covered = [_measure_coverage(stemmer, wanted, document, chunk) for document, chunk in passages]
+    texts = [build_embedded_text(chunk.context(document), chunk.searchable) for document, chunk in passages]
     keys, vectors = list(map(text_hash, texts)), cache.vectors()
     rows = cache.find(keys)
     known = {place: vectors[rows[key].vector] for place, key in enumerate(keys) if key in rows}
@@ -66,12 +66,12 @@ def topic_hits(
         meaning = float(calibration.meaning(np.array([vector @ asked]))[0])
         score = meaning + COVERED_WEIGHT * covered[place]
         is_near = covered[place] == 1.0 if question.search is Search.EXACT else score >= ANSWERS
-        if is_near and displayed(score) > getattr(best.get(document.path), "score", 0.0):
-            best[document.path] = _hit(document, chunk, displayed(score), f"{meaning:.1f}", day)
+        if is_near and scale_score(score) > getattr(best.get(document.path), "score", 0.0):
+            best[document.path] = _hit(document, chunk, scale_score(score), f"{meaning:.1f}", day)
     return sorted(best.values(), key=lambda hit: (-hit.score, hit.path))
 
 
-def joined_with(answer: Answer, topics: Sequence[Hit], limit: int) -> Answer:
+def join_topics(answer: Answer, topics: Sequence[Hit], limit: int) -> Answer:
     """An answer of sessions behind the topics of the same day."""
     hits = (*topics, *answer.hits)[:limit]
     return replace(answer, hits=hits, note=answer.note if not topics else "")
@@ -79,7 +79,7 @@ def joined_with(answer: Answer, topics: Sequence[Hit], limit: int) -> Answer:
 
 def _documents(root: MemoryRoot, day: dt.date) -> list[Document]:
     found = []
-    for path, text in topics_on(root.path, day).items():
+    for path, text in read_topics(root.path, day).items():
         document = as_document(SourceFile(SourcePath(path), Layer.TOPIC), parse_frontmatter(text))
         if not document.interval.outside(day):
             found.append(document)
@@ -90,7 +90,7 @@ def _stems(stemmer: Stemmer, words: Sequence[str]) -> set[str]:
     return {stem for stem in stemmer.stems(list(words)) if stem}
 
 
-def _covered(stemmer: Stemmer, wanted: set[str], document: Document, chunk: Chunk) -> float:
+def _measure_coverage(stemmer: Stemmer, wanted: set[str], document: Document, chunk: Chunk) -> float:
     held = _stems(stemmer, content_words(f"{chunk.context(document)} {chunk.searchable}"))
     return len(wanted & held) / len(wanted) if wanted else 0.0
 

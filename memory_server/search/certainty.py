@@ -43,7 +43,7 @@ class Telling:
     stems_of: Callable[[Sequence[str]], Sequence[str]]
     is_of_tiny: bool = False  # whose scores say little
 
-    def covered_by(self, text: str) -> float:
+    def measure_coverage(self, text: str) -> float:
         """The share of them, by rarity, that stand in a text; 0 for a question without any."""
         text = unify(text)
         held = set(self.stems_of(WORD.findall(f"{text} {extra_words(text)}")))
@@ -63,7 +63,7 @@ def telling_words(
     return Telling(weights, stems_of, passages <= FEW_PASSAGES)
 
 
-def features_of(hit: Hit, answer: Answer) -> dict[str, float]:
+def compute_features(hit: Hit, answer: Answer) -> dict[str, float]:
     """What speaks for a hit of recall.
 
     Of a topic its token match and its meaning on the memory's scales. Of what was said how likely the memory answers at
@@ -80,7 +80,7 @@ def features_of(hit: Hit, answer: Answer) -> dict[str, float]:
 def probability(hit: Hit, answer: Answer) -> float:
     """How likely a hit of recall answers, by what speaks for it."""
     weights = OF_TOPICS if hit.layer is Layer.TOPIC else OF_SAID
-    features = {"bias": 1.0, **features_of(hit, answer)}
+    features = {"bias": 1.0, **compute_features(hit, answer)}
     lacking = -sum(weight * features[name] for name, weight in weights.items())
     return 1 / (1 + exp(min(lacking, MOST_EXPONENT)))
 
@@ -108,17 +108,17 @@ def how_sure(hit: Hit, answer: Answer, question: Question, telling: Telling, *, 
         if AS_WRITTEN in details and holds(question.expression, hit.passage):
             return Certainty.SURE
         return Certainty.LIKELY if {AS_WRITTEN, IN_ANOTHER_CASE} & details else Certainty.PERHAPS
-    covered = telling.covered_by(f"{hit.title} {hit.passage}")
+    covered = telling.measure_coverage(f"{hit.title} {hit.passage}")
     if not is_read:
         return Certainty.LIKELY if covered >= LIKELY_COVERED else Certainty.PERHAPS
     if question.search is Search.MEANING:
         return Certainty.LIKELY if hit.parts.get("meaning", 0.0) >= LIKELY_MEANING else Certainty.PERHAPS
     if telling.is_of_tiny and covered < LEAST_COVERED:
         return Certainty.PERHAPS
-    return word_for(hit.layer, probability(hit, answer))
+    return choose_certainty(hit.layer, probability(hit, answer))
 
 
-def word_for(layer: Layer, right: float) -> Certainty:
+def choose_certainty(layer: Layer, right: float) -> Certainty:
     """The word for how likely a hit of a layer answers; what was said is no authority, however near it is."""
     if layer is Layer.TOPIC and right >= SURE:
         return Certainty.SURE

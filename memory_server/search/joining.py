@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import chain, zip_longest
 
 from memory_server.document import Answer, Certainty, ChunkId, Hit, SourcePath
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from memory_server.search.pipeline import NOTHING, PERHAPS
 from memory_server.search.precedence import ORDER
 from memory_server.search.question import Question, Search
@@ -24,7 +24,7 @@ BOTH = "Two memories answer; where they differ, the project's holds here."
 THEIRS_ALONE = "Only the account's memory answers that; the project's does not."
 
 
-def addressed(path: str) -> SourcePath:
+def make_address(path: str) -> SourcePath:
     """The address of a source of the account's memory."""
     return SourcePath(PREFIX + path)
 
@@ -34,15 +34,15 @@ def in_account(name: str) -> str:
     return name.strip().removeprefix(PREFIX) if name.strip().startswith(PREFIX) else ""
 
 
-def joined(question: Question, ours: Answer, theirs: Answer, project: str, likelier: float = LIKELIER) -> Answer:
+def join_answers(question: Question, ours: Answer, theirs: Answer, project: str, likelier: float = LIKELIER) -> Answer:
     """One answer of the project's memory and of the account's. `project`: its name. `likelier`: for measurements.
 
     An answer of less confidence than the floor adds nothing but its surer hits to one of more.
     """
-    mine = [replace(hit, memory=f"project {shown_line(project)}") for hit in _worth(question, ours, theirs)]
+    mine = [replace(hit, memory=f"project {escape_line(project)}") for hit in _worth(question, ours, theirs)]
     other = [_of_account(hit) for hit in _worth(question, theirs, ours)]
     leads = _odds(theirs) > likelier * _odds(ours)
-    hits = _merged(*((other, mine) if leads else (mine, other)))[: question.limit]
+    hits = _merge_hits(*((other, mine) if leads else (mine, other)))[: question.limit]
     return replace(
         ours,
         hits=tuple(hits),
@@ -61,9 +61,9 @@ def _of_account(hit: Hit) -> Hit:
     return replace(
         hit,
         chunk=ChunkId(PREFIX + hit.chunk),
-        path=addressed(hit.path),
+        path=make_address(hit.path),
         memory=ACCOUNT,
-        replaced_by=addressed(hit.replaced_by) if hit.replaced_by else None,
+        replaced_by=make_address(hit.replaced_by) if hit.replaced_by else None,
     )
 
 
@@ -73,7 +73,7 @@ def _worth(question: Question, answer: Answer, other: Answer) -> Sequence[Hit]:
     return [hit for hit in answer.hits if not (is_outdone and hit.certainty is Certainty.PERHAPS)]
 
 
-def _merged(first: Sequence[Hit], second: Sequence[Hit]) -> list[Hit]:
+def _merge_hits(first: Sequence[Hit], second: Sequence[Hit]) -> list[Hit]:
     """Both lists as one, each in its own order: by certainty, and in turn where that is the same."""
     in_turn = (
         pair

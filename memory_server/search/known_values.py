@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from memory_server.document import TYPES, SourceHead
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from memory_server.fields import Filter, FilterKind, fold
 from memory_server.search.ranking.terms import IndexedTerm
 
@@ -34,7 +34,7 @@ def with_nearest_projects(projects: Iterable[str], wanted: Filter) -> tuple[Filt
     nearest = {value: _only_near(value, list(known)) for value in wanted.projects if value not in known}
     taken = {value: near for value, near in nearest.items() if near}
     meant = tuple(taken.get(value, value) for value in wanted.projects)
-    note = " ".join(TAKEN % (shown_line(value), shown_line(known[near])) for value, near in taken.items())
+    note = " ".join(TAKEN % (escape_line(value), escape_line(known[near])) for value, near in taken.items())
     return replace(wanted, projects=meant), note
 
 
@@ -55,7 +55,7 @@ def _sentence(field: str, value: str, known: set[str]) -> str:
         return f"No source has a {field}."
     named = _most_alike(value, sorted(known))
     more = f" and {len(known) - len(named)} more" if len(known) > len(named) else ""
-    return f"There is no {field} {shown_line(value)}; there are {', '.join(map(shown_line, named))}{more}."
+    return f"There is no {field} {escape_line(value)}; there are {', '.join(map(escape_line, named))}{more}."
 
 
 def _most_alike(value: str, known: Sequence[str]) -> list[str]:

@@ -16,11 +16,11 @@ from memory_server.index.expression import (
     Expression,
     Not,
     Term,
+    find_wanted_terms,
     fts_query,
     is_identifier,
-    wanted_terms,
+    unify_term,
     with_open_hashes,
-    written,
 )
 from memory_server.index.keywords import Candidate, Keywords, Shortest
 from memory_server.language.spelling import compose, unify
@@ -99,12 +99,12 @@ def _holds(expression: Expression, text: str) -> bool:
         return any(_holds(part, text) for part in expression.parts)
     if isinstance(expression, Not):
         return not _holds(expression.part, text)
-    return pattern_of(expression).search(text) is not None
+    return build_pattern(expression).search(text) is not None
 
 
-def pattern_of(term: Term) -> re.Pattern[str]:
+def build_pattern(term: Term) -> re.Pattern[str]:
     """What a term looks like in a text: a whole word, words in order, the start of a word, or a literal."""
-    text = written(term)
+    text = unify_term(term)
     words = () if is_identifier(term) else WORD.findall(text)
     if not words:
         begin = r"\b" if term.is_prefix and WORD.match(text) else ""
@@ -114,7 +114,7 @@ def pattern_of(term: Term) -> re.Pattern[str]:
 
 
 def _in_passages(where: Where, expression: Expression) -> Iterator[LiteralMatch]:
-    return _compared(where.candidates(expression), expression, where, least=0)
+    return _match_rows(where.candidates(expression), expression, where, least=0)
 
 
 def _in_names(where: Where, expression: Expression) -> Iterator[LiteralMatch]:
@@ -130,24 +130,26 @@ def _in_longer_words(where: Where, expression: Expression) -> Iterator[LiteralMa
     query = fts_query(opened, as_prefix=True)
     if query and query != fts_query(expression):
         least = 2 if opened == expression else 3
-        yield from _compared(where.candidates(opened, as_prefix=True), opened, where, least=least)
+        yield from _match_rows(where.candidates(opened, as_prefix=True), opened, where, least=least)
 
 
 def _in_parts_of_words(where: Where, expression: Expression) -> Iterator[LiteralMatch]:
     """Reads every passage, which only an identifier is worth: `ick/Contr` may be a part of a path."""
-    longest = max((written(term) for term in wanted_terms(expression) if is_identifier(term)), key=len, default="")
+    longest = max(
+        (unify_term(term) for term in find_wanted_terms(expression) if is_identifier(term)), key=len, default=""
+    )
     if not longest:
         return
     if len(longest) < 3 and fts_query(expression):
         return
-    yield from _compared(where.keywords.containing(longest), expression, where, least=2)
+    yield from _match_rows(where.keywords.containing(longest), expression, where, least=2)
 
 
 def _in_sources(where: Where, expression: Expression) -> Iterator[LiteralMatch]:
     """Sources in which the expression holds as a whole, each with the passage that has most of it."""
     for source, path, bm25, title, body in where.keywords.spread(expression):
         if where.allows(source) and holds(expression, f"{title}\n{body}"):
-            best = _fullest_passage(where.keywords.passages_of(source), expression)
+            best = _fullest_passage(where.keywords.read_passages(source), expression)
             if best is not None:
                 yield LiteralMatch(best, source, 1, bm25, path, is_spread=True)
 
@@ -160,8 +162,10 @@ def _fullest_passage(rows: Sequence[tuple[int, str, str]], expression: Expressio
     return int(rows[-max(counts)[1]][0]) if counts else None
 
 
-def _compared(rows: Iterable[Candidate], expression: Expression, where: Where, *, least: int) -> Iterator[LiteralMatch]:
-    wanted = list(wanted_terms(expression))
+def _match_rows(
+    rows: Iterable[Candidate], expression: Expression, where: Where, *, least: int
+) -> Iterator[LiteralMatch]:
+    wanted = list(find_wanted_terms(expression))
     for row, source, path, bm25, context, passage in rows:
         text = f"{context}\n{passage}"
         if where.allows(source) and holds(expression, text):
@@ -174,7 +178,7 @@ def _closeness(terms: Sequence[Term], text: str) -> int:
     for term in terms:
         if term.is_prefix or term.is_phrase or re.search(_whole(compose(term.text.rstrip(SENTENCE_MARKS))), composed):
             continue
-        closeness = max(closeness, 1 if re.search(_whole(written(term)), unified, re.IGNORECASE) else 2)
+        closeness = max(closeness, 1 if re.search(_whole(unify_term(term)), unified, re.IGNORECASE) else 2)
     return closeness
 
 

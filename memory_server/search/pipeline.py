@@ -25,12 +25,12 @@ import numpy as np
 
 from memory_server.document import Answer, Certainty, Hit, Layer, SourcePath
 from memory_server.embedding.engine import Vectors
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from memory_server.fields import Filter
 from memory_server.index.expression import Term, is_identifier
 from memory_server.language.cues import says_nothing
 from memory_server.layers.notes import NOTE, is_of_session
-from memory_server.layers.topics import LEFT_OUT, Unapproved, document_in
+from memory_server.layers.topics import LEFT_OUT, Unapproved, parse_document
 from memory_server.search.certainty import FEW_PASSAGES, Telling, telling_words, with_certainty
 from memory_server.search.known_values import Absent, find_absent, with_nearest_projects
 from memory_server.search.literal import holds
@@ -39,19 +39,19 @@ from memory_server.search.precedence import (
     TOPICS,
     asks_topics,
     fit,
-    grouped,
+    group_hits,
     is_topic_page,
     says_enough,
-    sessions_of,
+    select_sessions,
     with_precedence,
     with_topic,
 )
 from memory_server.search.question import EMPTY, MAX_LIMIT, Question, Search
 from memory_server.search.ranking.arms import WordScores
 from memory_server.search.ranking.ranking import FLOOR, SHORT_QUESTION, SILENCE, Ranking
-from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, appended, joined
+from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, append_hits, join_hits
 from memory_server.search.retrieval import SPREAD, RankedPassage, Retriever
-from memory_server.search.spoken import reads_spoken, spoken_hits, with_spoken
+from memory_server.search.spoken import add_spoken, build_spoken_hits, reads_spoken
 from memory_server.search.typed import LinesOfTypes, Typing
 
 MEANING_FLOOR = 1.2  # scaled cosine of the best passage below which nothing is near in meaning
@@ -131,20 +131,20 @@ class Pipeline:
         typing = Typing(self._typed_lines, self.retriever, question, self._turns)
         answer = self._of_layers(question, typing)
         above = answer.hits
-        answer = self._with_spoken(question, answer)
+        answer = self._add_spoken(question, answer)
         answer = self._with_note(question, answer)
         answer = self._with_topic(question, answer, above)
         answer = self._with_turns(question, answer)
         answer = typing.with_lines(answer)
         answer = self._with_time(question, answer)
         answer = self._with_rare(question, answer)
-        answer = replace(answer, hits=typing.told(answer.hits[: question.limit]))
+        answer = replace(answer, hits=typing.add_types(answer.hits[: question.limit]))
         answer = replace(answer, is_doubtful=bool(absent.names))
         answer = replace(answer, hits=with_certainty(answer, question, self._telling(question), self._reads))
         is_unsure = self._is_unsure(question, answer)
         told = absent.note(is_unsure=is_unsure) if answer.hits else ""
-        unread = self._unread_in(question, answer)
-        notes = [PERHAPS if is_unsure else "", taken, answer.note, unread, told, unapproved_note(answer.hits)]
+        unread = self._tell_unread(question, answer)
+        notes = [PERHAPS if is_unsure else "", taken, answer.note, unread, told, format_unapproved_note(answer.hits)]
         is_doubtful = answer.is_doubtful or (is_unsure and max(map(fit, answer.hits)) < UNLIKELY_SCORE)
         return replace(answer, note=" ".join(filter(None, notes)), is_doubtful=is_doubtful)
 
@@ -161,7 +161,7 @@ class Pipeline:
     def _reads(self, text: str) -> bool:
         return not self._unread(text)
 
-    def _unread_in(self, question: Question, answer: Answer) -> str:
+    def _tell_unread(self, question: Question, answer: Answer) -> str:
         """What to say where the model does not read the question, or what answers it first."""
         texts = (
             [question.text, *(hit.passage for hit in answer.hits[:1])] if question.search is not Search.EXACT else []
@@ -187,27 +187,27 @@ class Pipeline:
 
     def _of_passages(self, question: Question, typing: Typing) -> Answer:
         """The passages of the question's layers, a few a source, in the order of precedence."""
-        found = self._found(question)
+        found = self._retrieve(question)
         candidates = [*found.candidates, *typing.by_words()]
-        unless = () if question.search is Search.EXACT else question.excluded()  # which sees to it itself
-        hits = typing.kept(self.retriever.hits(candidates, unless))
+        unless = () if question.search is Search.EXACT else question.list_excluded()  # which sees to it itself
+        hits = typing.filter_hits(self.retriever.hits(candidates, unless))
         if question.search is Search.EXACT:  # what holds the words itself before what stands below them
             hits.sort(key=lambda hit: (-hit.score, not holds(question.expression, hit.passage)))
         else:
             hits = [hit for hit in hits if hit.layer is Layer.TOPIC or not says_nothing(hit.passage)]
-        hits = grouped(hits, MAX_LIMIT if question.types else question.per_source)[: 3 * most_hits(question)]
-        hits += self._topics_beside(question, hits, typing)
+        hits = group_hits(hits, MAX_LIMIT if question.types else question.per_source)[: 3 * most_hits(question)]
+        hits += self._find_topics(question, hits, typing)
         hits, replaced = self._with_approval(hits)
         ordered = with_precedence(hits, self.retriever.alikeness(hits), replaced)[: most_hits(question)]
         return Answer(ordered, self._note(question, is_found=bool(ordered)), found.terms, found.confidence)
 
-    def _topics_beside(self, question: Question, hits: Sequence[Hit], typing: Typing) -> list[Hit]:
+    def _find_topics(self, question: Question, hits: Sequence[Hit], typing: Typing) -> list[Hit]:
         """The topics that say the same as hits among sessions alone, each with what speaks for its answering."""
         topics = [hit for hit in typing.deciding(hits) if not hit.outside]
         if not topics:
             return []
-        _, ranking = self.ranked(replace(question, filter=Filter(layers=(Layer.TOPIC,))), self.retriever, TOPICS)
-        candidates = self.retriever.ranked(ranking)
+        _, ranking = self.rank(replace(question, filter=Filter(layers=(Layer.TOPIC,))), self.retriever, TOPICS)
+        candidates = self.retriever.list_candidates(ranking)
         parts = {hit.chunk: hit.parts for hit in self.retriever.hits(candidates)}
         return [replace(hit, parts=parts.get(hit.chunk, hit.parts)) for hit in topics]
 
@@ -223,17 +223,17 @@ class Pipeline:
         doubted = {path for path, approved in unapproved.items() if approved == LEFT_OUT}
         return marked, {old: new for old, new in replaced.items() if new not in doubted and new not in outside}
 
-    def _found(self, question: Question) -> Retrieved:
+    def _retrieve(self, question: Question) -> Retrieved:
         limit = most_hits(question) * max(question.per_source, 5)
         if question.search is Search.EXACT:
-            return self._written(question, limit)
+            return self._find_literal(question, limit)
         if question.search is Search.MEANING:
             near = self.retriever.near(question, limit)
             is_near = near and (near[0].parts["meaning"] >= MEANING_FLOOR or is_tiny(self.retriever))
             return Retrieved(near if is_near else ())
-        return self._recalled(question)
+        return self._recall(question)
 
-    def _written(self, question: Question, limit: int) -> Retrieved:
+    def _find_literal(self, question: Question, limit: int) -> Retrieved:
         """What holds the words as one phrase, then what holds each of them; spread over a file, a few at most."""
         phrase = question.as_phrase()
         found = self.retriever.literal(phrase, limit) if phrase else []
@@ -243,24 +243,24 @@ class Pipeline:
         terms = [term.text for asked in (phrase, question) if asked for term in asked.terms()]
         return Retrieved([*(one for one in found if one not in spread), *spread[:FEW_HITS]], tuple(terms))
 
-    def _recalled(self, question: Question) -> Retrieved:
+    def _recall(self, question: Question) -> Retrieved:
         """By words and meaning; nothing where the memory does not answer the question.
 
         What is asked in nothing but identifiers is answered first by the passages that hold them letter by letter.
         """
-        words, ranking = self.ranked(question, self.retriever)
+        words, ranking = self.rank(question, self.retriever)
         names = all(map(is_identifier, question.terms()))
         literal = self.retriever.literal(question, most_hits(question)) if names else []
         is_silent = not literal and not self._may_answer(self.retriever, ranking)
         named = {candidate.row for candidate in literal}
-        others = [] if is_silent else [one for one in self.retriever.ranked(ranking) if one.row not in named]
+        others = [] if is_silent else [one for one in self.retriever.list_candidates(ranking) if one.row not in named]
         return Retrieved([*literal, *others], tuple(term.word for term in words.terms), ranking.confidence)
 
     def _may_answer(self, retriever: Retriever, ranking: Ranking) -> bool:
         """Whether what was found is shown, if only as a perhaps."""
         return ranking.confidence >= self._floor or is_tiny(retriever)
 
-    def ranked(
+    def rank(
         self, question: Question, retriever: Retriever, weights: Mapping[str, float] | None = None
     ) -> tuple[WordScores, Ranking]:
         """What recall's answer is made of: the question's words as looked up, and the passages in order.
@@ -268,12 +268,12 @@ class Pipeline:
         `weights`: others than the retriever's.
         """
         weights = BY_WORDS if self._unread(question.text) else weights
-        ranker, near = retriever.retrieved(question, weights)
-        pool = ranker.fused(near)
-        ranking = ranker.reranked(pool) if self._rerank else ranker.ordered(pool)
+        ranker, near = retriever.make_ranker(question, weights)
+        pool = ranker.fuse(near)
+        ranking = ranker.rerank(pool) if self._rerank else ranker.order(pool)
         if self._cross:
             scores = self._cross(question.text, retriever.texts(ranking, CROSSED))
-            ranking = ranker.crossed(ranking, scores.astype(np.float64))
+            ranking = ranker.add_cross_scores(ranking, scores.astype(np.float64))
         return ranker.words, ranking
 
     def _with_topic(self, question: Question, answer: Answer, above: Sequence[Hit]) -> Answer:
@@ -301,21 +301,21 @@ class Pipeline:
 
     def _topics_alone(self, question: Question, above: Sequence[Hit]) -> list[Hit]:
         """The best of the topics, where their scores say that they answer the question."""
-        _, ranking = self.ranked(question, self.retriever, TOPICS)
-        candidates = self.retriever.ranked(ranking, FEW_TOPICS)
-        answering = [candidate for candidate in candidates if says_enough(candidate.parts, sessions_of(above))]
-        return self._with_approval(self.retriever.hits(answering, question.excluded()))[0]
+        _, ranking = self.rank(question, self.retriever, TOPICS)
+        candidates = self.retriever.list_candidates(ranking, FEW_TOPICS)
+        answering = [candidate for candidate in candidates if says_enough(candidate.parts, select_sessions(above))]
+        return self._with_approval(self.retriever.hits(answering, question.list_excluded()))[0]
 
-    def _with_spoken(self, question: Question, answer: Answer) -> Answer:
+    def _add_spoken(self, question: Question, answer: Answer) -> Answer:
         """An answer whose sessions show what was said in them, where that answers the question."""
         if self._stretches is None or not reads_spoken(question):
             return answer
-        found = self._said(question, self._stretches)
+        found = self._find_stretches(question, self._stretches)
         if not found.candidates:
             return answer
-        hits = spoken_hits(self._stretches, found.candidates, question)
+        hits = build_spoken_hits(self._stretches, found.candidates, question)
         terms, confidence = answer.terms or found.terms, max(answer.confidence, found.confidence)
-        both = with_spoken(answer, hits, most_hits(question), self._stretches.snapshot.subjects)
+        both = add_spoken(answer, hits, most_hits(question), self._stretches.snapshot.subjects)
         return replace(both, terms=terms, confidence=confidence)
 
     def _with_note(self, question: Question, answer: Answer) -> Answer:
@@ -325,11 +325,11 @@ class Pipeline:
         notes = replace(question, filter=replace(question.filter, layers=(Layer.REFERENCE,), kinds=(NOTE,)))
         if question.filter.kinds or not self.retriever.may_answer(notes):
             return answer
-        _, ranking = self.ranked(notes, self.retriever, SPOKEN)
-        found = self.retriever.ranked(ranking, FEW_NOTES) if self._may_answer(self.retriever, ranking) else []
+        _, ranking = self.rank(notes, self.retriever, SPOKEN)
+        found = self.retriever.list_candidates(ranking, FEW_NOTES) if self._may_answer(self.retriever, ranking) else []
         known = {hit.path for hit in answer.hits}
         hits = list(answer.hits)
-        of_sessions = [note for note in self.retriever.hits(found, question.excluded()) if is_of_session(note)]
+        of_sessions = [note for note in self.retriever.hits(found, question.list_excluded()) if is_of_session(note)]
         for note in of_sessions[:1]:
             if note.path not in known:
                 worse = (place for place, hit in enumerate(hits) if place and fit(hit) < fit(note) - NOTE_AHEAD)
@@ -347,17 +347,17 @@ class Pipeline:
             return ()
         return self._turns.exact(phrase, FEW_HITS)
 
-    def _said(self, question: Question, stretches: Retriever) -> Retrieved:
+    def _find_stretches(self, question: Question, stretches: Retriever) -> Retrieved:
         """The stretches of what was said that answer a question, best first; none where they do not."""
         said = question.of_layers(Layer.RAW)
         if question.search is Search.MEANING:
             near = stretches.near(said, JOINED_HITS)
             return Retrieved(near if near and near[0].parts["meaning"] >= MEANING_FLOOR else ())
-        words, ranking = self.ranked(said, stretches)
+        words, ranking = self.rank(said, stretches)
         if not (question.asks_turns or self._may_answer(stretches, ranking)):
             return Retrieved(())
         terms = tuple(term.word for term in words.terms)
-        return Retrieved(stretches.ranked(ranking), terms, ranking.confidence)
+        return Retrieved(stretches.list_candidates(ranking), terms, ranking.confidence)
 
     def _with_time(self, question: Question, answer: Answer) -> Answer:
         """The sessions of a time where nothing else is asked for, the newest first, behind a topic that answers."""
@@ -377,28 +377,28 @@ class Pipeline:
         if not is_needed or self._turns is None:
             return answer
         if question.search is Search.EXACT:
-            return appended(answer, self._turns.exact(question, limit), limit, TURNS_TOO)
+            return append_hits(answer, self._turns.exact(question, limit), limit, TURNS_TOO)
         if not asked:
             turns = self._turns.recall(question, limit, least_covered=SURE_COVERED)
-            return appended(answer, turns, limit, TURNS_TOO)
+            return append_hits(answer, turns, limit, TURNS_TOO)
         turns = self._turns.recall(question, JOINED_HITS)
         if self._stretches is None:
-            return joined(answer, turns, [], [], limit)
-        found = self._said(question, self._stretches)
-        stretches = self._stretches.hits(found.candidates, question.excluded())
-        shown = spoken_hits(self._stretches, found.candidates, question)
-        return joined(replace(answer, terms=answer.terms or found.terms), turns, stretches, shown, limit)
+            return join_hits(answer, turns, [], [], limit)
+        found = self._find_stretches(question, self._stretches)
+        stretches = self._stretches.hits(found.candidates, question.list_excluded())
+        shown = build_spoken_hits(self._stretches, found.candidates, question)
+        return join_hits(replace(answer, terms=answer.terms or found.terms), turns, stretches, shown, limit)
 
     def _absent(self, question: Question) -> Absent:
         """The words of the question that stand nowhere, where recall asks all layers."""
         if not self._asks_for_words(question):
             return Absent()
-        return find_absent([searched.terms(question.text) for searched in self._searched()], self._projects())
+        return find_absent([searched.terms(question.text) for searched in self._list_searchers()], self._projects())
 
     def _indices(self) -> Sequence[Retriever]:
         return [searched for searched in (self.retriever, self._stretches) if searched is not None]
 
-    def _searched(self) -> Sequence[Retriever | RawSearcher]:
+    def _list_searchers(self) -> Sequence[Retriever | RawSearcher]:
         return [*self._indices(), *([self._turns] if self._turns is not None else [])]
 
     def _asks_for_words(self, question: Question) -> bool:
@@ -407,7 +407,7 @@ class Pipeline:
         return of_all and not self.retriever.times(question.text) and self.retriever.of_time(question) is None
 
     def _projects(self) -> set[str]:
-        return set().union(*(searched.projects() for searched in self._searched()))
+        return set().union(*(searched.projects() for searched in self._list_searchers()))
 
     def _with_nearest(self, question: Question) -> tuple[Question, str]:
         """The question with the nearest name in the place of a project's that there is not, and a word of it."""
@@ -423,7 +423,7 @@ class Pipeline:
         """
         if not self._asks_for_words(question):
             return answer
-        held = [term for one in self._searched() for term in one.terms(question.text) if not term.is_stop]
+        held = [term for one in self._list_searchers() for term in one.terms(question.text) if not term.is_stop]
         is_short = len({term.word for term in held}) <= SHORT_QUESTION
         shown = "\n".join(f"{hit.title}\n{hit.passage}" for hit in answer.hits).casefold()
         rare = (
@@ -434,9 +434,9 @@ class Pipeline:
         if (word := next(rare, None)) is None:
             return answer
         asked = replace(question, text=word, expression=Term(word))
-        holding = self.retriever.hits(self.retriever.literal(asked, FEW_HITS), question.excluded())
+        holding = self.retriever.hits(self.retriever.literal(asked, FEW_HITS), question.list_excluded())
         holding += self._turns.recall(asked, FEW_HITS) if self._turns else []
-        found = grouped([hit for hit in holding if not is_mere_question(hit.passage)], 1)[
+        found = group_hits([hit for hit in holding if not is_mere_question(hit.passage)], 1)[
             : FEW_HITS if not shown else 1
         ]
         first = min(len(answer.hits), 1 if answer.confidence >= FLOOR else 0)  # an unsure answer may be none
@@ -490,13 +490,13 @@ def _with_approved_title(hit: Hit, unapproved: Mapping[SourcePath, str]) -> Hit:
     approved = unapproved.get(hit.path)
     if approved is None:
         return hit
-    return replace(hit, title=document_in(hit.path, approved).title) if approved else replace(hit, unapproved=True)
+    return replace(hit, title=parse_document(hit.path, approved).title) if approved else replace(hit, unapproved=True)
 
 
-def unapproved_note(hits: Sequence[Hit]) -> str:
+def format_unapproved_note(hits: Sequence[Hit]) -> str:
     """What to do about files among the hits that nobody has answered for; empty where there are none."""
     paths = list(dict.fromkeys(hit.path for hit in hits if hit.unapproved))
-    named, quoted = ", ".join(map(shown_line, paths)), shown_line(" ".join(map(shlex.quote, paths)))
+    named, quoted = ", ".join(map(escape_line, paths)), escape_line(" ".join(map(shlex.quote, paths)))
     return UNAPPROVED % (named, quoted) if paths else ""
 
 

@@ -31,7 +31,7 @@ def says_enough(parts: Mapping[str, float], sessions: Sequence[Hit] = ()) -> boo
     return parts.get("tokens", 0.0) >= ANSWERS + SHARE_OF_SESSION * max(map(fit, sessions), default=0.0)
 
 
-def grouped(hits: Sequence[Hit], per_source: int) -> list[Hit]:
+def group_hits(hits: Sequence[Hit], per_source: int) -> list[Hit]:
     """At most `per_source` hits of one source, each naming the lines of those left out; one hit a line."""
     kept: dict[str, list[int]] = {}
     shown: list[Hit] = []
@@ -63,7 +63,7 @@ def with_precedence(
         above = [place for place in higher if alike(hits[place], hit)]
         if above:
             deciding[low] = min(above, key=lambda place: (ranks[place], place))
-    marked = [_marked(hits, place, deciding, replaced) for place in range(len(hits))]
+    marked = [_mark_hit(hits, place, deciding, replaced) for place in range(len(hits))]
     ordered: list[int] = []
     for place in range(len(hits)):
         for wanted in (deciding.get(place, place), place):
@@ -77,7 +77,7 @@ def may_decide(hit: Hit) -> bool:
     return not (hit.unapproved or hit.outside)
 
 
-def _marked(
+def _mark_hit(
     hits: Sequence[Hit], place: int, deciding: Mapping[int, int], replaced: Mapping[SourcePath, SourcePath]
 ) -> Hit:
     hit = hits[place]
@@ -104,7 +104,7 @@ def is_topic_page(hit: Hit) -> bool:
     return hit.layer is Layer.TOPIC and hit.path != INDEX_PAGE and not hit.outside
 
 
-def sessions_of(hits: Sequence[Hit]) -> list[Hit]:
+def select_sessions(hits: Sequence[Hit]) -> list[Hit]:
     return [hit for hit in hits if hit.layer is Layer.SESSION]
 
 

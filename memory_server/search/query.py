@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 from memory_server.errors import UsageError
 from memory_server.fields import BY_NAME, NO_FILTER, Filter
-from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term, wanted_terms
+from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term, find_wanted_terms
 from memory_server.language.spelling import compose
 from memory_server.search.question import DEFAULT_LIMIT, Question, Search
 
@@ -59,7 +59,7 @@ def parse_query(
         )
     allowed, tokens = _tokens(text, beside)
     expression = _Parser(tokens).parse()
-    wanted = list(wanted_terms(expression))
+    wanted = list(find_wanted_terms(expression))
     if expression is None or not wanted:
         raise UsageError("the query holds no word to look for", remedy="Add a few words beside the filters")
     return Question(
@@ -77,7 +77,7 @@ def parse_query(
     )
 
 
-def filter_of(fields: Mapping[str, Sequence[str]]) -> Filter:
+def build_filter(fields: Mapping[str, Sequence[str]]) -> Filter:
     """A filter from values by the names that the syntax has for them. Raises UsageError as `parse_query` does."""
     allowed = NO_FILTER
     for field, values in fields.items():
@@ -140,14 +140,14 @@ class _Parser:
                 parts.append(part)
             if self._at < len(self._tokens) and self._tokens[self._at][0] == "close":
                 self._at += 1  # a bracket that was never opened
-        return _joined(AllOf, parts)
+        return _join_parts(AllOf, parts)
 
     def _any(self) -> Expression | None:
         parts = [self._all()]
         while self._next_is("OR"):
             self._at += 1
             parts.append(self._all())
-        return _joined(AnyOf, parts)
+        return _join_parts(AnyOf, parts)
 
     def _all(self) -> Expression | None:
         parts = []
@@ -156,7 +156,7 @@ class _Parser:
                 self._at += 1
                 continue
             parts.append(self._one())
-        return _joined(AllOf, parts)
+        return _join_parts(AllOf, parts)
 
     def _one(self) -> Expression | None:
         kind, value = self._tokens[self._at]
@@ -181,7 +181,7 @@ class _Parser:
         return self._at < len(self._tokens) and self._tokens[self._at] == ("operator", operator)
 
 
-def _joined(kind: type[AllOf] | type[AnyOf], parts: Sequence[Expression | None]) -> Expression | None:
+def _join_parts(kind: type[AllOf] | type[AnyOf], parts: Sequence[Expression | None]) -> Expression | None:
     present = tuple(part for part in parts if part is not None)
     if not present:
         return None

@@ -68,10 +68,10 @@ class QueryLog:
         self._now = now
         self._last: int | None = None
 
-    def asked(self, tool: str, query: str, hits: Sequence[ChunkId]) -> None:
+    def note_question(self, tool: str, query: str, hits: Sequence[ChunkId]) -> None:
         """Notes a question with the ids of its hits."""
         text = self._redact(query[:MAX_READ_CHARS].encode("utf-8", "replace").decode("utf-8"))[:MAX_QUERY_CHARS]
-        with self._database.opened() as connection:
+        with self._database.open() as connection:
             cursor = connection.execute(
                 "insert into query(at, tool, query, hits, found) values(?, ?, ?, ?, ?)",
                 (self._now().isoformat(timespec="seconds"), tool, text, json.dumps(hits), len(hits)),
@@ -85,7 +85,7 @@ class QueryLog:
 
     def read(self, path: SourcePath, lines: str) -> None:
         """Notes what was read, and after which question."""
-        with self._database.opened() as connection:
+        with self._database.open() as connection:
             connection.execute(
                 "insert into reading values(?, ?, ?, ?)",
                 (self._now().isoformat(timespec="seconds"), path, lines, self._last),
@@ -95,7 +95,7 @@ class QueryLog:
         """The questions, newest first."""
         if not self._database.exists():
             return []
-        with self._database.opened() as connection:
+        with self._database.open() as connection:
             rows = connection.execute(
                 "select at, tool, query, hits from query where found = 0 or not ? order by id desc limit ?",
                 (without_hits, limit),
@@ -109,7 +109,7 @@ class QueryLog:
         """Keeps what a person says of a question, in the place of what they said of it before."""
         tool, query, at = judgement.tool, judgement.query, self._now().isoformat(timespec="seconds")
         rows = [(at, tool, query, path, verdict) for path, verdict in judgement.verdicts.items()]
-        with self._database.opened() as connection:
+        with self._database.open() as connection:
             connection.execute("delete from judgement where tool = ? and query = ?", (tool, query))
             connection.executemany("insert into judgement values(?, ?, ?, ?, ?)", rows)
 
@@ -117,7 +117,7 @@ class QueryLog:
         """The judged questions, oldest first."""
         if not self._database.exists():
             return []
-        with self._database.opened() as connection:
+        with self._database.open() as connection:
             rows = connection.execute("select tool, query, path, verdict from judgement order by rowid").fetchall()
         found: dict[tuple[str, str], dict[SourcePath, AnswerVerdict]] = {}
         for tool, query, path, verdict in rows:
@@ -130,7 +130,7 @@ class QueryLog:
         """
         if not self._database.exists():
             return 0
-        with self._database.opened() as connection:
+        with self._database.open() as connection:
             rows = connection.execute("select id, hits from query").fetchall()
             gone = [(row,) for row, found in rows if not set(json.loads(found)).isdisjoint(hits)]
             connection.executemany("delete from judgement where query in (select query from query where id = ?)", gone)
@@ -147,5 +147,5 @@ class QueryLog:
         """How many questions are kept."""
         if not self._database.exists():
             return 0
-        with self._database.opened() as connection:
+        with self._database.open() as connection:
             return int(connection.execute("select count(*) from query").fetchone()[0])

@@ -7,7 +7,7 @@ from enum import StrEnum
 from memory_server.document import TYPES, Layer
 from memory_server.errors import UsageError
 from memory_server.fields import NO_FILTER, Filter
-from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term, wanted_terms
+from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term, find_wanted_terms
 
 DEFAULT_LIMIT = 10
 MAX_LIMIT = 100
@@ -69,7 +69,7 @@ class Question:
             raise UsageError(f"there is no type {unknown!r}", remedy=f"Choose one of: {', '.join(TYPES)}")
 
     @property
-    def asked(self) -> str:
+    def full_query(self) -> str:
         """What was typed and told beside it, in the query syntax: what the log keeps. Types and limits stay out."""
         return " ".join([*filter_words(self.beside), self.typed])
 
@@ -97,19 +97,19 @@ class Question:
 
     def terms(self) -> tuple[Term, ...]:
         """The things to look for, without those behind NOT, in the order typed."""
-        return tuple(wanted_terms(self.expression))
+        return tuple(find_wanted_terms(self.expression))
 
-    def excluded(self) -> tuple[Term, ...]:
+    def list_excluded(self) -> tuple[Term, ...]:
         """The things behind NOT."""
-        return tuple(_excluded_terms(self.expression))
+        return tuple(_find_excluded_terms(self.expression))
 
 
-def _excluded_terms(expression: Expression) -> Iterator[Term]:
+def _find_excluded_terms(expression: Expression) -> Iterator[Term]:
     if isinstance(expression, Not):
-        yield from wanted_terms(expression.part)
+        yield from find_wanted_terms(expression.part)
     elif isinstance(expression, AllOf | AnyOf):
         for part in expression.parts:
-            yield from _excluded_terms(part)
+            yield from _find_excluded_terms(part)
 
 
 def filter_words(allowed: Filter) -> Iterator[str]:

@@ -13,19 +13,19 @@ from itertools import islice
 import numpy as np
 
 from memory_server.document import Answer, Hit, Layer, Reason, SourcePath, Standing
-from memory_server.index.expression import quoted
+from memory_server.index.expression import quote_text
 from memory_server.index.ledger import StoredChunk
-from memory_server.index.raw import WORD, RawIndex, chunks_of, session_of_path
-from memory_server.index.typed_lines import folded
-from memory_server.language.sentences import shortened
+from memory_server.index.raw import WORD, RawIndex, chunk_turns, session_of_path
+from memory_server.index.typed_lines import fold_text
+from memory_server.language.sentences import shorten_passage
 from memory_server.language.words import FUNCTION_WORDS, Stemmer
-from memory_server.layers.sessions import id8_in, id8_of
+from memory_server.layers.sessions import cut_id8, parse_id8
 from memory_server.search.literal import Where, find_literal, holds
-from memory_server.search.precedence import grouped
+from memory_server.search.precedence import group_hits
 from memory_server.search.question import Question
 from memory_server.search.ranking.arms import KeywordArm
 from memory_server.search.ranking.terms import IndexedTerm, question_terms, rarity
-from memory_server.search.retrieval import RankedPassage, hit_of, literal_candidate
+from memory_server.search.retrieval import RankedPassage, literal_candidate, make_hit
 
 TYPICAL_RAW = 2.0  # the score of a good session; maps scores to 0 to 1
 WEAK = 0.55  # a first answer below it: right ones score .59 and more, unrelated ones up to .54
@@ -60,16 +60,16 @@ class RawSearcher:
     def exact(self, question: Question, limit: int) -> list[Hit]:
         """Sessions that hold every word, with the passage that does."""
         with self._index.guard:
-            sources, wanted = set(self._allowed(question)), limit * max(5, question.per_source)
+            sources, wanted = set(self._find_allowed(question)), limit * max(5, question.per_source)
             in_parts = len(question.terms()) == 1  # a lone identifier is worth reading all turns, a sentence is not
             where = Where(self._index.ledger.keywords, sources)
             matches = find_literal(where, question.expression, wanted, in_parts=in_parts)
             matches.sort(key=lambda match: (match.is_spread, match.closeness))
             found = self._hits([literal_candidate(match, SPREAD) for match in matches])
             words = [part for term in question.terms() for part in WORD.findall(term.text)]
-            if found_faded := self._faded(question, words, least=1.0):
+            if found_faded := self._find_faded(question, words, least=1.0):
                 found += [hit for hit in self._read(found_faded, words) if holds(question.expression, hit.passage)]
-        return [replace(hit, more_lines=()) for hit in grouped(found, question.per_source)][:limit]
+        return [replace(hit, more_lines=()) for hit in group_hits(found, question.per_source)][:limit]
 
     def recall(self, question: Question, limit: int, *, least_covered: float = 0.0) -> list[Hit]:
         """Sessions by the words of their turns, best first.
@@ -78,9 +78,9 @@ class RawSearcher:
         """
         with self._index.guard:
             matches = [match for match in self.matches(question) if match.parts["covered"] >= least_covered][:limit]
-            found = self._hits([candidate_of(match) for match in matches])
+            found = self._hits([make_candidate(match) for match in matches])
             words = [word for word in WORD.findall(question.text) if word.casefold() not in FUNCTION_WORDS]
-            if found_faded := self._faded(question, words, least=max(least_covered, LEAST_FADED)):
+            if found_faded := self._find_faded(question, words, least=max(least_covered, LEAST_FADED)):
                 read = [hit for hit in self._read(found_faded, words) if hit.parts["covered"] >= least_covered]
                 found = sorted([*found, *read], key=lambda hit: -hit.score)[:limit]
             return found
@@ -95,10 +95,10 @@ class RawSearcher:
         select = (
             "select first_line, passage from chunk where source = (select id from source where path = ?) order by id"
         )
-        wanted = folded(text)[:BEGINNING].rstrip(" …")
+        wanted = fold_text(text)[:BEGINNING].rstrip(" …")
         with self._index.guard:
             rows = self._index.ledger.connection.execute(select, (path,))
-            return next((int(line) for line, passage in rows if wanted in folded(passage)), 1)
+            return next((int(line) for line, passage in rows if wanted in fold_text(passage)), 1)
 
     def projects(self) -> frozenset[str]:
         """The names of projects that sessions are of."""
@@ -111,9 +111,9 @@ class RawSearcher:
         table = snapshot.passages
         terms = question_terms(keywords, self._stemmer, question.text)
         words = KeywordArm(keywords).find(snapshot, terms)
-        allowed = self._allowed(question)
-        held = words.places[table.allowed(allowed, (Layer.RAW,))[words.places]]
-        near, covered = words.near_at(held), words.covered_at(held) * words.known
+        allowed = self._find_allowed(question)
+        held = words.places[table.find_allowed(allowed, (Layer.RAW,))[words.places]]
+        near, covered = words.read_near(held), words.read_covered(held) * words.known
         order = np.lexsort((held, -(near + covered)))
         found = []
         for source, first in zip(*np.unique(table.sources[held][order], return_index=True), strict=True):
@@ -125,18 +125,18 @@ class RawSearcher:
 
     # -- sessions of which the index holds the words alone -------------------------------------------------------
 
-    def _faded(self, question: Question, words: Sequence[str], *, least: float) -> Sequence[tuple[str, float]]:
+    def _find_faded(self, question: Question, words: Sequence[str], *, least: float) -> Sequence[tuple[str, float]]:
         """Faded sessions that hold so much of some words by rarity, each with that share; the best first."""
         connection, sources = self._index.ledger.connection, self._index.snapshot().sources
         whole = "select id from source where not exists (select 1 from chunk where chunk.source = source.id)"
-        faded = {row[0] for row in connection.execute(whole)} & self._allowed(question)
+        faded = {row[0] for row in connection.execute(whole)} & self._find_allowed(question)
         if not faded or not words:
             return []
         held: dict[int, float] = {}
         mass = 0.0
         stems = {stem for stem in self._stemmer.stems(list(words)) if stem}
         for stem in stems:
-            either = f"{quoted(stem)}*"
+            either = f"{quote_text(stem)}*"
             rows = {row[0] for row in connection.execute("select rowid from bodies where bodies match ?", (either,))}
             weight = rarity(len(rows), len(sources))
             mass += weight
@@ -154,7 +154,7 @@ class RawSearcher:
         for path, share in found:
             session = self._index.store.session(session_of_path(path))
             document = session.document
-            pieces = [chunk for chunk, _ in chunks_of(document, session.turns)]
+            pieces = [chunk for chunk, _ in chunk_turns(document, session.turns)]
             counts = [sum(bool(pattern.search(piece.searchable)) for pattern in patterns) for piece in pieces]
             if not counts:
                 continue
@@ -179,7 +179,7 @@ class RawSearcher:
             )
         return hits
 
-    def _allowed(self, question: Question) -> frozenset[int]:
+    def _find_allowed(self, question: Question) -> frozenset[int]:
         return frozenset(replace(question.filter, layers=()).find_allowed(self._index.snapshot().sources))
 
     def _hits(self, candidates: Sequence[RankedPassage]) -> list[Hit]:
@@ -187,7 +187,7 @@ class RawSearcher:
         chunks = self._index.ledger.chunks([one.row for one in candidates])
         sources = self._index.snapshot().sources
         return [
-            replace(hit_of(one, chunk, sources[chunk.source]), passage=self._with_neighbours(chunk))
+            replace(make_hit(one, chunk, sources[chunk.source]), passage=self._with_neighbours(chunk))
             for one in candidates
             if (chunk := chunks.get(one.row)) and chunk.source in sources
         ]
@@ -204,12 +204,14 @@ class RawSearcher:
         return "\n".join(filter(None, [*lines, f"{after[:NEIGHBOUR_CHARS]} …" if after else ""]))
 
 
-def candidate_of(match: RawMatch) -> RankedPassage:
+def make_candidate(match: RawMatch) -> RankedPassage:
     """A session's best passage on its way to becoming a hit."""
     return RankedPassage(match.row, match.score / (match.score + TYPICAL_RAW), (Reason("turns", f"{match.score:.2f}"),))
 
 
-def joined(answer: Answer, turns: Sequence[Hit], stretches: Sequence[Hit], shown: Sequence[Hit], limit: int) -> Answer:
+def join_hits(
+    answer: Answer, turns: Sequence[Hit], stretches: Sequence[Hit], shown: Sequence[Hit], limit: int
+) -> Answer:
     """An answer of the layers above with what was found of the same sessions elsewhere, one hit a session.
 
     A session stands as what was said in it, `shown`, with a few lines of the turn that its words lead to, else as that
@@ -222,14 +224,14 @@ def joined(answer: Answer, turns: Sequence[Hit], stretches: Sequence[Hit], shown
     ranked: list[tuple[float, Hit]] = []
     for key in dict.fromkeys([*of_session, *best[1], *best[2]]):
         scored = [found[key] for found in (of_session, best[1], best[2]) if key in found]
-        score = sum(unbounded(hit.score) for hit in scored)
+        score = sum(compute_odds(hit.score) for hit in scored)
         hit = next(found[key] for found in (*best, of_session) if key in found)
         turn = best[1].get(key)
         if key in best[0] and turn and turn.lines not in (hit.lines, *hit.more_lines):
-            hit = with_more(hit, replace(turn, passage=shortened(turn.passage, answer.terms, BESIDE_CHARS)))
+            hit = with_more(hit, replace(turn, passage=shorten_passage(turn.passage, answer.terms, BESIDE_CHARS)))
         why = tuple(dict.fromkeys(reason for one in scored for reason in one.why))
         ranked.append((score, replace(hit, why=why)))
-    ranked += [(unbounded(hit.score), hit) for hit in answer.hits if hit.layer not in OF_SESSIONS]
+    ranked += [(compute_odds(hit.score), hit) for hit in answer.hits if hit.layer not in OF_SESSIONS]
 
     def place(pair: tuple[float, Hit]) -> tuple[bool, int, float, int, str]:
         score, hit = pair
@@ -254,15 +256,15 @@ def with_more(hit: Hit, other: Hit) -> Hit:
     return replace(hit, passage=passage, more_lines=(*hit.more_lines, other.lines))
 
 
-def appended(answer: Answer, more: Sequence[Hit], limit: int, note: str) -> Answer:
+def append_hits(answer: Answer, more: Sequence[Hit], limit: int, note: str) -> Answer:
     """An answer with hits of a lower layer behind its own, without sessions that it has."""
-    known = sessions_in(answer)
+    known = collect_sessions(answer)
     fresh = (hit for hit in more if hit.layer is not Layer.RAW or session_key(hit) not in known)
     shown = tuple(islice(fresh, max(0, limit - len(answer.hits))))
     return replace(answer, hits=(*answer.hits[:limit], *shown), note=note if shown else answer.note)
 
 
-def sessions_in(answer: Answer) -> set[tuple[str, object]]:
+def collect_sessions(answer: Answer) -> set[tuple[str, object]]:
     """The sessions that an answer holds something of."""
     return {session_key(hit) for hit in answer.hits if hit.layer in OF_SESSIONS}
 
@@ -270,9 +272,9 @@ def sessions_in(answer: Answer) -> set[tuple[str, object]]:
 def session_key(hit: Hit) -> tuple[str, object]:
     """What a hit of a session's file has in common with one of its turns: the beginning of its id, and its day."""
     session_id = session_of_path(hit.path)
-    return (id8_of(session_id) if session_id else id8_in(hit.path) or hit.path), hit.date
+    return (cut_id8(session_id) if session_id else parse_id8(hit.path) or hit.path), hit.date
 
 
-def unbounded(score: float) -> float:
+def compute_odds(score: float) -> float:
     """A score of 0 to 1 as odds, in which scores of two searches add up."""
     return score / max(1.0 - score, 1e-6)

@@ -19,17 +19,17 @@ from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.fields import fold
 from memory_server.index.expression import Term
 from memory_server.index.keywords import MAX_CANDIDATES, Keywords
-from memory_server.index.ledger import StoredChunk, embedded_text
+from memory_server.index.ledger import StoredChunk, build_embedded_text
 from memory_server.index.snapshot import Snapshot
-from memory_server.index.typed_lines import TypedLine, folded
-from memory_server.language.times import Time, find_times, named_times, time_alone
+from memory_server.index.typed_lines import TypedLine, fold_text
+from memory_server.language.times import Time, find_named_times, find_times, time_alone
 from memory_server.language.words import Stemmer
 from memory_server.layers.mif import parse_date
-from memory_server.layers.sessions import id8_in, id8_of
+from memory_server.layers.sessions import cut_id8, parse_id8
 from memory_server.search.known_values import unknown_values
 from memory_server.search.literal import LiteralMatch, Where, find_literal, holds
 from memory_server.search.question import Question
-from memory_server.search.ranking.arms import KeywordArm, Nearest, Scope, SemanticArm, WordScores, scope_of
+from memory_server.search.ranking.arms import KeywordArm, Nearest, Scope, SemanticArm, WordScores, make_scope
 from memory_server.search.ranking.calibration import NOTE, Calibration, read_calibration
 from memory_server.search.ranking.likeness import Likeness
 from memory_server.search.ranking.ranking import ARM_HITS, Ranker, Ranking
@@ -78,7 +78,7 @@ class Stored(Protocol):
 
     def chunks(self, rows: Sequence[int]) -> Mapping[int, StoredChunk]: ...
 
-    def chunk_from(self, source: int, line: int) -> StoredChunk | None: ...
+    def find_chunk(self, source: int, line: int) -> StoredChunk | None: ...
 
     def last_reply(self, chunk: StoredChunk) -> StoredChunk | None: ...
 
@@ -157,14 +157,14 @@ class Retriever:
         return [
             RankedPassage(
                 int(row),
-                displayed(3 * score),
+                scale_score(3 * score),
                 (Reason("semantic", f"{score:.1f} above the unrelated"),),
                 {"meaning": score},
             )
             for row, score in zip(rows, map(float, scaled), strict=True)
         ]
 
-    def retrieved(self, question: Question, weights: Mapping[str, float] | None = None) -> tuple[Ranker, Nearest]:
+    def make_ranker(self, question: Question, weights: Mapping[str, float] | None = None) -> tuple[Ranker, Nearest]:
         """What the words of a question say of every passage, within a ranker for them, and what is near in meaning.
 
         `weights`: others than those of this retriever.
@@ -184,13 +184,13 @@ class Retriever:
         words = KeywordArm(keywords).find(self.snapshot, terms)
         return Likeness(self.snapshot, embedded), words, token_weights(embedded, terms, len(self.snapshot.passages))
 
-    def ranked(self, ranking: Ranking, most: int | None = None) -> list[RankedPassage]:
+    def list_candidates(self, ranking: Ranking, most: int | None = None) -> list[RankedPassage]:
         """The passages of a ranking as candidates, `most` of them."""
         rows = self.snapshot.passages.rows[ranking.places[:most]]
         candidates = []
         for place, (row, score) in enumerate(zip(rows, ranking.scores[:most], strict=True)):
             parts = {name: float(values[place]) for name, values in ranking.features.items()}
-            candidates.append(RankedPassage(int(row), displayed(float(score)), _recall_reasons(parts), parts))
+            candidates.append(RankedPassage(int(row), scale_score(float(score)), _recall_reasons(parts), parts))
         return candidates
 
     def texts(self, ranking: Ranking, limit: int) -> list[str]:
@@ -198,7 +198,7 @@ class Retriever:
         rows = [int(row) for row in self.snapshot.passages.rows[ranking.places[:limit]]]
         chunks = self._indices.ledger.chunks(rows)
         found = [chunks.get(row) for row in rows]
-        return [embedded_text(chunk.context, chunk.passage) if chunk else "" for chunk in found]
+        return [build_embedded_text(chunk.context, chunk.passage) if chunk else "" for chunk in found]
 
     def rows_holding(self, question: Question, lines: Sequence[TypedLine]) -> list[int]:
         """The passages of compressed sessions in which such lines stand, of those that may answer."""
@@ -206,23 +206,23 @@ class Retriever:
             return []
         allowed = self._scope(question).sources
         sources = {
-            id8_in(source.path): number
+            parse_id8(source.path): number
             for number, source in self.snapshot.sources.items()
             if source.layer is Layer.SESSION and (allowed is None or number in allowed)
         }
         passages: dict[int, list[tuple[int, str]]] = {}  # of a source, folded once for all of its lines
         rows = []
         for line in lines:
-            source, wanted = sources.get(id8_of(line.session_id), 0), folded(line.text)
+            source, wanted = sources.get(cut_id8(line.session_id), 0), fold_text(line.text)
             if source not in passages:
-                stored = self._indices.ledger.keywords.passages_of(source)
-                passages[source] = [(row, folded(text)) for row, _, text in stored]
+                stored = self._indices.ledger.keywords.read_passages(source)
+                passages[source] = [(row, fold_text(text)) for row, _, text in stored]
             rows += [row for row, text in passages[source] if wanted in text][:1]
         return rows
 
     def times(self, text: str) -> tuple[Time, ...]:
         """The times that a text asks for; without a day of today those alone that are named."""
-        return tuple(find_times(text, self._today) if self._today else named_times(text))
+        return tuple(find_times(text, self._today) if self._today else find_named_times(text))
 
     def of_time(self, question: Question) -> list[RankedPassage] | None:
         """The first passage of each session of a time, the newest first; None where a question asks for more."""
@@ -233,7 +233,7 @@ class Retriever:
         dated = [
             (source.date or dt.date.min, source.path, number)
             for number, source in self.snapshot.sources.items()
-            if source.layer is Layer.SESSION and number in passages.source_bounds and any(map(is_of, days_of(source)))
+            if source.layer is Layer.SESSION and number in passages.source_bounds and any(map(is_of, list_days(source)))
         ]
         numbers = [number for *_, number in sorted(dated, reverse=True) if allowed is None or number in allowed]
         rows = [int(passages.rows[passages.source_bounds[number][0]]) for number in numbers]
@@ -266,7 +266,7 @@ class Retriever:
         wanted = question.filter
         has_more = not replace(wanted, layers=()).is_empty  # layers alone need no list of sources, and keep the graph
         sources = frozenset(wanted.find_allowed(self.snapshot.sources)) if has_more else None
-        return scope_of(self.snapshot, wanted.layers or DEFAULT_LAYERS, sources)
+        return make_scope(self.snapshot, wanted.layers or DEFAULT_LAYERS, sources)
 
     def _rank(self, match: LiteralMatch) -> int:
         source = self.snapshot.sources.get(match.source)
@@ -300,9 +300,9 @@ class Retriever:
         own = [near[row] for row in sorted(near) if near[row].source == chunk.source]
         return own if len(own) <= most else []
 
-    def beginning_with(self, source: int, line: int) -> StoredChunk | None:
+    def find_passage(self, source: int, line: int) -> StoredChunk | None:
         """The passage of a source that begins with a line or turn; None where none does."""
-        return self._indices.ledger.chunk_from(source, line)
+        return self._indices.ledger.find_chunk(source, line)
 
     def last_reply(self, chunk: StoredChunk) -> StoredChunk | None:
         """Where the last reply begins to the person, with whose words a stretch begins; None where there is none."""
@@ -311,7 +311,7 @@ class Retriever:
     def hits(self, candidates: Sequence[RankedPassage], unless: Sequence[Term] = ()) -> list[Hit]:
         """Candidates as hits in their order, without those that hold one of some terms, or are gone since then."""
         return [
-            hit_of(candidate, chunk, self.snapshot.sources[chunk.source], self._today)
+            make_hit(candidate, chunk, self.snapshot.sources[chunk.source], self._today)
             for candidate, chunk in self.read(candidates)
             if not any(holds(term, f"{chunk.context}\n{chunk.passage}") for term in unless)
         ]
@@ -328,7 +328,7 @@ class Retriever:
 
         What it compares is worked out once for all of them: every pair is asked for.
         """
-        numbers, vectors = self._vectors_of(hits)
+        numbers, vectors = self._read_vectors(hits)
         is_alike = self.calibration.meaning(vectors @ vectors.T) >= ALIKE
 
         def alike(first: Hit, second: Hit) -> bool:
@@ -348,12 +348,12 @@ class Retriever:
             for number, source in self.snapshot.sources.items()
             if not (wanted and source.project) or fold(source.project) in wanted
         }
-        mask = scope_of(self.snapshot, (Layer.TOPIC,), frozenset(topics)).mask
+        mask = make_scope(self.snapshot, (Layer.TOPIC,), frozenset(topics)).mask
         places = np.flatnonzero(mask & (self.snapshot.passages.vectors >= 0))
-        numbers, vectors = self._vectors_of(hits)
+        numbers, vectors = self._read_vectors(hits)
         if not len(places) or not len(vectors):
             return []
-        of_topics = self.snapshot.vectors_at(places)
+        of_topics = self.snapshot.read_vectors(places)
         scaled = self.calibration.meaning(vectors @ of_topics.T)
         found: dict[int, float] = {}
         for hit in hits:
@@ -364,18 +364,18 @@ class Retriever:
             [RankedPassage(row, score, (Reason("precedence", "decides"),)) for row, score in found.items()]
         )
 
-    def _vectors_of(self, hits: Sequence[Hit]) -> tuple[Mapping[ChunkId, int], NDArray[np.float32]]:
+    def _read_vectors(self, hits: Sequence[Hit]) -> tuple[Mapping[ChunkId, int], NDArray[np.float32]]:
         """The vectors of those hits that have one, (n, d), and which row is whose."""
         names = {row: name for name, row in self._indices.ledger.rows_by_id([hit.chunk for hit in hits]).items()}
         passages = self.snapshot.passages
         places = passages.places(list(names))
         places = places[passages.vectors[places] >= 0]
         numbers = {names[int(row)]: number for number, row in enumerate(passages.rows[places])}
-        return numbers, self.snapshot.vectors_at(places)
+        return numbers, self.snapshot.read_vectors(places)
 
     def any_passage(self) -> tuple[ChunkId, str] | None:
         """Some passage of the searched layers that has a vector, with its text; None where there is none."""
-        mask = scope_of(self.snapshot, DEFAULT_LAYERS, None).mask & (self.snapshot.passages.vectors >= 0)
+        mask = make_scope(self.snapshot, DEFAULT_LAYERS, None).mask & (self.snapshot.passages.vectors >= 0)
         if not mask.any():
             return None
         row = int(self.snapshot.passages.rows[int(mask.argmax())])
@@ -383,7 +383,7 @@ class Retriever:
         return (chunk.id, re.sub(r"[^\w\s]", " ", chunk.passage)[:500]) if chunk else None
 
 
-def hit_of(candidate: RankedPassage, chunk: StoredChunk, source: SourceHead, today: dt.date | None = None) -> Hit:
+def make_hit(candidate: RankedPassage, chunk: StoredChunk, source: SourceHead, today: dt.date | None = None) -> Hit:
     """A candidate with what is stored of its passage and source."""
     return Hit(
         chunk=chunk.id,
@@ -405,14 +405,14 @@ def hit_of(candidate: RankedPassage, chunk: StoredChunk, source: SourceHead, tod
     )
 
 
-def days_of(session: SourceHead) -> Iterator[dt.date]:
+def list_days(session: SourceHead) -> Iterator[dt.date]:
     """The days from a session's first, with which the name of its file begins, to its last; none without a date."""
     if session.date:
         first = min(parse_date(session.path.rpartition("/")[2][:10]) or session.date, session.date)
         yield from (session.date - dt.timedelta(back) for back in range((session.date - first).days + 1))
 
 
-def displayed(score: float) -> float:
+def scale_score(score: float) -> float:
     """A fused score as 0 to 1."""
     return max(0.0, score) / (max(0.0, score) + TYPICAL_SCORE)
 

@@ -15,14 +15,14 @@ from textwrap import shorten
 from memory_server.document import Answer, Hit, Layer, LineRange, Standing, show_place
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.stretches import PERSON
-from memory_server.language.cues import AskedState, asked_state, is_refusal, says_nothing
+from memory_server.language.cues import AskedState, find_asked_state, is_refusal, says_nothing
 from memory_server.language.words import content_words
-from memory_server.layers.sessions import subject_of
+from memory_server.layers.sessions import find_subject
 from memory_server.search.amending import SaidPassage, find_amenders
 from memory_server.search.precedence import fit
 from memory_server.search.question import Question, Search
 from memory_server.search.raw_turns import session_key, with_more
-from memory_server.search.retrieval import RankedPassage, Retriever, hit_of
+from memory_server.search.retrieval import RankedPassage, Retriever, make_hit
 
 PASSAGE_CHARS = 850  # of a stretch with what followed it
 QUESTION_CHARS = 150  # of what the person asked, as the line above what settled it
@@ -70,7 +70,7 @@ class ShownStretch:
         return LineRange(self.parts[0].lines.first, max(part.lines.last for part in self.parts))
 
 
-def spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage], question: Question) -> list[Hit]:
+def build_spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage], question: Question) -> list[Hit]:
     """Stretches, best first, as hits with what followed each; none shows what another one shows already.
 
     What was dropped stands behind what took its place, which is read where the ranking did not bring it. Of the WHOLE
@@ -132,7 +132,7 @@ def _with_amending(
     oldest, which stands before what amends it.
     """
     best, sources = list(retriever.read(candidates[:COMPARED])), retriever.snapshot.sources
-    hits = [hit_of(candidate, chunk, sources[chunk.source]) for candidate, chunk in best]
+    hits = [make_hit(candidate, chunk, sources[chunk.source]) for candidate, chunk in best]
     said = [
         SaidPassage(chunk.source, hit.project, hit.date, chunk.lines.first, chunk.passage)
         for hit, (_, chunk) in zip(hits, best, strict=True)
@@ -140,7 +140,7 @@ def _with_amending(
     alike = retriever.alikeness(hits)
     asked = content_words(question.text)
     amenders = find_amenders(said, asked, lambda one, other: alike(hits[one], hits[other]))
-    state = asked_state(question.text)
+    state = find_asked_state(question.text)
     for place in _by_time(said, lambda other: alike(hits[0], hits[other]), state):
         candidate, chunk = best[place]
         if (later := amenders.get(place)) is None:
@@ -188,7 +188,7 @@ def _readings(retriever: Retriever, chunk: StoredChunk) -> list[ShownStretch]:
     if _is_mere_question(chunk) and all(part.person_chars == len(part.passage) for part in reading.parts):
         return []
     is_dropped = settled.standing is Standing.DROPPED
-    instead = retriever.beginning_with(settled.source, settled.settled_at) if is_dropped else None
+    instead = retriever.find_passage(settled.source, settled.settled_at) if is_dropped else None
     return [_reading(retriever, instead), reading] if instead else [reading]
 
 
@@ -251,7 +251,7 @@ def _with_following(retriever: Retriever, chunk: StoredChunk, chars: int) -> lis
 
 def _hit(candidate: RankedPassage, reading: ShownStretch, retriever: Retriever) -> Hit:
     settled = reading.parts[0]
-    hit = hit_of(candidate, settled, retriever.snapshot.sources[settled.source])
+    hit = make_hit(candidate, settled, retriever.snapshot.sources[settled.source])
     return replace(hit, passage=reading.passage, lines=reading.lines)
 
 
@@ -259,7 +259,7 @@ def _place(chunk: StoredChunk) -> tuple[int, int]:
     return chunk.source, chunk.ordinal
 
 
-def with_spoken(answer: Answer, spoken: Sequence[Hit], limit: int, archived: Collection[str]) -> Answer:
+def add_spoken(answer: Answer, spoken: Sequence[Hit], limit: int, archived: Collection[str]) -> Answer:
     """An answer of the layers above in which what was said stands for the sessions that it was said in.
 
     Topics go behind the best passages. What replaced a session is said of what was said in it.
@@ -270,7 +270,7 @@ def with_spoken(answer: Answer, spoken: Sequence[Hit], limit: int, archived: Col
     known = {session_key(hit) for hit in spoken}
     rest = [hit for hit in answer.hits if session_key(hit) not in known]
     topics = [hit for hit in rest if hit.layer is Layer.TOPIC]
-    own = [hit for hit in rest if hit.layer is Layer.SESSION and subject_of(hit.path) not in archived]
+    own = [hit for hit in rest if hit.layer is Layer.SESSION and find_subject(hit.path) not in archived]
     others = [hit for hit in rest if hit not in topics and hit not in own]
     for hit in own:
         marked.insert(next((place for place, one in enumerate(marked) if fit(one) < fit(hit)), len(marked)), hit)

@@ -13,8 +13,8 @@ from typing import Protocol
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, Reason
 from memory_server.fields import Filter
 from memory_server.index.raw import raw_path, session_of_path
-from memory_server.index.typed_lines import TypedLine, folded
-from memory_server.layers.sessions import id8_in
+from memory_server.index.typed_lines import TypedLine, fold_text
+from memory_server.layers.sessions import parse_id8
 from memory_server.machine.clock import local_day
 from memory_server.search.question import MAX_LIMIT, Question
 from memory_server.search.raw_turns import RawSearcher
@@ -48,7 +48,7 @@ class Typing:
         self._known: dict[str, list[tuple[str, TypedLine]]] = {}  # by session, since most hits are of few; folded
 
     @cached_property
-    def _found(self) -> list[TypedLine]:
+    def _matching_lines(self) -> list[TypedLine]:
         """The lines of the types asked for, by the words of the question."""
         asked = self._question
         words = [term.text for term in asked.terms()]
@@ -56,14 +56,14 @@ class Typing:
 
     def by_words(self) -> list[RankedPassage]:
         """The passages of sessions that hold such lines, whatever the ranking says of them."""
-        rows = self._retriever.rows_holding(self._question, self._found)
+        rows = self._retriever.rows_holding(self._question, self._matching_lines)
         return [RankedPassage(row, LINE_SCORE, (Reason("keyword", "words of the line"),)) for row in rows]
 
-    def kept(self, hits: Sequence[Hit]) -> list[Hit]:
+    def filter_hits(self, hits: Sequence[Hit]) -> list[Hit]:
         """The hits that hold a line of the types asked for, and those that decide over one."""
         if not self._question.types:
             return list(hits)
-        return [hit for hit in self.told(hits) if hit.type in self._question.types or hit.decides]
+        return [hit for hit in self.add_types(hits) if hit.type in self._question.types or hit.decides]
 
     def deciding(self, hits: Sequence[Hit]) -> list[Hit]:
         """The topics that decide over hits which stand among sessions alone, where no layer is asked for."""
@@ -78,21 +78,21 @@ class Typing:
         asked = self._question
         if not asked.types:
             return answer
-        hits = self.kept(answer.hits)
+        hits = self.filter_hits(answer.hits)
         if asked.filter == Filter(layers=asked.filter.layers, projects=asked.filter.projects):
-            shown = "\n".join(folded(hit.passage) for hit in hits)
-            hits += [self._hit(line) for line in self._found if folded(line.text) not in shown]
+            shown = "\n".join(fold_text(hit.passage) for hit in hits)
+            hits += [self._hit(line) for line in self._matching_lines if fold_text(line.text) not in shown]
         return replace(answer, hits=tuple(hits), note=answer.note if hits else NO_LINE)
 
-    def told(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    def add_types(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
         """Hits with what the recorder says of their passages."""
-        return tuple(map(self._told, hits))
+        return tuple(map(self._add_type, hits))
 
-    def _told(self, hit: Hit) -> Hit:
+    def _add_type(self, hit: Hit) -> Hit:
         if any(reason.arm == "type" for reason in hit.why):
             return hit
-        passage = folded(hit.passage)
-        line = next((line for text, line in self._lines_of(hit.path) if text in passage), None)
+        passage = fold_text(hit.passage)
+        line = next((line for text, line in self._list_lines(hit.path) if text in passage), None)
         if line is None:
             return hit
         why = (*hit.why, Reason("type", f"{line.type}: {line.why}"))
@@ -102,11 +102,11 @@ class Typing:
         turn = self._turns.turn_holding(raw_path(line.session_id), line.text) if self._turns else 1
         return replace(_hit(line, turn), project=line.project)
 
-    def _lines_of(self, path: str) -> list[tuple[str, TypedLine]]:
-        session_id = session_of_path(path) or id8_in(path)
+    def _list_lines(self, path: str) -> list[tuple[str, TypedLine]]:
+        session_id = session_of_path(path) or parse_id8(path)
         if session_id and session_id not in self._known:
             lines = self._typed_lines.of_session(session_id, self._question.types)
-            self._known[session_id] = [(folded(line.text), line) for line in lines]
+            self._known[session_id] = [(fold_text(line.text), line) for line in lines]
         return self._known.get(session_id, [])
 
 

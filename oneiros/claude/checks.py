@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_server.root.paths import MemoryRoot
-from oneiros.claude.files import ClaudeFiles, imported_by
+from oneiros.claude.files import ClaudeFiles, read_imports
 
 PLUGIN = "oneiros@oneiros"
 
@@ -27,7 +27,7 @@ def warning(detail: str, repair: str) -> Check:
     return Check("warning", detail, repair)
 
 
-def failed(detail: str, repair: str) -> Check:
+def make_failure(detail: str, repair: str) -> Check:
     return Check("failed", detail, repair)
 
 
@@ -39,7 +39,7 @@ def check_client(files: ClaudeFiles, root: MemoryRoot) -> Iterator[Check]:
 
 def _imports(files: ClaudeFiles, root: MemoryRoot) -> Iterator[Check]:
     """The index page and topics that come to the model by more ways than one."""
-    pages = files.imports_of(root.index_page)
+    pages = files.list_importers(root.index_page)
     if len(pages) > 1:
         names = ", ".join(str(page) for page in pages)
         repair = "Leave one import; `oneiros setup --undo` takes its own out"
@@ -47,7 +47,7 @@ def _imports(files: ClaudeFiles, root: MemoryRoot) -> Iterator[Check]:
     topics = [
         target.name
         for page in files.pages()
-        for target in imported_by(page, files.home)
+        for target in read_imports(page, files.home)
         if target.resolve().is_relative_to(root.topics.resolve())
     ]
     if topics:
@@ -63,7 +63,7 @@ def _own_memory(files: ClaudeFiles, root: MemoryRoot) -> Iterator[Check]:
         place = files.home / folder[2:] if folder.startswith("~/") else Path(folder)
         if place.resolve().is_relative_to(root.path.resolve()) or root.path.resolve().is_relative_to(place.resolve()):
             repair = f"Name another folder in {files.settings_file}: the client writes there without asking"
-            yield failed(f"autoMemoryDirectory is {folder}, which holds this memory", repair)
+            yield make_failure(f"autoMemoryDirectory is {folder}, which holds this memory", repair)
     plugins = settings.get("enabledPlugins")
     is_installed = isinstance(plugins, dict) and bool(plugins.get(PLUGIN))
     if is_installed and settings.get("autoDreamEnabled") is not False:

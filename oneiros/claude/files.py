@@ -38,12 +38,12 @@ class ClaudeFiles:
                 if (page := folder / name) != self.personal_page:
                     yield page
 
-    def imports_of(self, wanted: Path) -> list[Path]:
+    def list_importers(self, wanted: Path) -> list[Path]:
         """The pages that import a file, so that the client loads it by itself; each as often as it does."""
         return [
             page
             for page in self.pages()
-            for target in imported_by(page, self.home)
+            for target in read_imports(page, self.home)
             if target.resolve() == wanted.resolve()
         ]
 
@@ -56,7 +56,7 @@ class ClaudeFiles:
         return found if isinstance(found, dict) else {}
 
 
-def imported_by(page: Path, home: Path) -> Iterator[Path]:
+def read_imports(page: Path, home: Path) -> Iterator[Path]:
     """The files that a CLAUDE.md imports with `@path`, outside code."""
     try:
         text = page.read_bytes()[:MAX_BYTES].decode("utf-8", "replace")

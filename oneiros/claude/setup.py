@@ -21,9 +21,9 @@ from memory_server.errors import ContentError, UsageError
 from memory_server.machine.files import replace_file
 from oneiros.claude.plugin import adding, client_program, run_client, taking_out
 from oneiros.clients.entries import NAME
-from oneiros.clients.table import McpClient, clients_of
+from oneiros.clients.table import McpClient, build_clients
 from oneiros.environment import Environment
-from oneiros.light.client_folders import named_folder
+from oneiros.light.client_folders import find_named_folder
 from oneiros.light.endpoint import states_folder
 from oneiros.light.guarded import APPROVED, KEPT
 
@@ -65,7 +65,7 @@ class Setup:
     def of(cls, environment: Environment, page: Path | None = None) -> "Setup":
         """The plan for the memory that is meant. `page`: another CLAUDE.md than the person's own."""
         notes = environment.person_file.with_name("setup.json")
-        named = named_folder(environment.variables)  # which may be still to be made
+        named = find_named_folder(environment.variables)  # which may be still to be made
         folder = Path(named) if named else environment.claude_folder
         page, index_page = page or folder / "CLAUDE.md", environment.choice.root.index_page
         return cls(environment.home, notes, page, index_page, environment.variables, folder)
@@ -90,11 +90,11 @@ class Setup:
         self._notes = notes
         self._page = page
         self._index_page = index_page
-        self._clients = clients_of(home, variables)
+        self._clients = build_clients(home, variables)
 
     def changes(self, *, auto_dream_off: bool, with_skill: bool) -> Iterator[Change]:
         """What is still to be done. Raises ContentError where a file is not what it should be."""
-        text = _text_of(self._page)
+        text = _read_text(self._page)
         wanted = with_block(text, f"{RULE}\n@{self._index_page}\n", self._page)
         if wanted != text:
             what = f"{self._page}: the rule of precedence and an import of MEMORY.md"
@@ -109,10 +109,10 @@ class Setup:
 
     def completion(self, file: Path, lines: str) -> Iterator[Change]:
         """What is still to be done for the completion of a shell. `file`: what it reads at its start."""
-        text = _text_of(file)
+        text = _read_text(file)
         wanted = with_block(text, lines, file)
         if wanted != text:
-            yield Change(_told(file, lines), lambda: self._write(file, wanted))
+            yield Change(_format_change(file, lines), lambda: self._write(file, wanted))
 
     def client(self, name: str) -> Iterator[Change]:
         """What is still to be done for another client. Raises UsageError for one that is not known."""
@@ -120,7 +120,7 @@ class Setup:
             raise UsageError(f"there is no client {name!r}", remedy=f"Choose one of: {', '.join(self._clients)}")
         client = self._clients[name]
         if insertion := _insertion(client)[1]:
-            yield Change(_told(client.settings, insertion), lambda: self._insert(name, client))
+            yield Change(_format_change(client.settings, insertion), lambda: self._insert(name, client))
         if client.instructions:
             yield from self.completion(client.instructions, RULE)
 
@@ -134,8 +134,8 @@ class Setup:
         notes = _read_object(self._notes)
         for name in notes.get("pages", []):
             page = Path(name)
-            text = _text_of(page)
-            if marks_of(page)[0] in text:
+            text = _read_text(page)
+            if choose_marks(page)[0] in text:
                 yield Change(f"{page}: without the lines of oneiros", lambda page=page: self._clear(page))  # type: ignore[misc]  # a default binds the loop's value
         for name, noted in notes.items():  # the client may have had another folder then
             kind, _, place = name.partition(" ")
@@ -143,12 +143,12 @@ class Setup:
                 yield Change(f"{file}: {AUTO_DREAM} as it was", partial(_switch_back, file, noted))
             if kind == "rules" and _without_rules(_read_object(file := Path(place)), noted) is not None:
                 yield Change(f"{file}: without the rules of oneiros", partial(self._undo_rules, file, noted))
-            if kind == "skill" and _text_of(file := Path(place or self._skill)) == SKILL:
+            if kind == "skill" and _read_text(file := Path(place or self._skill)) == SKILL:
                 yield Change(f"{file}: gone", partial(_remove_skill, file))
         for name, client in self._clients.items():
             if noted := notes.get(f"client {name}"):
-                left = _without(_text_of(client.settings), client, noted["insertion"])
-                if left != _text_of(client.settings):
+                left = _remove_insertion(_read_text(client.settings), client, noted["insertion"])
+                if left != _read_text(client.settings):
                     what = f"{client.settings}: without the server {NAME}"
                     yield Change(what, lambda client=client, noted=noted: self._take_out(client, noted))  # type: ignore[misc]  # the same
         if notes.get("plugin") and client_program(self._variables):
@@ -200,7 +200,7 @@ class Setup:
             file.unlink()
 
     def _insert(self, name: str, client: McpClient) -> None:
-        text, (place, insertion) = _text_of(client.settings), _insertion(client)
+        text, (place, insertion) = _read_text(client.settings), _insertion(client)
         note = {"insertion": insertion, "had_file": client.settings.exists()}
         self._note(**{f"client {name}": note})
         replace_file(client.settings, text[:place] + insertion + text[place:], follow=True)
@@ -216,14 +216,14 @@ class Setup:
     # -- undoing ------------------------------------------------------------------------------------------------
 
     def _clear(self, page: Path) -> None:
-        text = without_block(_text_of(page), page)
+        text = without_block(_read_text(page), page)
         if not text.strip() and str(page) in _read_object(self._notes).get("made", []):
             page.unlink()
         else:
             replace_file(page, text, follow=True)
 
     def _take_out(self, client: McpClient, noted: dict[str, Any]) -> None:
-        left = _without(_text_of(client.settings), client, noted["insertion"])
+        left = _remove_insertion(_read_text(client.settings), client, noted["insertion"])
         if left.strip() in ("", "{}") and not noted["had_file"]:
             client.settings.unlink()
         else:
@@ -267,7 +267,7 @@ def _remove_skill(file: Path) -> None:
 
 def with_block(text: str, inside: str, where: Path) -> str:
     """A page with our lines between the markers, which are added at its end. Raises ContentError for half a pair."""
-    begin, end = marks_of(where)
+    begin, end = choose_marks(where)
     block = f"{begin}\n{inside}{end}\n"
     bounds = _bounds(text, where)
     if bounds is None:
@@ -285,13 +285,13 @@ def without_block(text: str, where: Path) -> str:
     return (before.removesuffix("\n") if is_own_gap else before) + after
 
 
-def marks_of(where: Path) -> tuple[str, str]:
+def choose_marks(where: Path) -> tuple[str, str]:
     """What our lines stand between, as a comment of the file's language."""
     return (BEGIN, END) if where.suffix == ".md" else (SHELL_BEGIN, SHELL_END)
 
 
 def _bounds(text: str, where: Path) -> tuple[int, int] | None:
-    begin, end = marks_of(where)
+    begin, end = choose_marks(where)
     if text.count(begin) == text.count(end) == 0:
         return None
     first, last = text.find(begin), text.find(end)
@@ -303,21 +303,21 @@ def _bounds(text: str, where: Path) -> tuple[int, int] | None:
     return first, behind + (1 if text[behind : behind + 1] == "\n" else 0)
 
 
-def _told(file: Path, lines: str) -> str:
+def _format_change(file: Path, lines: str) -> str:
     """A file with what will stand there."""
     return f"{file}:\n{indent(lines.strip(chr(10)), '    ')}"
 
 
-def _text_of(file: Path) -> str:
+def _read_text(file: Path) -> str:
     return file.read_bytes().decode("utf-8") if file.exists() else ""  # bytes: line ends stay as they are
 
 
 def _insertion(client: McpClient) -> tuple[int, str]:
     """Where our server goes into a client's settings, and what; nothing where it stands there."""
-    return client.insertion(_text_of(client.settings), client.table, client.entry, client.settings)
+    return client.insertion(_read_text(client.settings), client.table, client.entry, client.settings)
 
 
-def _without(text: str, client: McpClient, insertion: str) -> str:
+def _remove_insertion(text: str, client: McpClient, insertion: str) -> str:
     """The settings of a client without our server: to the byte where it was not written anew."""
     return text.replace(insertion, "", 1) if insertion in text else client.without(text, client.table)
 

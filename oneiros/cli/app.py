@@ -20,13 +20,13 @@ from typer.core import TyperCommand, TyperGroup
 from memory_server.errors import OneirosError
 from memory_server.machine.files import replace_file
 from memory_server.machine.private import keep_private
-from memory_server.machine.repair import refusal_of
+from memory_server.machine.repair import find_refusal
 from oneiros.cli.early import EXIT_INTERRUPTED, print_version
-from oneiros.cli.table import Row, adder_of, groups_with
+from oneiros.cli.table import Row, find_adder, group_commands
 from oneiros.cli.terminal.completion import VARIABLE as COMPLETE
 from oneiros.cli.terminal.output import talk
-from oneiros.light.client_folders import seen_folders
-from oneiros.parts import Part, PartCommand, installed_parts, shipped_parts
+from oneiros.light.client_folders import read_seen_folders
+from oneiros.parts import Part, PartCommand, load_installed_parts, load_shipped_parts
 
 if TYPE_CHECKING:
     from oneiros.environment import Environment
@@ -49,10 +49,10 @@ class Commands(TyperGroup):
     """The table as a group. The parts of other packages are asked for where nothing else has the name, and for help."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return super().get_command(ctx, cmd_name) or _named(installed_parts()).get(cmd_name)
+        return super().get_command(ctx, cmd_name) or _build_commands(load_installed_parts()).get(cmd_name)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  as typer calls it
-        return [*_named(installed_parts())]
+        return [*_build_commands(load_installed_parts())]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is meant, by its name and the arguments behind it."""
@@ -60,12 +60,12 @@ class Commands(TyperGroup):
         if not isinstance(known, NamedCommand):
             return None, None, rest
         ctx.obj = ctx.obj or _this_environment()
-        seen_folders(ctx.obj.variables)
-        return name, loaded(known.row), rest
+        read_seen_folders(ctx.obj.variables)
+        return name, load_command(known.row), rest
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  as typer calls it
         """Writes the commands into the help, a section a group."""
-        groups = groups_with(installed_parts())
+        groups = group_commands(load_installed_parts())
         width = max(len(row.name) for rows in groups.values() for row in rows)
         for heading, rows in groups.items():
             with formatter.section(heading):
@@ -77,18 +77,18 @@ def create_app() -> TyperGroup:
     app = _typer(help="A memory for Claude Code that knows things instead of only finding them.", cls=Commands)
     app.callback(no_args_is_help=True, epilog="\b\nExample: oneiros init --example")(before_command)
     group = typer.main.get_group(app)
-    group.commands.update(_named(shipped_parts()))
+    group.commands.update(_build_commands(load_shipped_parts()))
     return group
 
 
-def _named(parts: Iterable[Part]) -> dict[str, NamedCommand]:
-    return {row.name: NamedCommand(row) for rows in groups_with(parts).values() for row in rows}
+def _build_commands(parts: Iterable[Part]) -> dict[str, NamedCommand]:
+    return {row.name: NamedCommand(row) for rows in group_commands(parts).values() for row in rows}
 
 
-def loaded(row: Row | PartCommand) -> Any:
+def load_command(row: Row | PartCommand) -> Any:
     """One command, with what it imports."""
     app = _typer()
-    (row.add if isinstance(row, PartCommand) else adder_of(row.room))(app)
+    (row.add if isinstance(row, PartCommand) else find_adder(row.room))(app)
     return typer.main.get_group(app).commands[row.name]
 
 
@@ -127,14 +127,14 @@ def run_app(arguments: Sequence[str], environment: "Environment | None" = None) 
     try:
         code = int(create_app().main(arguments, "oneiros", standalone_mode=False, obj=environment) or 0)
         sys.stdout.flush()  # here, where a closed pipe is still caught
-        return _interrupted() if code == EXIT_INTERRUPTED else code
+        return _report_interruption() if code == EXIT_INTERRUPTED else code
     except typer.Exit as error:
         return error.exit_code
     except CommandLineError as error:
         error.show()
         return int(error.exit_code)
     except (typer.Abort, KeyboardInterrupt):
-        return _interrupted()
+        return _report_interruption()
     except SystemExit as error:  # typer's own answer to a closed pipe is 1
         if not isinstance(error.__context__, BrokenPipeError):
             raise
@@ -145,7 +145,7 @@ def run_app(arguments: Sequence[str], environment: "Environment | None" = None) 
         talk(str(error))
         return error.exit_code
     except Exception as error:  # noqa: BLE001  the outermost loop: a bug must not pass for "nothing found"
-        talk(_told(error, environment))
+        talk(_explain_error(error, environment))
         return EXIT_BUG
 
 
@@ -156,7 +156,7 @@ def _this_environment() -> "Environment":
     return Environment.of_process()
 
 
-def _interrupted() -> int:
+def _report_interruption() -> int:
     talk("Interrupted. What was done is kept; the same command goes on from there.")
     return EXIT_INTERRUPTED
 
@@ -168,13 +168,13 @@ def _without_reader() -> int:
     return 0
 
 
-def _told(error: Exception, environment: "Environment | None") -> str:
+def _explain_error(error: Exception, environment: "Environment | None") -> str:
     """What a person is told of an error that no command foresaw."""
     try:
         root = (environment or _this_environment()).choice.root
     except (OneirosError, OSError):
         root = None
-    return str(refusal_of(error, root.path if root else None) or _bug_sentence(root.error_log if root else None))
+    return str(find_refusal(error, root.path if root else None) or _bug_sentence(root.error_log if root else None))
 
 
 def _bug_sentence(log: Path | None) -> str:

@@ -11,26 +11,26 @@ import typer
 from dream.blame import Blame, blame
 from dream.decisions.accept import Decided, Decisions
 from dream.decisions.page import Chosen
-from dream.judge.learned import Learned, forget_learned, learned_since
+from dream.judge.learned import Learned, forget_learned, read_learning_start
 from dream.proposals.order import waiting_for_person
 from dream.proposals.questions import bare_topics
 from dream.proposals.rendering import hunk_json
 from dream.records import Hunk, State
-from dream.report import first_screen, report_page, review_within
+from dream.report import first_screen, limit_review, report_page
 from dream.run import DreamReport
 from memory_server.errors import OneirosError, UsageError
-from memory_server.escaping import plural, shown, shown_line
+from memory_server.escaping import escape_line, escape_text, plural
 from memory_server.index.build import Progress
 from memory_server.machine.clock import local
-from oneiros.cli.consent.asking import person_asked, signed
+from oneiros.cli.consent.asking import ask_person, sign_at_end
 from oneiros.cli.readings import offer_reader, read_waiting
 from oneiros.cli.review.sitting import TerminalReview
 from oneiros.cli.serving import page_link
-from oneiros.cli.terminal.output import AsJson, OfProject, data, data_json, progress_shown, talk
+from oneiros.cli.terminal.output import AsJson, OfProject, data, data_json, show_progress, talk
 from oneiros.client import Client
-from oneiros.dreaming import bring_level, decisions_of, dream_once, over_after, tell_left, weekly_review
+from oneiros.dreaming import bring_level, dream_once, make_deadline, open_decisions, tell_left, weekly_review
 from oneiros.environment import Environment
-from oneiros.ingest.settings import archive_of
+from oneiros.ingest.settings import open_archive
 from oneiros.opening import open_memory
 
 ASKED_ONCE = "At the end a word is shown, which you type back; nothing is decided without it."
@@ -67,17 +67,17 @@ def dream(
         return
     if offer_reader(environment, environment.choice.root):
         environment = dataclasses.replace(environment)  # with the settings as they are now
-    is_over = over_after(seconds)
+    is_over = make_deadline(seconds)
     if environment.person.reader != "rules":
         told = read_waiting(
             environment, environment.choice.root, sessions, project, is_alone=bool(project), is_over=is_over
         )
         if told.stopped:
             talk(f"{plural(told.left, 'session')} wait for {environment.person.reader}: {told.stopped}.")
-    with progress_shown() as show:
+    with show_progress() as show:
         report = dream_once(
             environment,
-            decisions_of(environment),
+            open_decisions(environment),
             max_sessions=sessions,
             is_over=is_over,
             with_open=with_open,
@@ -125,14 +125,14 @@ def apply(
 ) -> None:
     """Accept the open hunks of a proposal; asks for a word on your terminal."""
     environment: Environment = context.obj
-    decisions = decisions_of(environment)
+    decisions = open_decisions(environment)
     found = decisions.store.proposal(proposal).hunks
     wanted = [one for one in found if one.is_open and (not hunk or any(one.id.startswith(name) for name in hunk))]
     if not wanted:
         raise UsageError("no open hunk is meant", remedy=f"`oneiros review --list` names those of {proposal}")
-    consent = person_asked(environment)
+    consent = ask_person(environment)
     refused: list[tuple[Hunk, OneirosError]] = []
-    with signed(environment, decisions):
+    with sign_at_end(environment, decisions):
         chosen = [(Chosen(one.id, "accept"), one) for one in wanted]
         for decided in decisions.decide(chosen, consent, lambda *told: refused.append(told)):
             _tell(decisions, decided, "taken up in")
@@ -145,15 +145,15 @@ def apply(
 def revert(context: typer.Context, hunk: HunkName) -> None:
     """Take an accepted hunk out of its topic again, or put topics back that were moved, merged or split."""
     environment: Environment = context.obj
-    decisions = decisions_of(environment)
-    if arranged := decisions.arranged(hunk):
-        with signed(environment, decisions):
-            done = decisions.put_back(arranged, person_asked(environment))
+    decisions = open_decisions(environment)
+    if arranged := decisions.find_arrangement(hunk):
+        with sign_at_end(environment, decisions):
+            done = decisions.put_back(arranged, ask_person(environment))
         talk(f"{done.what}{decisions.commit_in_words(done.commit)}.")
         return
     name = decisions.store.hunk(hunk).id
-    with signed(environment, decisions):
-        _tell(decisions, decisions.revert(name, person_asked(environment)), "taken out of")
+    with sign_at_end(environment, decisions):
+        _tell(decisions, decisions.revert(name, ask_person(environment)), "taken out of")
 
 
 def adopt(
@@ -162,18 +162,18 @@ def adopt(
 ) -> None:
     """Answer for changes of approved files that came about without a review."""
     environment: Environment = context.obj
-    decisions = decisions_of(environment)
-    with signed(environment, decisions):
-        commit = decisions.adopt(paths, person_asked(environment))
+    decisions = open_decisions(environment)
+    with sign_at_end(environment, decisions):
+        commit = decisions.adopt(paths, ask_person(environment))
     talk(f"Adopted{decisions.commit_in_words(commit)}.")
 
 
 def why(context: typer.Context, hunk: HunkName, as_json: AsJson = False) -> None:
     """Show why a hunk is proposed, and what your decisions so far do to it."""
     environment: Environment = context.obj
-    decisions = decisions_of(environment)
+    decisions = open_decisions(environment)
     store, root = decisions.store, decisions.root
-    found, learned = store.hunk(hunk), Learned(store.hunks(), learned_since(root))
+    found, learned = store.hunk(hunk), Learned(store.hunks(), read_learning_start(root))
     candidate = found.update.candidate
     told = {
         "why": candidate.why,
@@ -184,15 +184,15 @@ def why(context: typer.Context, hunk: HunkName, as_json: AsJson = False) -> None
         shift = learned.shift(candidate.kind, candidate.source)
         data_json({"id": found.id, "confidence": candidate.confidence, **told, "shift": shift})
         return
-    data(f"{found.id}  {shown_line(found.text)}")
-    data(f"  {candidate.kind}, {candidate.extractor}: {shown_line(candidate.why)}, {candidate.confidence:.2f}")
-    data(f"  {shown_line(told['comparison'])}")
+    data(f"{found.id}  {escape_line(found.text)}")
+    data(f"  {candidate.kind}, {candidate.extractor}: {escape_line(candidate.why)}, {candidate.confidence:.2f}")
+    data(f"  {escape_line(told['comparison'])}")
     data(f"  your decisions: {told['decisions']}")
 
 
 def unlearn(context: typer.Context) -> None:
     """Let your decisions so far move nothing any more; they themselves stay."""
-    decisions = decisions_of(context.obj)
+    decisions = open_decisions(context.obj)
     forget_learned(decisions.root, decisions.now())
     talk("What is proposed first is no longer moved by what you decided before.")
 
@@ -211,10 +211,10 @@ def blame_line(
     name, _, number = place.rpartition(":")
     if not name or not number.isdigit():
         raise UsageError(f"{place!r} names no line", remedy="Write TOPIC:LINE, such as mail:12")
-    decisions = decisions_of(environment)
+    decisions = open_decisions(environment)
     with open_memory(environment) as memory:
         reading = memory.read(name)
-    found = blame(reading.text, int(number), decisions.store, archive_of(decisions.root), decisions.is_signed)
+    found = blame(reading.text, int(number), decisions.store, open_archive(decisions.root), decisions.is_signed)
     if as_json:
         data_json({"path": reading.path, "line": int(number), "behind": [_blame_json(one) for one in found]})
     else:
@@ -231,8 +231,8 @@ def _show_blame(found: Blame) -> None:
     data(f"[^{found.label}]  {f'hunk {found.hunk}' if found.hunk else 'not among the approvals'}{when}")
     for source in found.sources:
         time = f"{local(source.time):%Y-%m-%d %H:%M}" if source.time else "undated"
-        data(f"  {source.role}, {time}, {shown_line(source.where)}:")
-        for line in shown(source.text or "(gone from the archive)" if source.entry else source.text).split("\n"):
+        data(f"  {source.role}, {time}, {escape_line(source.where)}:")
+        for line in escape_text(source.text or "(gone from the archive)" if source.entry else source.text).split("\n"):
             data(f"    > {line}")
 
 
@@ -264,7 +264,7 @@ def review(
 ) -> None:
     """Decide about proposed changes, one at a time; ? names the keys."""
     environment: Environment = context.obj
-    decisions = decisions_of(environment)
+    decisions = open_decisions(environment)
     every = waiting_for_person(decisions.store.hunks())
     hunks = [one for one in every if not project or one.update.candidate.project.casefold() == project.casefold()]
     queued = sum(hunk.state is State.QUEUED for hunk in decisions.store.queue())
@@ -274,14 +274,14 @@ def review(
         return
     if not sys.stdin.isatty():
         raise UsageError("a review needs a terminal", remedy="`oneiros review --list` only shows what is open")
-    person = partial(person_asked, environment)
-    sitting = TerminalReview(decisions, archive_of(decisions.root), person, environment.variables)
+    person = partial(ask_person, environment)
+    sitting = TerminalReview(decisions, open_archive(decisions.root), person, environment.variables)
     talk(f"{len(hunks)} open.{waiting}")
     talk(ASKED_ONCE_BY_KEY if environment.person.signing_key else ASKED_ONCE)
-    with signed(environment, decisions):
-        sitting.ask_about_doubts(decisions.unexplained())
+    with sign_at_end(environment, decisions):
+        sitting.ask_about_doubts(decisions.find_unexplained())
         if page:
-            sitting.run_on_page(chosen_on_page(environment))
+            sitting.run_on_page(ask_on_page(environment))
         elif editor and hunks:
             sitting.run_in_editor(hunks)
         else:
@@ -292,18 +292,18 @@ def review(
         raise typer.Exit(1)
 
 
-def chosen_on_page(environment: Environment) -> list[Chosen]:
+def ask_on_page(environment: Environment) -> list[Chosen]:
     """What the person chose on a page: one that is open already, or one that opens now."""
     client = Client.of(environment)
-    if not (chosen := _taken_from(client)):
+    if not (chosen := _take_choices(client)):
         data(page_link(environment, "review"))
         talk("Open it within two minutes; it works once. Choose there, then press Enter here.")
         sys.stdin.readline()
-        chosen = _taken_from(client)
+        chosen = _take_choices(client)
     return chosen
 
 
-def _taken_from(client: Client) -> list[Chosen]:
+def _take_choices(client: Client) -> list[Chosen]:
     client.start()
     return msgspec.convert(client.ask("POST", "/page/chosen")["choices"], list[Chosen])
 
@@ -313,7 +313,7 @@ def _list(hunks: list[Hunk], waiting: str, *, as_json: bool) -> None:
         data_json({"hunks": [hunk_json(hunk) for hunk in hunks]})
     else:
         for hunk in hunks:
-            data(f"{hunk.id}  {hunk.proposal}  {hunk.target}  {hunk.update.relation}  {shown_line(hunk.text)[:100]}")
+            data(f"{hunk.id}  {hunk.proposal}  {hunk.target}  {hunk.update.relation}  {escape_line(hunk.text)[:100]}")
         talk(f"{len(hunks)} open.{waiting} Decide: oneiros review" if hunks else f"Nothing is open.{waiting}")
     if not hunks:
         raise typer.Exit(1)
@@ -329,7 +329,7 @@ def report(
     environment: Environment = context.obj
     with open_memory(environment) as memory:
         review, file = weekly_review(memory)
-        review = review_within(review, memory.root, project) if project else review
+        review = limit_review(review, memory.root, project) if project else review
     if as_json:
         data_json(dataclasses.asdict(review) | {"day": review.day.isoformat(), "file": str(file)})
         return

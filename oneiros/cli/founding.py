@@ -12,10 +12,10 @@ import typer
 
 from dream.decisions.key import SOFTWARE
 from memory_server.document import Layer, SourcePath
-from memory_server.embedding.catalogue import DEFAULT_MODEL, Catalogue, packaged_model
+from memory_server.embedding.catalogue import DEFAULT_MODEL, Catalogue, find_packaged_model
 from memory_server.embedding.model import SETTING_OF, ModelCard, ModelFiles, ModelKind
 from memory_server.errors import NeedsRepair, UsageError, nearest_or
-from memory_server.escaping import plural, shown_line
+from memory_server.escaping import escape_line, plural
 from memory_server.layers.sessions import project_name
 from memory_server.layers.topics import find_sources, topic_name
 from memory_server.root.paths import MemoryRoot
@@ -31,7 +31,7 @@ from oneiros.daemon.sockets import end_daemon
 from oneiros.doctor import language_check
 from oneiros.environment import Environment, now
 from oneiros.first_steps import FirstSteps, duration_text, first_steps
-from oneiros.founding import found_memory, is_example, set_aside, trusted_with, trusted_without
+from oneiros.founding import distrust_root, found_memory, is_example, set_aside, trust_root
 from oneiros.ingest.settings import own_project
 from oneiros.light.endpoint import is_running
 from oneiros.light.person_only import PERSON_SETTINGS
@@ -74,12 +74,12 @@ def init(
     if _needs_consent(environment, root):
         require_person(environment, f"make and trust the memory {root.path}", is_setting=True)
     settings = read_memory_settings(root.settings)
-    files = chosen_model(model or settings.model, environment.catalogue, download=download)
+    files = choose_model(model or settings.model, environment.catalogue, download=download)
     for line in found_memory(root, files.card.name, with_example=example):
         talk(line)
     talk(f"Model: {files.card.name}, {files.reason}.")
     if root != environment.own_root:
-        trusted_with(environment.person_file, environment.person, root.path)
+        trust_root(environment.person_file, environment.person, root.path)
         talk(f"Trusted: {root.path}, noted in {environment.person_file}")
     there = dataclasses.replace(environment, variables={**environment.variables, "ONEIROS_ROOT": str(root.path)})
     passages = brought_level(there)["chunks"]
@@ -100,7 +100,7 @@ def init(
         if everything:
             _run_steps(first, context, now_chosen)
     elif (project := own_project(root, {})) or everything:
-        whose = shown_line(project_name(project)) if project else "this machine"
+        whose = escape_line(project_name(project)) if project else "this machine"
         talk(f"No transcript of {whose} waits for this memory.")
 
 
@@ -161,10 +161,10 @@ def trust(
         raise UsageError("there is no MEMORY.md in that folder", where=path, remedy="Name the folder of a memory")
     require_person(environment, f"{'trust no longer' if remove else 'trust'} {path}", is_setting=True)
     if remove:
-        trusted_without(environment.person_file, environment.person, path)
+        distrust_root(environment.person_file, environment.person, path)
         talk(f"Not trusted any more: {path}")
         return
-    trusted_with(environment.person_file, environment.person, path)
+    trust_root(environment.person_file, environment.person, path)
     talk(f"Trusted: {path}. Its topics are rank 1 from now on wherever it is the nearest memory.")
 
 
@@ -252,7 +252,7 @@ def change_muted(environment: Environment, key: str, rule: str, *, off: bool) ->
     talk(f"{'Heard again' if off else 'Muted'}: {rule}, in {environment.person_file}")
 
 
-def chosen_model(name: str, catalogue: Catalogue, *, download: bool) -> ModelFiles:
+def choose_model(name: str, catalogue: Catalogue, *, download: bool) -> ModelFiles:
     """The model to use: the one asked for, else bge where it is or may be fetched, else the packaged one.
 
     Nothing is downloaded unless `download` says so or the person agrees on a terminal, with size and revision shown.
@@ -265,7 +265,7 @@ def chosen_model(name: str, catalogue: Catalogue, *, download: bool) -> ModelFil
         try:
             return catalogue.download(card)
         except NeedsRepair as error:
-            if not is_offered or packaged_model() is None:
+            if not is_offered or find_packaged_model() is None:
                 raise
             talk(f"{error.what}. {LATER.format(card.name)}")
     return catalogue.find(name)

@@ -10,14 +10,14 @@ import msgspec
 import typer
 
 from crawler.archive.append import IngestProgress, RefusedFile
-from crawler.archive.store import mark_of, resolve_session
+from crawler.archive.store import hash_session_id, resolve_session
 from crawler.compress.export import render_session, session_json
 from crawler.compress.levels import Depth, SessionReader
 from crawler.ingest import readmit
 from crawler.references import ScanReport
 from memory_server.document import LineRange
 from memory_server.errors import UsageError
-from memory_server.escaping import plural, shown, shown_line
+from memory_server.escaping import escape_line, escape_text, plural
 from memory_server.index.build import Progress
 from memory_server.index.raw import raw_path
 from memory_server.lifecycle.use import DRILLED, UseLog
@@ -28,8 +28,8 @@ from memory_server.root.places import require_memory
 from memory_server.settings import AGENTS
 from oneiros.cli.consent.asking import require_person
 from oneiros.cli.maintenance import brought_level
-from oneiros.cli.terminal.days import day_of
-from oneiros.cli.terminal.output import AsJson, data, data_json, data_line, progress_shown, talk
+from oneiros.cli.terminal.days import parse_day_begin
+from oneiros.cli.terminal.output import AsJson, data, data_json, data_line, show_progress, talk
 from oneiros.client import Client
 from oneiros.daemon.sockets import end_daemon
 from oneiros.environment import Environment, now
@@ -38,17 +38,17 @@ from oneiros.ingest.follow import Follower, ending_on_interrupt
 from oneiros.ingest.run import (
     IngestOutcome,
     Wanted,
+    find_agent_source,
     is_news,
+    list_places,
     outcome_sentence,
-    places_of,
-    reader_wanted,
     roots_to_follow,
     run_ingest,
     scan_references,
-    sources_wanted,
+    select_sources,
 )
-from oneiros.ingest.settings import archive_of, crawl_roots, ingest_settings
-from oneiros.ingest.typed_lines import recorder_on
+from oneiros.ingest.settings import crawl_roots, ingest_settings, open_archive
+from oneiros.ingest.typed_lines import build_recorder
 from oneiros.light.endpoint import is_running
 from oneiros.opening import open_memory
 
@@ -95,11 +95,13 @@ def ingest(
     if machine and paths:
         raise UsageError("--machine does not go with a path", remedy="Give one of them")
     require_memory(environment.choice.root)
-    wanted = Wanted(tuple(paths or ()), project, day_of(since), limit, dry_run, machine, agent=agent or read_as, me=me)
+    wanted = Wanted(
+        tuple(paths or ()), project, parse_day_begin(since), limit, dry_run, machine, agent=agent or read_as, me=me
+    )
     require_choice(environment, wanted, read_as=read_as)
     outcome = ingest_once(environment, wanted, as_json=as_json, one_line=follow, waits=not no_wait)
     if follow:
-        ingest_on(environment, wanted, as_json=as_json)
+        follow_transcripts(environment, wanted, as_json=as_json)
     elif outcome.problems or outcome.is_barren:
         raise typer.Exit(1)
 
@@ -119,16 +121,16 @@ def drill(
     """Read a session at one of four depths; each names the next."""
     environment: Environment = context.obj
     root = environment.choice.root
-    reader = SessionReader(archive_of(root), root.sessions)
+    reader = SessionReader(open_archive(root), root.sessions)
     if export:
         _export(reader, session, export)
         return
-    data(shown(reader.read(session, depth, entry=entry, first=first, turns=turns)).rstrip("\n"))
+    data(escape_text(reader.read(session, depth, entry=entry, first=first, turns=turns)).rstrip("\n"))
     if environment.person.query_log:
         is_raw = depth is Depth.RAW and not entry
         lines = LineRange(first + 1, first + turns) if is_raw else LineRange(0, 0)
         log = UseLog(require_memory(root).state_database, lambda: local_day(now()))
-        log.accessed(raw_path(reader.resolve(session)), lines, DRILLED)
+        log.count_access(raw_path(reader.resolve(session)), lines, DRILLED)
         log.close()
 
 
@@ -163,7 +165,7 @@ def forget(
         if dry_run:
             raise UsageError("--undo does not go with --dry-run", remedy="Give one of them")
         paths = readmit(what, settings, folders, now())
-        note_forgotten(root.states, (mark_of(path.stem) for path in paths), is_undone=True)
+        note_forgotten(root.states, (hash_session_id(path.stem) for path in paths), is_undone=True)
         ingest_once(environment, Wanted(tuple(paths)), as_json=as_json)
         return
     plan = forgetting.plan(root, settings, what, folders)
@@ -206,18 +208,18 @@ def redact(
         for line, span in places:
             data(f"{file}:{line}: {span.kind}, {span.end - span.start} characters")
     else:
-        data(shown(found.text).rstrip("\n"))
+        data(escape_text(found.text).rstrip("\n"))
     talk(f"{plural(len(found.spans), 'secret')}; the file was not changed.")
 
 
 def require_choice(environment: Environment, wanted: Wanted, *, read_as: str) -> None:
     """Whose words are read as the person's is the person's to say: once, or by the setting `agents`."""
-    reader = reader_wanted(environment, wanted.agent) if wanted.agent else None
+    reader = find_agent_source(environment, wanted.agent) if wanted.agent else None
     if (read_as or wanted.agent == "chat" or wanted.me) and not (wanted.paths and wanted.agent):
         raise UsageError("--as and --me go with a path", remedy="oneiros ingest --as chat FILE")
     is_settled = wanted.agent in environment.person.agents and not wanted.paths
     if reader and not is_settled and not wanted.dry_run:
-        places = ", ".join(str(place) for place in places_of(environment, wanted))
+        places = ", ".join(str(place) for place in list_places(environment, wanted))
         what = f"take in conversations of {reader.TITLE}: {places}"
         require_person(environment, what, is_setting=True)
 
@@ -229,7 +231,7 @@ def ingest_once(
     not `waits`: the daemon is left to index it.
     """
     root = environment.choice.root
-    with progress_shown() as show:
+    with show_progress() as show:
         outcome = run_ingest(
             environment,
             root,
@@ -238,9 +240,9 @@ def ingest_once(
             lambda step: show(_megabytes(step)),
             compressing=lambda done, sessions: show(Progress("compressing", done, sessions)),
         )
-    references = None if wanted.dry_run else scan_references(environment, root, sources_wanted(environment, wanted))
+    references = None if wanted.dry_run else scan_references(environment, root, select_sources(environment, wanted))
     outcome.is_barren = bool(references and references.barren)
-    indexed = None if wanted.dry_run else _indexed(environment, waits=waits)
+    indexed = None if wanted.dry_run else _index_ingested(environment, waits=waits)
     if as_json:
         told = {"references": dataclasses.asdict(references) if references else None}
         (data_line if one_line else data_json)(outcome_json(outcome) | told)
@@ -255,7 +257,7 @@ def ingest_once(
     return outcome
 
 
-def ingest_on(environment: Environment, wanted: Wanted, *, as_json: bool) -> None:
+def follow_transcripts(environment: Environment, wanted: Wanted, *, as_json: bool) -> None:
     """Ingests what is written from here on, and says so where that was something; ends by an interruption alone.
 
     What is under way when it comes is finished first.
@@ -268,7 +270,7 @@ def ingest_on(environment: Environment, wanted: Wanted, *, as_json: bool) -> Non
         while is_open:
             outcome = run_ingest(environment, environment.choice.root, here, now())
             if is_news(outcome):
-                _indexed(environment)
+                _index_ingested(environment)
                 if as_json:
                     data_line(outcome_json(outcome))
                 else:
@@ -277,7 +279,7 @@ def ingest_on(environment: Environment, wanted: Wanted, *, as_json: bool) -> Non
     raise KeyboardInterrupt
 
 
-def _indexed(environment: Environment, *, waits: bool = True) -> dict[str, Any] | None:
+def _index_ingested(environment: Environment, *, waits: bool = True) -> dict[str, Any] | None:
     """Brings the indices level, and the lines that recall by type is answered from; the report of the former, None
     where the daemon is not waited for.
     """
@@ -287,7 +289,7 @@ def _indexed(environment: Environment, *, waits: bool = True) -> dict[str, Any] 
         client.start()
         client.ask("POST", "/api/reindex", {"wait_seconds": 0})
     with open_memory(environment) as memory:
-        recorder_on(memory).bring_level()
+        build_recorder(memory).bring_level()
     return report
 
 
@@ -341,7 +343,7 @@ def reason_lines(reasons: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """The files of each reason, the first by its name."""
     for reason, paths in reasons.items():
         more = f" ({len(paths) - 1} more files likewise; --json names them)" if len(paths) > 1 else ""
-        yield f"{shown_line(paths[0])}: refused, {reason}{more}."
+        yield f"{escape_line(paths[0])}: refused, {reason}{more}."
 
 
 def outcome_json(outcome: IngestOutcome) -> dict[str, object]:

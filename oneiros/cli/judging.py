@@ -3,12 +3,12 @@
 import sys
 
 from memory_server.errors import UsageError
-from memory_server.escaping import shown_line
-from memory_server.layers.topics import shortened
+from memory_server.escaping import escape_line
+from memory_server.layers.topics import shorten_text
 from memory_server.memory import Memory
 from memory_server.search.question import with_commands
 from oneiros.cli.terminal.output import data, talk
-from oneiros.judging import answer_now, judgement_of, to_judge
+from oneiros.judging import answer_now, parse_judgement, to_judge
 
 LINE_CHARS = 150
 KEYS = (
@@ -25,15 +25,19 @@ def judge_at_terminal(memory: Memory, limit: int) -> None:
     talk(f"{len(waiting)} questions are not judged. {KEYS}" if waiting else "Every logged question is judged.")
     for number, (tool, query) in enumerate(waiting, start=1):
         hits = answer_now(memory, tool, query)
-        data(f"\n[{number}/{len(waiting)}] {with_commands(tool)}  {shown_line(query)}")
+        data(f"\n[{number}/{len(waiting)}] {with_commands(tool)}  {escape_line(query)}")
         for place, hit in enumerate(hits, start=1):
             passage = " ".join(hit.passage.split())
-            data(shortened(f"{place:>3}  {shown_line(hit.path)}:{hit.lines.first}  {shown_line(passage)}", LINE_CHARS))
+            data(
+                shorten_text(
+                    f"{place:>3}  {escape_line(hit.path)}:{hit.lines.first}  {escape_line(passage)}", LINE_CHARS
+                )
+            )
         if not hits:
             data("     (nothing is found)")
         while True:
-            said = _typed("Right [1, 2, w, m, s, q]? ").strip()
-            judgement = judgement_of(tool, query, hits, said)
+            said = _read_answer("Right [1, 2, w, m, s, q]? ").strip()
+            judgement = parse_judgement(tool, query, hits, said)
             if judgement or said in ("s", "q"):
                 break
             talk(KEYS)
@@ -43,7 +47,7 @@ def judge_at_terminal(memory: Memory, limit: int) -> None:
             break
 
 
-def _typed(question: str) -> str:
+def _read_answer(question: str) -> str:
     try:
         return input(question)
     except EOFError:

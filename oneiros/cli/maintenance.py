@@ -11,7 +11,7 @@ from memory_server.errors import NeedsRepair, Problem
 from memory_server.escaping import plural
 from memory_server.index.build import Progress, Report
 from oneiros import doctor as checks
-from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, progress_shown, styled, talk
+from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, make_console, show_progress, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
 from oneiros.health import Health
@@ -81,7 +81,7 @@ def reindex(
 def brought_level(environment: Environment, *, rebuild: bool = False) -> dict[str, Any]:
     """Brings the indices level, by the daemon where one runs, and shows how far it is; the report of the run."""
     client = Client.of(environment)
-    with progress_shown() as show:
+    with show_progress() as show:
         try:
             state = client.ask("POST", "/api/reindex", {"rebuild": rebuild, "wait_seconds": STEP_SECONDS})
             while not state.get("done") and (state["stage"] != "idle" or "done" in state) and not state["error"]:
@@ -107,7 +107,7 @@ def doctor(
     """Prove by doing that everything works, or name the repair."""
     environment: Environment = context.obj
     if health:
-        found = checks.health_of(environment)
+        found = checks.measure_health(environment)
         if as_json:
             data_json({"score": found.score, **dataclasses.asdict(found)})
         else:
@@ -117,7 +117,7 @@ def doctor(
     if as_json:
         data_json({"checks": [{"check": name, **dataclasses.asdict(finding)} for name, finding in findings]})
     else:
-        console = styled(no_color=no_color)
+        console = make_console(no_color=no_color)
         for name, finding in findings:
             colour = {"ok": "green", "warning": "yellow", "failed": "red"}[finding.state]
             console.print(f"{finding.state:<8} {name}: {finding.detail}", style=colour)

@@ -7,11 +7,11 @@ import typer
 
 from dream.decisions.presence import assistants_session
 from memory_server.errors import UsageError
-from memory_server.escaping import plural, shown, shown_line
+from memory_server.escaping import escape_line, escape_text, plural
 from memory_server.layers.episodes import GivenEpisode, delete_episode, list_episodes, read_episode
 from memory_server.root.places import require_memory
 from oneiros.cli.consent.asking import require_person
-from oneiros.cli.terminal.output import AsJson, data, data_json, progress_shown, talk
+from oneiros.cli.terminal.output import AsJson, data, data_json, show_progress, talk
 from oneiros.environment import Environment
 from oneiros.opening import open_memory
 
@@ -36,7 +36,7 @@ def episode(
     """
     environment: Environment = context.obj
     note = typer.get_text_stream("stdin").read() if text == "-" else text
-    with open_memory(environment) as memory, progress_shown() as show:
+    with open_memory(environment) as memory, show_progress() as show:
         observed_in = assistants_session(environment.variables)
         made = memory.add_episode(GivenEpisode(note, title, tag or (), project, observed_in=observed_in))
         if as_json:
@@ -66,7 +66,7 @@ def episodes(
             data_json({"episodes": [{"id": one.id, "path": one.path, "title": one.title} for one in found]})
             return
         for one in found:
-            data(f"{one.id}  {one.created[:10]}  {shown_line(one.title)}")
+            data(f"{one.id}  {one.created[:10]}  {escape_line(one.title)}")
         talk(f"{plural(total, 'note')}. Read one: oneiros episodes {found[0].id}" if found else "No note on this page.")
         return
     note = read_episode(root, name, with_exchange=raw)
@@ -78,12 +78,12 @@ def episodes(
     elif delete:
         talk(f"{note.path} is deleted.")
     else:
-        data(shown("\n\n".join(filter(None, (note.text, note.raw_exchange)))))
+        data(escape_text("\n\n".join(filter(None, (note.text, note.raw_exchange)))))
         talk(f"{note.path}, {note.created[:10]}, layer 2")
 
 
 def delete_note(environment: Environment, identity: str) -> None:
     """Removes a note, and what was indexed of it."""
     delete_episode(environment.choice.root, identity)
-    with open_memory(environment) as memory, progress_shown() as show:
+    with open_memory(environment) as memory, show_progress() as show:
         memory.upkeep.refresh(show)

@@ -7,16 +7,16 @@ from memory_server.document import Answer
 from memory_server.faces.memory_text import reading_json, topics_json
 from memory_server.layers.topics import topic_heads
 from memory_server.memory import Memory
-from memory_server.search.joining import addressed, in_account
+from memory_server.search.joining import in_account, make_address
 from memory_server.search.precedence import limit_to_project
 from memory_server.search.question import Question
 from memory_server.upkeep import how_level
-from oneiros.cli.terminal.output import progress_shown
+from oneiros.cli.terminal.output import show_progress
 from oneiros.daemon.standing import standing
-from oneiros.daemon.two_memories import stands_beside, together
+from oneiros.daemon.two_memories import together, uses_both_memories
 from oneiros.environment import Environment
-from oneiros.hooks.whereabouts import project_at
-from oneiros.ingest.typed_lines import recorder_on
+from oneiros.hooks.whereabouts import locate_project
+from oneiros.ingest.typed_lines import build_recorder
 from oneiros.opening import open_memory
 
 
@@ -24,7 +24,9 @@ def answer_here(environment: Environment, question: Question, *, both: bool = Fa
     """The answer to a question. `both`: with the account's memory beside a project's. `folder`: in whose project."""
     answer = _answer(environment, question, both=both)
     return (
-        limit_to_project(answer, project_at(folder, environment.choice.root, environment.person)) if folder else answer
+        limit_to_project(answer, locate_project(folder, environment.choice.root, environment.person))
+        if folder
+        else answer
     )
 
 
@@ -32,11 +34,11 @@ def _answer(environment: Environment, question: Question, *, both: bool) -> Answ
     with open_memory(environment) as memory:
         behind = bring_level(memory)
         if question.types:
-            recorder_on(memory).bring_level()
+            build_recorder(memory).bring_level()
         answer = memory.with_use(memory.search(question))
         if answer.hits and behind:
             answer = replace(answer, lacks=" ".join(filter(None, [behind, answer.lacks])))
-    if not (both and stands_beside(environment.own_root, memory.root, environment.person)):
+    if not (both and uses_both_memories(environment.own_root, memory.root, environment.person)):
         return answer
     with open_memory(environment, environment.own_root) as account:
         return together(question, answer, account.with_use(account.look_up(question)), memory.root)
@@ -44,7 +46,7 @@ def _answer(environment: Environment, question: Question, *, both: bool) -> Answ
 
 def bring_level(memory: Memory) -> str:
     """Indexes a small change before a search; a sentence on who does a large one, or what it needs."""
-    with progress_shown() as show:
+    with show_progress() as show:
         behind = memory.upkeep.refresh(show)
     is_level = not behind.count and not behind.unfinished
     return "" if is_level else f"The indices are {how_level(behind.count, behind.unfinished, memory.owner())}."
@@ -53,10 +55,10 @@ def bring_level(memory: Memory) -> str:
 def lines_here(environment: Environment, name: str, *, with_tools: bool) -> dict[str, Any]:
     """Lines of a source."""
     root = environment.choice.root
-    wanted = in_account(name) if stands_beside(environment.own_root, root, environment.person) else ""
+    wanted = in_account(name) if uses_both_memories(environment.own_root, root, environment.person) else ""
     with open_memory(environment, environment.own_root if wanted else root) as memory:
         found = reading_json(memory.read(wanted or name, with_tools=with_tools))
-    return {**found, "path": addressed(found["path"])} if wanted else found
+    return {**found, "path": make_address(found["path"])} if wanted else found
 
 
 def topics_here(environment: Environment) -> dict[str, Any]:

@@ -7,26 +7,26 @@ from typing import Any
 from dream.proposals.order import waiting_for_person
 from dream.proposals.store import ProposalStore
 from dream.records import State
-from memory_server.escaping import plural, shown_line
+from memory_server.escaping import escape_line, plural
 from memory_server.layers.lessons import read_lessons
 from memory_server.layers.topics import is_topic, topic_heads
 from memory_server.root.places import require_memory
 from oneiros.cli.terminal.output import moment_text
 from oneiros.environment import Environment
-from oneiros.ingest.readings import project_of, readings_of, waiting_projects
-from oneiros.ingest.settings import archive_of
+from oneiros.ingest.readings import find_project, open_readings, waiting_projects
+from oneiros.ingest.settings import open_archive
 
 
 def project_standing(environment: Environment, project: str) -> dict[str, Any]:
     """What the memory holds of one project, and what waits of it, from its files alone."""
     root = require_memory(environment.choice.root)
-    readings, store = readings_of(root), ProposalStore(root)
+    readings, store = open_readings(root), ProposalStore(root)
 
     def is_ours(name: str) -> bool:
         return name.casefold() == project.casefold()
 
-    records = [record for record in archive_of(root).records() if is_ours(project_of(record))]
-    kept = [readings.of(record.session_id) for record in records]
+    records = [record for record in open_archive(root).records() if is_ours(find_project(record))]
+    kept = [readings.load(record.session_id) for record in records]
     hunks = [hunk for hunk in store.hunks() if is_ours(hunk.update.candidate.project)]
     waiting = waiting_projects(environment, root) if environment.person.reader != "rules" else Counter()
     return {
@@ -44,7 +44,7 @@ def project_standing(environment: Environment, project: str) -> dict[str, Any]:
 
 def project_lines(found: Mapping[str, Any]) -> Iterator[str]:
     """How a project stands, for a person."""
-    yield f"project   {shown_line(found['project'])}"
+    yield f"project   {escape_line(found['project'])}"
     yield f"topics    {found['topics']}, and {plural(found['lessons'], 'lesson')}"
     last = f", the last {moment_text(found['last_session'])}" if found["last_session"] else ""
     yield f"sessions  {found['sessions']} archived{last}"

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from memory_server.search.question import with_commands
 from oneiros.cli.judging import judge_at_terminal
 from oneiros.cli.opened import bring_level
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
-from oneiros.judging import Judged, judged_now
+from oneiros.judging import Judged, judge_now
 from oneiros.opening import open_memory
 from oneiros.replay import Replay, replay_answers, save_answers
 
@@ -45,7 +45,7 @@ def queries(
                 talk(behind)
             if judge:
                 judge_at_terminal(memory, limit)
-            _show_judged(judged_now(memory), as_json=as_json)
+            _show_judged(judge_now(memory), as_json=as_json)
         return
     if save or replay:
         with open_memory(environment) as memory:
@@ -54,7 +54,7 @@ def queries(
             if replay:
                 _show_replay(replay_answers(memory, environment.working_folder / replay), as_json=as_json)
                 if not as_json and memory.judgements():
-                    _show_judged(judged_now(memory), as_json=False)
+                    _show_judged(judge_now(memory), as_json=False)
             if save:
                 talk(f"{save_answers(memory, environment.working_folder / save)} answers saved.")
         return
@@ -63,14 +63,14 @@ def queries(
         rows = Client.of(environment).ask("GET", path)["queries"]
     except DaemonLost:
         with open_memory(environment) as memory:
-            rows = memory.logged_queries(without_hits=without_hits, limit=limit, compare=True)
+            rows = memory.list_queries(without_hits=without_hits, limit=limit, compare=True)
     if as_json:
         data_json({"queries": rows})
         return
     for row in rows:
         others = [f"{with_commands(name)} finds {count}" for name, count in row.get("others", {}).items() if count]
         hint = f"  ({', '.join(others)})" if others else ""
-        command, query = with_commands(row["tool"]), shown_line(row["query"])
+        command, query = with_commands(row["tool"]), escape_line(row["query"])
         data(f"{row['at'][:16]}  {command:<6} {row['hits']:>3} hits  {query}{hint}")
     empty = sum(row["hits"] == 0 for row in rows)
     more = "; -n shows more" if len(rows) == limit else ""
@@ -91,10 +91,10 @@ def _show_replay(found: Replay, *, as_json: bool) -> None:
         data_json(dataclasses.asdict(found))
         return
     for moved in found.moved:
-        data(f"{moved.overlap:.2f}  {with_commands(moved.tool):<6} {shown_line(moved.query)}")
+        data(f"{moved.overlap:.2f}  {with_commands(moved.tool):<6} {escape_line(moved.query)}")
         for sign, places in (("-", moved.gone), ("+", moved.come)):
             for place in places:
-                data(f"      {sign} {shown_line(place)}")
+                data(f"      {sign} {escape_line(place)}")
     change = "" if found.model_before == found.model_now else f", {found.model_before} to {found.model_now}"
     talk(
         f"{found.questions} questions{change}: {found.same} with the same hits, {found.same_first} with the same first"

@@ -8,7 +8,7 @@ import typer
 
 from memory_server.document import Layer, LineRange
 from memory_server.errors import UsageError
-from memory_server.escaping import plural, shown, shown_line
+from memory_server.escaping import escape_line, escape_text, plural
 from oneiros.cli.terminal.output import AsJson, NoColor, OfProject, data, data_json, styler, talk
 from oneiros.client import Client, DaemonLost
 
@@ -51,7 +51,7 @@ def read(
     if as_json:
         data_json({key: found[key] for key in KEYS})
         return
-    data(shown(found["text"]).rstrip("\n"))
+    data(escape_text(found["text"]).rstrip("\n"))
     lines = LineRange(found["first_line"], found["last_line"])
     told = [
         f"{found['path']}:{lines} of {plural(found['of_lines'], 'line')}",
@@ -90,15 +90,15 @@ def topics(
     for head in sorted(heads, key=lambda head: spaces[head["name"]]):
         if spaces[head["name"]] != below:
             below = spaces[head["name"]]
-            data(f"{shown_line(below)}/")
-        name = style(f"{shown_line(head['name']):<{width}}", bold=True)
-        data(f"{'  ' if below else ''}{name}  {head['date'] or ' ' * 10}  {shown_line(head['summary'])}")
+            data(f"{escape_line(below)}/")
+        name = style(f"{escape_line(head['name']):<{width}}", bold=True)
+        data(f"{'  ' if below else ''}{name}  {head['date'] or ' ' * 10}  {escape_line(head['summary'])}")
     own = [head for head in heads if head["name"] != "lessons"]
     beside = " and the lessons" if len(own) < len(heads) else ""
     if not heads:
         talk("No topics yet.")
         return
-    talk(f"{plural(len(own), 'topic')}{beside}. Read one: oneiros read {shlex.quote(shown_line(heads[0]['name']))}")
+    talk(f"{plural(len(own), 'topic')}{beside}. Read one: oneiros read {shlex.quote(escape_line(heads[0]['name']))}")
 
 
 def move(context: typer.Context, topic: Topic, name: Annotated[str, typer.Argument(help="its new name")]) -> None:

@@ -11,33 +11,33 @@ import typer
 
 from crawler.reading.model import Cost
 from memory_server.errors import UsageError
-from memory_server.escaping import plural, shown
+from memory_server.escaping import escape_text, plural
 from memory_server.index.build import Progress
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from memory_server.settings_file import change_setting, is_set
 from oneiros.cli.consent.asking import require_person
 from oneiros.cli.maintenance import brought_level
-from oneiros.cli.terminal.output import AsJson, confirm, data, data_json, progress_shown, talk
+from oneiros.cli.terminal.output import AsJson, confirm, data, data_json, show_progress, talk
 from oneiros.environment import Environment, now
 from oneiros.first_steps import duration_text
 from oneiros.ingest.readings import (
     FoundModel,
     ReadingRun,
     ReadReport,
-    asking_of,
+    build_asking,
     compress_again,
     estimate_costs,
     find_model,
+    find_project,
+    list_outdated,
     model_costs,
-    outdated_readings,
-    project_of,
+    open_readings,
     reading_states,
-    readings_of,
     waiting_projects,
 )
-from oneiros.ingest.settings import archive_of, waiting
-from oneiros.ingest.typed_lines import recorder_on
+from oneiros.ingest.settings import open_archive, waiting
+from oneiros.ingest.typed_lines import build_recorder
 from oneiros.opening import open_memory
 
 CALL_SECONDS = 25.0  # of one call, as measured with a model of its user's client
@@ -89,16 +89,16 @@ def read_waiting(
 
     Sessions of the project come first; `is_alone`: no others. `is_over`: nothing more is asked then.
     """
-    asking = asking_of(environment, root, time.sleep, is_over)
+    asking = build_asking(environment, root, time.sleep, is_over)
     if asking is None:
         raise UsageError("rules read your sessions: no model is set", remedy="oneiros config reader claude-cli")
-    with progress_shown() as show:
+    with show_progress() as show:
         run = ReadingRun(root, asking, tell=lambda done: show(Progress("reading", done.read, done.read + done.left)))
         report = run.run(sessions, project, is_alone=is_alone)
     if report.read:
         compress_again(environment, root)
         with open_memory(environment) as memory:
-            recorder_on(memory).bring_level()
+            build_recorder(memory).bring_level()
         brought_level(environment)
     return report
 
@@ -133,7 +133,7 @@ def offer_reader(environment: Environment, root: MemoryRoot) -> bool:
 def offer_lines(environment: Environment, root: MemoryRoot, found: FoundModel, cost: Cost) -> list[str]:
     """What a person must know before they let a model read: what is sent to whom, and what it takes."""
     projects = waiting_projects(environment, root)
-    named = ", ".join(f"{shown(project)} ({count})" for project, count in projects.most_common(SHOWN_PROJECTS))
+    named = ", ".join(f"{escape_text(project)} ({count})" for project, count in projects.most_common(SHOWN_PROJECTS))
     named = named or "those of your transcripts"
     more = f" and {len(projects) - SHOWN_PROJECTS} more" if len(projects) > SHOWN_PROJECTS else ""
     return [
@@ -164,7 +164,7 @@ def _cost_text(cost: Cost) -> str:
 
 def _state_lines(environment: Environment, root: MemoryRoot) -> list[str]:
     found = reading_states(environment, root, now())
-    by = Counter(one.reader for one in readings_of(root).every())
+    by = Counter(one.reader for one in open_readings(root).every())
     lines = [
         f"reader    {found['reader']}",
         f"read by   {', '.join(f'{who} {count}' for who, count in by.items()) or 'nobody'}",
@@ -175,19 +175,19 @@ def _state_lines(environment: Environment, root: MemoryRoot) -> list[str]:
         lines.append(f"today     {found['tokens_today']:,} tokens; {limits_text(environment)}")
     if found["stopped"]:
         lines.append(f"stopped   until tomorrow: {found['stopped']}")
-    if old := outdated_readings(root):
+    if old := list_outdated(root):
         lines.append(f"older     {len(old)} by an older prompt: oneiros readings --again")
     return lines
 
 
 def _forget_outdated(environment: Environment, root: MemoryRoot, *, yes: bool) -> None:
     """Lets sessions be read again that an older prompt read, with what that takes."""
-    old = outdated_readings(root)
-    projects = Counter(project_of(archive_of(root).record(name)) for name in old)
-    told = ", ".join(f"{shown(project)} ({count})" for project, count in projects.most_common(SHOWN_PROJECTS))
+    old = list_outdated(root)
+    projects = Counter(find_project(open_archive(root).record(name)) for name in old)
+    told = ", ".join(f"{escape_text(project)} ({count})" for project, count in projects.most_common(SHOWN_PROJECTS))
     if old:
         confirm(f"Read {plural(len(old), 'session')} again, of {told}: {limits_text(environment)}", yes=yes)
-        readings_of(root).forget(old)
+        open_readings(root).forget(old)
 
 
 def _tell_run(report: ReadReport) -> None:

@@ -11,16 +11,16 @@ from typer.core import TyperCommand, TyperOption
 
 from memory_server.document import TYPES, UNAPPROVED, Answer, Hit
 from memory_server.errors import NeedsRepair, UsageError
-from memory_server.escaping import shown, shown_line
-from memory_server.faces.answer_text import answer_json, explained, remark_of, standing_shown
+from memory_server.escaping import escape_line, escape_text
+from memory_server.faces.answer_text import answer_json, explain_answer, format_remark, format_standing
 from memory_server.fields import FIELDS, Field
-from memory_server.language.sentences import shortened
+from memory_server.language.sentences import shorten_passage
 from memory_server.search.precedence import is_elsewhere
-from memory_server.search.query import filter_of, parse_query
+from memory_server.search.query import build_filter, parse_query
 from memory_server.search.question import DEFAULT_LIMIT, Question, Search, with_commands
 from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, styler, talk
 from oneiros.client import Client, DaemonLost
-from oneiros.environment import Environment, top_of
+from oneiros.environment import Environment, find_top
 
 SAID_CHARS = 320  # of a passage, around the words that were looked up; --verbose shows it whole
 
@@ -121,27 +121,27 @@ def search(
 ) -> None:
     """Asks, by the search that the command's name means."""
     told: Mapping[str, Sequence[str]] = context.meta.get(TOLD, {})
-    types = recorded_types(told.get("type", ()))
+    types = select_types(told.get("type", ()))
     question = parse_query(
         " ".join(words),
         COMMANDS[context.command.name or ""],
-        beside=filter_of({**told, "type": ()} if types else told),
+        beside=build_filter({**told, "type": ()} if types else told),
         types=types,
         limit=limit,
         per_source=per_source,
         include_raw=raw,
     )
-    answer = asked(context.obj, question, no_daemon=no_daemon, both=True)
+    answer = ask_memory(context.obj, question, no_daemon=no_daemon, both=True)
     if as_json:
-        more = {"explain": explained(answer)} if explain else {}
-        data_json({"query": question.asked, **answer_json(answer), **more})
+        more = {"explain": explain_answer(answer)} if explain else {}
+        data_json({"query": question.full_query, **answer_json(answer), **more})
     else:
         print_answer(answer, styler(no_color=no_color), verbose=verbose, explain=explain)
     if not answer.hits:
         raise typer.Exit(1)
 
 
-def asked(environment: Environment, question: Question, *, no_daemon: bool, both: bool = False) -> Answer:
+def ask_memory(environment: Environment, question: Question, *, no_daemon: bool, both: bool = False) -> Answer:
     """The daemon's answer; that of the memory itself where none is wanted or none can be had.
 
     `both`: with the account's memory, where the one that is meant is a project's.
@@ -159,7 +159,7 @@ def asked(environment: Environment, question: Question, *, no_daemon: bool, both
 def folder_of_project(environment: Environment, question: Question) -> str:
     """Where the terminal stands, if in a work tree beside the memory; empty where the question names a project."""
     folder, root = environment.working_folder, environment.choice.root
-    is_told = not question.filter.projects and top_of(folder) is not None and not folder.is_relative_to(root.path)
+    is_told = not question.filter.projects and find_top(folder) is not None and not folder.is_relative_to(root.path)
     return str(folder) if is_told else ""
 
 
@@ -173,7 +173,7 @@ def _starts(client: Client) -> bool:
     return True
 
 
-def recorded_types(kinds: Sequence[str]) -> list[str]:
+def select_types(kinds: Sequence[str]) -> list[str]:
     """The recorder's types that are asked for; none where all are types of frontmatter."""
     found = [kind for kind in kinds if kind in TYPES]
     if found and len(found) < len(kinds):
@@ -187,66 +187,68 @@ def print_answer(answer: Answer, style: Callable[..., str], *, verbose: bool, ex
     A hit of another project than the one in which it is told says so.
     """
     for number, hit in enumerate(answer.hits, start=1):
-        first, *others = _passage(hit) if verbose else [_said(hit, answer.terms)]
+        first, *others = _passage(hit) if verbose else [_shorten_passage(hit, answer.terms)]
         data(f"{number:>2}  {first}")
         for line in others:
             data(f"    {line}")
         for line in [
             _place(hit, answer.here, style),
-            *(_known(hit) if verbose else ()),
+            *(_format_details(hit) if verbose else ()),
             *(_reasons(hit) if explain else ()),
         ]:
             data(style(f"      {line}", dim=True))
     if not answer.hits:
-        talk(with_commands(remark_of(answer)) or "Nothing found.")
+        talk(with_commands(format_remark(answer)) or "Nothing found.")
         return
     first_hit = answer.hits[0]
     count = f"{len(answer.hits)} hit{'s' if len(answer.hits) > 1 else ''}"
     if explain and answer.terms:
         talk(f"Words looked up: {', '.join(answer.terms)}")
-    note = f" {with_commands(remark)}" if (remark := remark_of(answer)) else ""
-    talk(f"{count}.{note} Read on: oneiros read {shlex.quote(shown_line(f'{first_hit.path}:{first_hit.lines.first}'))}")
+    note = f" {with_commands(remark)}" if (remark := format_remark(answer)) else ""
+    talk(
+        f"{count}.{note} Read on: oneiros read {shlex.quote(escape_line(f'{first_hit.path}:{first_hit.lines.first}'))}"
+    )
 
 
-def _said(hit: Hit, terms: tuple[str, ...]) -> str:
-    return " ".join(shown(shortened(hit.passage, terms, SAID_CHARS)).split())
+def _shorten_passage(hit: Hit, terms: tuple[str, ...]) -> str:
+    return " ".join(escape_text(shorten_passage(hit.passage, terms, SAID_CHARS)).split())
 
 
 def _passage(hit: Hit) -> list[str]:
-    return [line for line in shown(hit.passage).split("\n") if line.strip()] or [""]
+    return [line for line in escape_text(hit.passage).split("\n") if line.strip()] or [""]
 
 
 def _place(hit: Hit, here: str, style: Callable[..., str]) -> str:
     """How sure, where, when and of what, and what else must be known before it is believed."""
     marks = [
-        f"of {shown_line(hit.project)}" if here and is_elsewhere(hit, here) else "",
+        f"of {escape_line(hit.project)}" if here and is_elsewhere(hit, here) else "",
         hit.type if hit.type in TYPES else "",
-        standing_shown(hit),
+        format_standing(hit),
         UNAPPROVED if hit.unapproved else "",
         hit.outside,
-        f"amended {shown_line(hit.amended)}" if hit.amended else "",
-        f"replaced by {shown_line(hit.replaced_by)}" if hit.replaced_by else "",
+        f"amended {escape_line(hit.amended)}" if hit.amended else "",
+        f"replaced by {escape_line(hit.replaced_by)}" if hit.replaced_by else "",
     ]
-    place = style(f"{shown_line(hit.path)}:{hit.lines}", bold=True)
+    place = style(f"{escape_line(hit.path)}:{hit.lines}", bold=True)
     date = hit.date.isoformat() if hit.date else "undated"
     told = [
         f"{hit.certainty}, decides" if hit.decides else hit.certainty,
         place,
         date,
         hit.memory,
-        shown_line(hit.title),
+        escape_line(hit.title),
     ]
     return "  ".join(filter(None, [*told, *marks]))
 
 
-def _known(hit: Hit) -> Iterator[str]:
+def _format_details(hit: Hit) -> Iterator[str]:
     """What stands behind a hit: its layer and project, and further places of its source."""
-    yield "  ".join(filter(None, [f"{hit.layer} (rank {hit.layer.rank})", shown_line(hit.project)]))
+    yield "  ".join(filter(None, [f"{hit.layer} (rank {hit.layer.rank})", escape_line(hit.project)]))
     if hit.more_lines:
         yield f"also {', '.join(map(str, hit.more_lines))}"
 
 
 def _reasons(hit: Hit) -> Iterator[str]:
-    yield "; ".join([f"score {hit.score:.2f}", *(f"{reason.arm}: {shown(reason.detail)}" for reason in hit.why)])
+    yield "; ".join([f"score {hit.score:.2f}", *(f"{reason.arm}: {escape_text(reason.detail)}" for reason in hit.why)])
     if hit.parts:
         yield "  ".join(f"{name} {score:.3f}" for name, score in hit.parts.items())

@@ -8,10 +8,10 @@ import typer
 
 from memory_server.root.places import require_memory
 from oneiros.claude.setup import Setup
-from oneiros.cli.terminal.completion import completion_lines, shell_of, startup_file
+from oneiros.cli.terminal.completion import completion_lines, find_shell, startup_file
 from oneiros.cli.terminal.output import AsJson, Yes, confirm, data, data_json, talk
 from oneiros.environment import Environment
-from oneiros.uninstall import OwnPlace, Removal, planned_removal, remove
+from oneiros.uninstall import OwnPlace, Removal, plan_removal, remove
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -56,7 +56,7 @@ def setup(
     elif client:
         changes = list(plan.client(client))
     elif completion:
-        shell = shell_of(environment.variables)
+        shell = find_shell(environment.variables)
         file = startup_file(shell, environment.variables, environment.home)
         changes = list(plan.completion(file, completion_lines(shell)))
     else:
@@ -86,7 +86,7 @@ def uninstall(
     It names every file with its bytes, and what it leaves. The program itself goes by the command that it names at the
     end.
     """
-    removal = planned_removal(context.obj)
+    removal = plan_removal(context.obj)
     if as_json:
         data_json(_removal_json(removal))
     else:
@@ -116,16 +116,16 @@ def _line(place: OwnPlace) -> str:
 
 
 def _removal_json(removal: Removal) -> dict[str, object]:
-    def named(place: OwnPlace) -> dict[str, object]:
+    def to_json(place: OwnPlace) -> dict[str, object]:
         return {"path": str(place.path), "what": place.what, "bytes": place.bytes}
 
     return {
         "goes": [
-            {**named(place), "files": [{"path": str(file), "bytes": size} for file, size in place.files]}
+            {**to_json(place), "files": [{"path": str(file), "bytes": size} for file, size in place.files]}
             for place in removal.goes
         ],
         "changes": [change.what for change in removal.changes],
-        "stays": list(map(named, removal.stays)),
-        "memories": list(map(named, removal.memories)),
+        "stays": list(map(to_json, removal.stays)),
+        "memories": list(map(to_json, removal.memories)),
         "program": removal.program,
     }

@@ -10,7 +10,7 @@ import typer
 
 from memory_server.completeness import OF_MEMORY
 from memory_server.errors import Problem
-from memory_server.escaping import plural, shown_line
+from memory_server.escaping import escape_line, plural
 from oneiros.cli.serving import daemon_address, daemon_json
 from oneiros.cli.terminal.output import AsJson, OfProject, data, data_json, moment_text
 from oneiros.client import Client, DaemonLost
@@ -32,7 +32,7 @@ def status(context: typer.Context, project: OfProject = "", as_json: AsJson = Fa
 
         found, lines_of = project_standing(context.obj, project), project_lines
     else:
-        found, lines_of = _found(context.obj), _lines
+        found, lines_of = _collect_status(context.obj), _lines
     if as_json:
         data_json(found)
     else:
@@ -42,7 +42,7 @@ def status(context: typer.Context, project: OfProject = "", as_json: AsJson = Fa
         raise typer.Exit(1)
 
 
-def _found(environment: Environment) -> dict[str, Any]:
+def _collect_status(environment: Environment) -> dict[str, Any]:
     """How the memory stands, for programs."""
     choice = environment.choice
     ignored = str(choice.ignored) if choice.ignored else None
@@ -84,8 +84,8 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
         found_ones = plural(used["found"], "source")
         yield f"use       {found_ones} found, {used['opened']} opened, {used['drilled']} drilled into"
     for note in found.get("notes", ())[:MOST_NOTES]:
-        said = shown_line(note["text"][:NOTE_CHARS])
-        yield f"note      {note['kind']}, {note['age']}, in {shown_line(note['path'])}: {said}"
+        said = escape_line(note["text"][:NOTE_CHARS])
+        yield f"note      {note['kind']}, {note['age']}, in {escape_line(note['path'])}: {said}"
     for receipt in found["hooks"][:1]:
         yield f"hooks     {receipt['tokens']} tokens put into the last session, {receipt['injections']} times"
     if lacks := found.get("lacks"):

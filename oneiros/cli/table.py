@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import typer
 
-from oneiros.parts import Part, PartCommand, index_behind
+from oneiros.parts import Part, PartCommand, find_index
 
 
 class Row(NamedTuple):
@@ -19,7 +19,7 @@ class Row(NamedTuple):
     room: str  # the module that adds it
 
 
-def adder_of(room: str) -> Callable[[typer.Typer], None]:
+def find_adder(room: str) -> Callable[[typer.Typer], None]:
     """The function by which a module adds its commands to an application."""
     match room:
         case "searching":
@@ -105,11 +105,11 @@ GROUPS = {
 }
 
 
-def groups_with(parts: Iterable[Part]) -> dict[str, list[Row | PartCommand]]:
+def group_commands(parts: Iterable[Part]) -> dict[str, list[Row | PartCommand]]:
     """The commands by groups, those of the parts among them."""
     groups: dict[str, list[Row | PartCommand]] = {heading: list(rows) for heading, rows in GROUPS.items()}
     for command in (command for part in parts for command in part.commands):
         behind = (rows for rows in groups.values() if command.after in (row.name for row in rows))
         rows = next(behind, None) or groups.setdefault(command.after, [])
-        rows.insert(index_behind([row.name for row in rows], command.after), command)
+        rows.insert(find_index([row.name for row in rows], command.after), command)
     return {heading: rows for heading, rows in groups.items() if rows}

@@ -75,7 +75,7 @@ def status(
         if as_json:
             typer.echo(json.dumps(seen, ensure_ascii=False))
         else:
-            console.print(drawn(seen))
+            console.print(draw_machines(seen))
         raise typer.Exit(0 if seen["machines"] and all(machine["reachable"] for machine in seen["machines"]) else 1)
     try:
         watch(client, console, every, as_json=as_json)
@@ -110,10 +110,10 @@ def watch(client: TrainerClient, console: Console, seconds: float, *, as_json: b
         while True:
             typer.echo(json.dumps(look(client), ensure_ascii=False))
             time.sleep(seconds)
-    with Live(drawn(look(client)), console=console, auto_refresh=False) as live:
+    with Live(draw_machines(look(client)), console=console, auto_refresh=False) as live:
         while True:
             time.sleep(seconds)
-            live.update(drawn(look(client)), refresh=True)
+            live.update(draw_machines(look(client)), refresh=True)
 
 
 def look(client: TrainerClient) -> dict[str, Any]:
@@ -129,12 +129,14 @@ def look(client: TrainerClient) -> dict[str, Any]:
     return {"machines": machines}
 
 
-def drawn(seen: Mapping[str, Any]) -> Group:
+def draw_machines(seen: Mapping[str, Any]) -> Group:
     """One panel a machine."""
-    return Group(*(Panel(panel_of(machine), title=machine["name"], title_align="left") for machine in seen["machines"]))
+    return Group(
+        *(Panel(draw_machine(machine), title=machine["name"], title_align="left") for machine in seen["machines"])
+    )
 
 
-def panel_of(machine: Mapping[str, Any]) -> Table | Text:
+def draw_machine(machine: Mapping[str, Any]) -> Table | Text:
     """What a person wants to know of one machine."""
     if not machine["reachable"]:
         return Text(machine["error"])
@@ -144,7 +146,7 @@ def panel_of(machine: Mapping[str, Any]) -> Table | Text:
     if training.get("total"):
         bar = ProgressBar(total=training["total"], completed=training["step"], width=SPARK_WIDTH)
         table.add_row("progress", bar)
-        table.add_row("", f"step {training['step']} of {training['total']}{time_left(training)}")
+        table.add_row("", f"step {training['step']} of {training['total']}{format_time_left(training)}")
     if curve := [loss for _, loss in training.get("loss_history", ())]:
         table.add_row("loss", f"{sparkline(curve)} {curve[-1]:.3f}")
     metrics = training.get("metrics") or {}
@@ -185,7 +187,7 @@ def sparkline(values: Sequence[float], width: int = SPARK_WIDTH) -> str:
     return "".join(BARS[round((value - low) / span * (len(BARS) - 1))] for value in means)
 
 
-def time_left(training: Mapping[str, Any]) -> str:
+def format_time_left(training: Mapping[str, Any]) -> str:
     """The time left in words, where the run says it."""
     seconds = training.get("seconds_left") or 0
     if not seconds:

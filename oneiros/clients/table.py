@@ -25,7 +25,7 @@ class McpClient:
     instructions: Path | None = None
 
 
-def clients_of(home: Path, variables: Mapping[str, str]) -> dict[str, McpClient]:
+def build_clients(home: Path, variables: Mapping[str, str]) -> dict[str, McpClient]:
     """The clients by the name that `--client` takes, with the files that they read."""
     command = {"command": str(Path(sys.executable).parent / "oneiros-mcp")}
     codex = Path(variables.get("CODEX_HOME") or home / ".codex")

@@ -13,7 +13,7 @@ from mcp.server.mcpserver.tools import Tool
 from pydantic import Field
 
 from crawler.archive.store import SessionRecord
-from crawler.reading.repeats import habits_among, met_again
+from crawler.reading.repeats import count_failures, habits_among
 from dream.evidence import Evidence
 from dream.judge.gate import Gate, Refusal
 from dream.judge.rejections import Rejections
@@ -29,11 +29,11 @@ from memory_server.layers.sessions import project_name
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
 from memory_server.settings import PersonSettings
-from oneiros.dreaming import decisions_on, reading_of
+from oneiros.dreaming import build_decisions, find_reading
 from oneiros.environment import Environment, now
 from oneiros.hooks.whereabouts import whereabouts
-from oneiros.ingest.readings import may_be_read, project_of, readings_of, topic_lines, unread_of
-from oneiros.ingest.settings import archive_of, over_when
+from oneiros.ingest.readings import build_unread, find_project, may_be_read, open_readings, topic_lines
+from oneiros.ingest.settings import open_archive, over_when
 
 SESSION_KEY = "oneiros/session"  # of a call's _meta: the session that it comes from; `light/relay.py` puts it there
 FOLDER_KEY = "oneiros/folder"  # likewise, its folder: a session that has just begun is in no archive
@@ -41,13 +41,13 @@ FOLDER_KEY = "oneiros/folder"  # likewise, its folder: a session that has just b
 
 def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
     """The tools that read evidence, propose, and tell other sessions something."""
-    archive = archive_of(memory.root)
+    archive = open_archive(memory.root)
 
     def suggest(candidate: Candidate, wrong: str) -> Suggested:
-        decisions = decisions_on(memory.root, memory.person)
+        decisions = build_decisions(memory.root, memory.person)
         redactor = Redactor(memory.person.deny_words)
         return Dream(
-            decisions, archive, partial(reading_of, memory.root), now=now, clock=time.monotonic, redactor=redactor
+            decisions, archive, partial(find_reading, memory.root), now=now, clock=time.monotonic, redactor=redactor
         ).suggest(candidate, wrong)
 
     def check(candidate: Candidate) -> Sequence[Refusal]:
@@ -55,32 +55,32 @@ def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
             gate = Gate(evidence, read_topics(memory.root), rejections, Redactor(memory.person.deny_words))
             return gate.check(candidate)
 
-    def wanted(record: SessionRecord) -> bool:
+    def is_wanted(record: SessionRecord) -> bool:
         settled = replace(environment)  # with the settings as they are
         return over_when(settled, memory.root)(record.session_id) and may_be_read(record, settled.person)
 
     def waiting() -> dict[str, int]:
-        return Counter(project_of(record) for record in progress.unserved(archive) if wanted(record))
+        return Counter(find_project(record) for record in progress.list_unserved(archive) if is_wanted(record))
 
     def serve(project: str, is_first: bool) -> list[str]:
         return progress.serve(
-            archive, project, is_first=is_first, is_wanted=lambda one: project_of(one) == project and wanted(one)
+            archive, project, is_first=is_first, is_wanted=lambda one: find_project(one) == project and is_wanted(one)
         )
 
     def pages(session_ids: Sequence[str]) -> list[str]:
         known = list(readings.every())
-        habits, met = habits_among(known), met_again(known)
-        return [unread_of(archive, readings, archive.record(name)).page(habits, met) for name in session_ids]
+        habits, met = habits_among(known), count_failures(known)
+        return [build_unread(archive, readings, archive.record(name)).page(habits, met) for name in session_ids]
 
     def own_project(context: Context[Any, Any]) -> str:
         told = context.request_context.meta or {}
         session, folder = (str(told.get(key) or "") for key in (SESSION_KEY, FOLDER_KEY))
         if session and archive.holds(session):
-            return project_of(archive.record(session))
+            return find_project(archive.record(session))
         beside = next((record for record in archive.records() if folder and record.cwd == folder), None)
-        return project_of(beside) if beside else project_name(folder) if folder else ""
+        return find_project(beside) if beside else project_name(folder) if folder else ""
 
-    evidence, progress, readings = Evidence(archive), DreamProgress(memory.root), readings_of(memory.root)
+    evidence, progress, readings = Evidence(archive), DreamProgress(memory.root), open_readings(memory.root)
     door = DreamDoor(
         evidence=evidence,
         archived=archive.session_ids,

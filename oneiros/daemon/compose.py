@@ -9,25 +9,25 @@ from oneiros.daemon.assistant_tools import assistant_tools, project_here
 from oneiros.daemon.daemon import Activity, Daemon, Ending
 from oneiros.daemon.index_runs import IndexRuns
 from oneiros.daemon.jobs import daemon_jobs
-from oneiros.daemon.running import running_on
+from oneiros.daemon.running import build_running
 from oneiros.daemon.schedule import Schedule, schedule_file
 from oneiros.daemon.sockets import Listening
 from oneiros.daemon.two_memories import TwoMemories
 from oneiros.daemon.watching import Watcher
-from oneiros.dreaming import decisions_on
+from oneiros.dreaming import build_decisions
 from oneiros.environment import Environment, now, program_version
 from oneiros.hooks.dispatch import Hooks
 from oneiros.hooks.review import ReviewNotice
 from oneiros.hooks.tool import hook_tool
 from oneiros.ingest.queue import IngestQueue
-from oneiros.ingest.readings import ModelReadings, asking_of, compress_again
-from oneiros.ingest.typed_lines import recorder_on
+from oneiros.ingest.readings import ModelReadings, build_asking, compress_again
+from oneiros.ingest.typed_lines import build_recorder
 from oneiros.opening import open_memory
 from oneiros.worker import Worker
 
 
 @contextmanager
-def composed(sockets: Listening, environment: Environment) -> Iterator[Daemon]:
+def compose_daemon(sockets: Listening, environment: Environment) -> Iterator[Daemon]:
     """The daemon of a root, its workers not started; they are closed, and the memory behind them, at the end."""
 
     def before_search(is_indexed: bool) -> str:
@@ -62,11 +62,11 @@ def composed(sockets: Listening, environment: Environment) -> Iterator[Daemon]:
     with open_memory(environment, root, as_it_is=True, before_search=before_search) as memory, ExitStack() as opened:
         indexer = IndexRuns(memory, activity.note, watching=lambda: watcher.manner)
         watcher = Watcher(memory, indexer.poke)
-        recorder = recorder_on(memory)
-        readings = ModelReadings(root, partial(asking_of, environment, root), on_read)
+        recorder = build_recorder(memory)
+        readings = ModelReadings(root, partial(build_asking, environment, root), on_read)
         schedule = Schedule(schedule_file(root), daemon_jobs(environment, memory, on_ingested), now)
         queue = IngestQueue(environment, root, on_ingested)
-        review = ReviewNotice(lambda: decisions_on(root, memory.person))
+        review = ReviewNotice(lambda: build_decisions(root, memory.person))
         hooks = Hooks(memory, environment.home, queue, review, environment.claude_folder)
         behind = (schedule.worker, queue.worker, readings.worker, Worker("warm-up", warm_up))
         door = TwoMemories(environment, memory)
@@ -82,7 +82,7 @@ def composed(sockets: Listening, environment: Environment) -> Iterator[Daemon]:
             project_of=partial(project_here, person=memory.person),
         )
         workers = (indexer.worker, watcher.worker, *behind)
-        running = running_on(environment, memory, indexer)
+        running = build_running(environment, memory, indexer)
         yield Daemon(
             sockets, environment, door, indexer, hooks, queue, on_ingested, mcp, running, activity, Ending(), workers
         )

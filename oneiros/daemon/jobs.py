@@ -12,7 +12,7 @@ from memory_server.escaping import plural
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
 from oneiros.daemon.schedule import At, Every, Job
-from oneiros.dreaming import decisions_on, dream_once, has_waiting, over_after, tell_left, weekly_review
+from oneiros.dreaming import build_decisions, dream_once, has_waiting, make_deadline, tell_left, weekly_review
 from oneiros.environment import Environment, now
 from oneiros.ingest.run import Wanted, ingest_all, other_machines, outcome_sentence, scan_references
 
@@ -40,8 +40,8 @@ def daemon_jobs(
     def dream(check: Callable[[], None]) -> str:
         check()
         settled = replace(environment)
-        decisions = decisions_on(root, settled.person)
-        report = dream_once(settled, decisions, is_over=over_after(DREAM_SECONDS), on_session=lambda *_: check())
+        decisions = build_decisions(root, settled.person)
+        report = dream_once(settled, decisions, is_over=make_deadline(DREAM_SECONDS), on_session=lambda *_: check())
         if report.questions.statements:
             on_ingested("", False)
         waiting = sum(hunk.state is State.PENDING for hunk in decisions.store.hunks())
@@ -84,13 +84,13 @@ class ReferenceLooks:
 
     def when(self, person: PersonSettings) -> Every | None:
         """The rule of the source that is looked at most often; None where none is."""
-        often = [minutes for minutes in _minutes_of(person).values() if minutes]
+        often = [minutes for minutes in _collect_minutes(person).values() if minutes]
         return Every(min(often)) if often else None
 
     def due(self, person: PersonSettings, moment: dt.datetime) -> list[str]:
         """The sources whose time has come; they are looked at now."""
         found = []
-        for name, minutes in _minutes_of(person).items():
+        for name, minutes in _collect_minutes(person).items():
             last = self._last.get(name)
             if minutes and (last is None or moment - last >= dt.timedelta(minutes=minutes)):
                 found.append(name)
@@ -98,7 +98,7 @@ class ReferenceLooks:
         return found
 
 
-def _minutes_of(person: PersonSettings) -> dict[str, float]:
+def _collect_minutes(person: PersonSettings) -> dict[str, float]:
     """The minutes between two looks at each source; those of the folders without a name under an empty one."""
     own = {one.name: person.reference_minutes if one.minutes is None else one.minutes for one in person.references}
     return {"": person.reference_minutes, **own}

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from memory_server.errors import NeedsRepair
-from memory_server.machine.repair import refusal_of
+from memory_server.machine.repair import find_refusal
 from oneiros.daemon.sockets import AlreadyRunning, daemon_lock, listening
 from oneiros.light.endpoint import DaemonUnreachable
 
@@ -43,7 +43,7 @@ def serve(root: Path, *, ready: int | None = None) -> int:
         _say(ready, b"ok")
         return 0
     except (DaemonUnreachable, NeedsRepair, OSError) as error:
-        told = str(refusal_of(error, root) or error)
+        told = str(find_refusal(error, root) or error)
         print(f"oneiros: {told}", file=sys.stderr)  # noqa: T201  the log, or the terminal of `serve --foreground`
         _say(ready, told.encode())
         return EXIT_UNUSABLE

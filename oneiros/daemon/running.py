@@ -10,11 +10,11 @@ from oneiros.daemon.index_runs import IndexRuns
 from oneiros.daemon.standing import standing
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import spending
-from oneiros.ingest.trainer_client import TrainerClient, TrainerUnreachable, fetched, find_machines, machines_of
+from oneiros.ingest.trainer_client import TrainerClient, TrainerUnreachable, fetch_json, find_machines, parse_machines
 from oneiros.served import Running
 
 
-def running_on(environment: Environment, memory: Memory, indexer: IndexRuns) -> Running:
+def build_running(environment: Environment, memory: Memory, indexer: IndexRuns) -> Running:
     """All of it, for the daemon of one memory."""
     return Running(
         environment=environment,
@@ -23,18 +23,18 @@ def running_on(environment: Environment, memory: Memory, indexer: IndexRuns) -> 
         poke=indexer.poke,
         spent=lambda: spending(environment, memory.root, now()).spent_today().usd,
         trainers=lambda: [machine.name for machine in find_machines(environment.variables)],
-        trainer=partial(look_at, environment),
+        trainer=partial(inspect_trainer, environment),
     )
 
 
-def look_at(environment: Environment, name: str) -> Mapping[str, Any]:
+def inspect_trainer(environment: Environment, name: str) -> Mapping[str, Any]:
     """One look at a trainer; of one that does not answer, why."""
-    machine = next((one for one in machines_of(environment.variables) if one.name == name), None)
+    machine = next((one for one in parse_machines(environment.variables) if one.name == name), None)
     if machine is None:
         raise UsageError(f"there is no trainer {name[:40]!r}", remedy="ONEIROS_TRAINER_URLS names them")
     nothing = {"training": None, "gpu": None, "inference": None, "log": ""}
     try:
         seen = TrainerClient([machine]).status(machine)
-        return {"name": name, "url": machine.url, "error": "", **seen, "log": fetched(machine, "/log/tail")["text"]}
+        return {"name": name, "url": machine.url, "error": "", **seen, "log": fetch_json(machine, "/log/tail")["text"]}
     except TrainerUnreachable as error:
         return {"name": name, "url": machine.url, "error": str(error), **nothing}

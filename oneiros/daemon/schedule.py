@@ -44,12 +44,12 @@ class At:
     def follows(self, moment: dt.datetime) -> dt.datetime:
         day = moment.astimezone(self.zone).date()
         while True:
-            due = self._on(day)
+            due = self._make_moment(day)
             if due > moment and self.weekday in (None, day.weekday()):
                 return due
             day += dt.timedelta(days=1)
 
-    def _on(self, day: dt.date) -> dt.datetime:
+    def _make_moment(self, day: dt.date) -> dt.datetime:
         """The moment on a day; each day has its own offset from UTC."""
         wall = dt.datetime.combine(day, self.time)
         return wall.replace(tzinfo=self.zone) if self.zone else wall.astimezone()
@@ -117,27 +117,27 @@ class Schedule:
 
     def _run_if_due(self, job: Job) -> bool:
         now = self._now()
-        state = self._states.setdefault(job.name, JobState(job.name, since=written_moment(now)))
+        state = self._states.setdefault(job.name, JobState(job.name, since=format_moment(now)))
         bring_to_present(state, now)
         when = job.when()
-        due = due_at(when, state) if when else None
+        due = find_due(when, state) if when else None
         is_due = due is not None and due <= now
         if is_due:
             self._run(job, state)
             when = job.when()
-            due = due_at(when, state) if when else None
-        state.next = written_moment(due) if due else ""
+            due = find_due(when, state) if when else None
+        state.next = format_moment(due) if due else ""
         return is_due
 
     def _run(self, job: Job, state: JobState) -> None:
         try:
             state.said = job.work(self._check)
-            state.done, state.tried, state.error = written_moment(self._now()), "", ""
+            state.done, state.tried, state.error = format_moment(self._now()), "", ""
             logger.info("%s: %s", job.name, state.said)
         except Closed:
             logger.info("%s: the daemon ends; it is due again at the next start", job.name)
         except Exception as error:  # the outermost loop of a job: the others must run all the same
-            state.tried = written_moment(self._now())
+            state.tried = format_moment(self._now())
             state.error = str(error) if isinstance(error, OneirosError) else f"it failed unexpectedly: {error!r}"
             logger.error("%s: %s", job.name, state.error, exc_info=not isinstance(error, OneirosError))
         self._save()
@@ -165,10 +165,10 @@ def bring_to_present(state: JobState, now: dt.datetime) -> None:
         text = getattr(state, name)
         moment = read_moment(text)
         if (text or name == "since") and (moment is None or moment > now):
-            setattr(state, name, written_moment(now))
+            setattr(state, name, format_moment(now))
 
 
-def due_at(when: When, state: JobState) -> dt.datetime:
+def find_due(when: When, state: JobState) -> dt.datetime:
     """When a job is next due; in the past where it was missed."""
     since, done, tried = read_moment(state.since), read_moment(state.done), read_moment(state.tried)
     assert since is not None  # as `bring_to_present` leaves it
@@ -178,7 +178,7 @@ def due_at(when: When, state: JobState) -> dt.datetime:
 
 def schedule_file(root: MemoryRoot) -> Path:
     """Where the states of a memory's jobs stand."""
-    return root.derived / "schedule.json"
+    return root.derived_folder / "schedule.json"
 
 
 def read_states(file: Path) -> list[JobState]:
@@ -189,7 +189,7 @@ def read_states(file: Path) -> list[JobState]:
         return []
 
 
-def written_moment(moment: dt.datetime) -> str:
+def format_moment(moment: dt.datetime) -> str:
     return moment.astimezone(dt.UTC).isoformat(timespec="seconds")
 
 

@@ -13,7 +13,7 @@ import anyio
 from anyio.to_thread import current_default_thread_limiter
 
 from memory_server.settings import read_person_settings
-from oneiros.daemon.compose import composed
+from oneiros.daemon.compose import compose_daemon
 from oneiros.daemon.daemon import Daemon
 from oneiros.daemon.mcp_lines import LineServer
 from oneiros.daemon.sockets import Listening
@@ -34,7 +34,7 @@ def run_service(sockets: Listening) -> bool:
     )
     for chatty in ("mcp", "uvicorn", "httpx", "chromadb", "watchdog"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    with composed(sockets, Environment.of_process()) as daemon:
+    with compose_daemon(sockets, Environment.of_process()) as daemon:
         Service(daemon).run()
     logger.info("ended")
     return daemon.ending.is_restart
@@ -45,7 +45,7 @@ class Service:
 
     def __init__(self, daemon: Daemon):
         self._daemon = daemon
-        self._person_seen = _modified(daemon.environment.person_file)
+        self._person_seen = _read_change_time(daemon.environment.person_file)
         self._started = time.monotonic()
 
     def run(self) -> None:
@@ -106,7 +106,7 @@ class Service:
     def _follow_settings(self) -> None:
         """Takes over what the person has changed in their settings file."""
         file = self._daemon.environment.person_file
-        if (seen := _modified(file)) == self._person_seen:
+        if (seen := _read_change_time(file)) == self._person_seen:
             return
         self._person_seen = seen
         try:
@@ -130,7 +130,7 @@ def resident_mb() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def _modified(file: Path) -> int:
+def _read_change_time(file: Path) -> int:
     try:
         return file.stat().st_mtime_ns
     except OSError:

@@ -11,7 +11,7 @@ from oneiros.environment import Environment, now
 from oneiros.hooks.receipts import read_receipts
 from oneiros.ingest.readings import reading_states
 from oneiros.ingest.run import other_machines
-from oneiros.ingest.settings import skipped_elsewhere, waiting
+from oneiros.ingest.settings import list_skipped, waiting
 
 
 def standing(environment: Environment, memory: Memory) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def standing(environment: Environment, memory: Memory) -> dict[str, Any]:
     environment = dataclasses.replace(environment)  # with the settings as they are now
     left, machines = waiting(environment, memory.root, now()), other_machines(environment)
     return {
-        **status_json(memory.status(skipped_elsewhere(environment, memory.root, left))),
+        **status_json(memory.status(list_skipped(environment, memory.root, left))),
         "not_archived": left.not_archived,
         "expiring": left.expiring,
         "archive_of": left.of,
@@ -27,6 +27,6 @@ def standing(environment: Environment, memory: Memory) -> dict[str, Any]:
         "readings": reading_states(environment, memory.root, now()),
         "machines": machines.machines_json(environment, memory.root, now()) if machines else [],
         "schedule": [dataclasses.asdict(job) for job in read_states(schedule_file(memory.root))],
-        "notes": [dataclasses.asdict(note) for note in Blackboard(memory.root).told(now())],
+        "notes": [dataclasses.asdict(note) for note in Blackboard(memory.root).list_notes(now())],
         "hooks": [dataclasses.asdict(receipt) for receipt in read_receipts(memory.root.sessions_database)],
     }

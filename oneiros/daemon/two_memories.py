@@ -18,18 +18,18 @@ from typing import Any
 from urllib.parse import urlencode
 
 from dream.judge.compare import CONTRADICTS_FROM, near_pairs
-from dream.judge.contradiction import contradiction_of
+from dream.judge.contradiction import measure_contradiction
 from dream.statements.reading import read_statement
 from memory_server.chunking import split_lines
 from memory_server.document import Answer, Certainty, Hit, Layer, LineRange
 from memory_server.errors import NeedsRepair, OneirosError
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from memory_server.faces.answer_text import answer_of_json
-from memory_server.language.words import rarity_in
+from memory_server.language.words import measure_rarity
 from memory_server.memory import Memory
 from memory_server.reading import SourceText
 from memory_server.root.paths import MemoryRoot
-from memory_server.search.joining import ACCOUNT, BOTH, addressed, in_account, joined
+from memory_server.search.joining import ACCOUNT, BOTH, in_account, join_answers, make_address
 from memory_server.search.precedence import may_decide
 from memory_server.search.question import Question, question_json
 from memory_server.settings import PersonSettings
@@ -47,7 +47,7 @@ DIFFER = "%s:%s and %s:%s differ (%s); here the project's applies."
 START = "import os, sys; from oneiros.light.endpoint import started; started(os.environ, sys.argv[1], 'http').close()"
 
 
-def stands_beside(account: MemoryRoot, root: MemoryRoot, person: PersonSettings) -> bool:
+def uses_both_memories(account: MemoryRoot, root: MemoryRoot, person: PersonSettings) -> bool:
     """Whether the account's memory answers beside that of a root: it is there, and the root is a trusted other one."""
     is_trusted = root.path in {Path(trusted).resolve() for trusted in person.trusted_roots}
     return person.both_memories and is_trusted and root.path != account.path and account.index_page.is_file()
@@ -73,7 +73,7 @@ class TwoMemories:
 
     @property
     def is_wanted(self) -> bool:
-        return stands_beside(self._account, self.memory.root, self.memory.person)
+        return uses_both_memories(self._account, self.memory.root, self.memory.person)
 
     def warm_up(self) -> None:
         """Starts the account's daemon where it will be asked, so that the first question does not wait for it."""
@@ -85,7 +85,7 @@ class TwoMemories:
         if not self.is_wanted:
             return self.memory.search(question)
         until = time.monotonic() + ACCOUNT_SECONDS
-        asking = self._pool.submit(self._asked, question)
+        asking = self._pool.submit(self._ask, question)
         ours = self.memory.search(question)
         try:
             theirs = asking.result(max(0.0, until - time.monotonic()))
@@ -93,14 +93,14 @@ class TwoMemories:
             asking.cancel()
             return _alone(ours, LATE)
         except OneirosError as error:
-            return _alone(ours, shown_line(str(error)).rstrip("."))
+            return _alone(ours, escape_line(str(error)).rstrip("."))
         return together(question, ours, theirs, self.memory.root)
 
     def read(
         self, name: str, first: int | None = None, last: int | None = None, *, with_tools: bool = False
     ) -> SourceText:
         """Lines of a source of either memory; an address leads into the account's. Raises as `Memory.read` does."""
-        if not (wanted := self._addressed(name)):
+        if not (wanted := self._parse_address(name)):
             return self.memory.read(name, first, last, with_tools=with_tools)
         lines = {key: value for key, value in (("first", first), ("last", last)) if value is not None}
         tools = {"with_tools": "true"} if with_tools else {}  # which an older daemon does not know
@@ -108,26 +108,26 @@ class TwoMemories:
 
     def read_session(self, name: str, depth: str, first: int = 1) -> str:
         """A session of either memory, likewise."""
-        if not (wanted := self._addressed(name)):
+        if not (wanted := self._parse_address(name)):
             return self.memory.read_session(name, depth, first)
         return str(self._read_there("/api/session", {"name": wanted, "depth": depth, "first": first})["text"])
 
-    def _addressed(self, name: str) -> str:
+    def _parse_address(self, name: str) -> str:
         return in_account(name) if self.is_wanted else ""
 
-    def _asked(self, question: Question) -> Answer:
+    def _ask(self, question: Question) -> Answer:
         wanted = question_json(question) | {"explain": True, "quiet": True}
-        return answer_of_json(self._told("POST", question.search.route, wanted))
+        return answer_of_json(self._request("POST", question.search.route, wanted))
 
     def _read_there(self, path: str, wanted: Mapping[str, object]) -> dict[str, Any]:
         try:
-            return self._told("GET", f"{path}?{urlencode(wanted, errors='surrogateescape')}")
+            return self._request("GET", f"{path}?{urlencode(wanted, errors='surrogateescape')}")
         except DaemonLost as error:
             raise NeedsRepair(
                 "the account's memory does not answer", remedy="Try again, or `oneiros doctor`"
             ) from error
 
-    def _told(self, method: str, path: str, body: Mapping[str, object] | None = None) -> dict[str, Any]:
+    def _request(self, method: str, path: str, body: Mapping[str, object] | None = None) -> dict[str, Any]:
         """What the account's daemon answers, which is started if need be."""
         self._start()
         return Client(self._variables, self._account.path).ask(method, path, body, seconds=ACCOUNT_SECONDS)
@@ -148,7 +148,7 @@ def _reading_of_json(found: Mapping[str, Any]) -> SourceText:
     """A reading of the account's memory; turns, which have several lines each, stay one part."""
     layer, text = Layer(found["layer"]), str(found["text"])
     return SourceText(
-        addressed(found["path"]),
+        make_address(found["path"]),
         layer,
         found["title"],
         dt.date.fromisoformat(found["date"]) if found["date"] else None,
@@ -164,7 +164,7 @@ def _reading_of_json(found: Mapping[str, Any]) -> SourceText:
 
 def together(question: Question, ours: Answer, theirs: Answer, root: MemoryRoot) -> Answer:
     """One answer of both, in which topics that differ stand in the order of precedence and the answer says so."""
-    answer = joined(question, ours, theirs, project_name(root))
+    answer = join_answers(question, ours, theirs, project_name(root))
     sure = [hit for hit in answer.hits if hit.certainty is not Certainty.PERHAPS]  # others may speak of anything
     topics = [hit for hit in sure if hit.layer is Layer.TOPIC and may_decide(hit)]
     mine, other = ([hit for hit in topics if (hit.memory == ACCOUNT) is is_other] for is_other in (False, True))
@@ -189,13 +189,13 @@ def _differing(mine: Sequence[Hit], other: Sequence[Hit]) -> list[tuple[Hit, Hit
         for line, text in statements(hit.passage)
     ]
     readings = [reading for _, _, reading in said]
-    rarity = rarity_in(reading.text for reading in readings)
+    rarity = measure_rarity(reading.text for reading in readings)
     found: dict[str, tuple[float, Hit, Hit, str]] = {}
     for first, second in near_pairs(readings):
         (ours, line, new), (theirs, its_line, old) = said[first], said[second]
         if ours in mine and theirs in other:
-            against = contradiction_of(new, old, rarity)
-            why = shown_line(DIFFER % (ours.path, line, theirs.path, its_line, against.why))
+            against = measure_contradiction(new, old, rarity)
+            why = escape_line(DIFFER % (ours.path, line, theirs.path, its_line, against.why))
             if theirs.path not in found or against.score > found[theirs.path][0]:
                 found[theirs.path] = (against.score, ours, theirs, why)
     return [(ours, theirs, why) for score, ours, theirs, why in found.values() if score >= CONTRADICTS_FROM]

@@ -48,7 +48,7 @@ class Watcher:
 
     def _look(self) -> float:
         self.worker.pause(COPY_SECONDS)
-        self._events.watch(_folders_of(self._memory.root))
+        self._events.watch(_list_folders(self._memory.root))
         if self._has_looked and not self._memory.upkeep.changes().is_empty:  # the first run looks by itself
             self._poke()
         self._has_looked = True
@@ -78,7 +78,7 @@ class _Handler(FileSystemEventHandler):
             return False
 
 
-def _folders_of(root: MemoryRoot) -> Iterator[Path]:
+def _list_folders(root: MemoryRoot) -> Iterator[Path]:
     """Every folder that holds sources; the derived one, which changes all the time, is left out."""
     yield root.path
     for place in (root.topics, root.sessions, root.episodes):

@@ -8,8 +8,8 @@ import re
 from memory_server.layers.lessons import LESSONS_PAGE
 from memory_server.memory import Memory
 from oneiros.hooks.call import HookCall
-from oneiros.hooks.injection import NOTHING, HookAnswer, tagged
-from oneiros.hooks.pointers import bearing_on
+from oneiros.hooks.injection import NOTHING, HookAnswer, tag_lines
+from oneiros.hooks.pointers import find_pointers
 from oneiros.hooks.whereabouts import whereabouts
 
 MAX_POINTERS = 2
@@ -33,10 +33,10 @@ def answer_after_tool(memory: Memory, call: HookCall, shown_before: set[str], ma
     if not template:
         return NOTHING
     project = whereabouts(call.folder, memory.person).project
-    keyed = {f"error:{pointer.key}": pointer for pointer in bearing_on(memory, template, project, (LESSONS_PAGE,))}
+    keyed = {f"error:{pointer.key}": pointer for pointer in find_pointers(memory, template, project, (LESSONS_PAGE,))}
     fresh = {key: pointer for key, pointer in keyed.items() if key not in shown_before}
     chosen = dict(list(fresh.items())[:MAX_POINTERS])
-    context = tagged([HEAD, *(pointer.line for pointer in chosen.values())], max_bytes) if chosen else ""
+    context = tag_lines([HEAD, *(pointer.line for pointer in chosen.values())], max_bytes) if chosen else ""
     return HookAnswer(context, keys=tuple(chosen)) if context else NOTHING
 
 

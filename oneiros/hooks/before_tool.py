@@ -9,14 +9,14 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from memory_server.layers.index_page import pointer
 from memory_server.layers.ontology import find_areas
-from memory_server.layers.topics import approved_heads, is_topic, topic_heads
+from memory_server.layers.topics import is_topic, select_approved, topic_heads
 from memory_server.memory import Memory
-from oneiros.environment import top_of
+from oneiros.environment import find_top
 from oneiros.hooks.call import HookCall
-from oneiros.hooks.injection import NOTHING, HookAnswer, safe, tagged
+from oneiros.hooks.injection import NOTHING, HookAnswer, safe, tag_lines
 from oneiros.hooks.pointers import Pointer, holding
 from oneiros.hooks.whereabouts import whereabouts
 
@@ -34,8 +34,8 @@ def answer_before_tool(memory: Memory, call: HookCall, shown_before: set[str], m
     """Pointers to what names a file of the call or bears on its area, once a session."""
     found: list[Pointer] = []
     project = whereabouts(call.folder, memory.person).project
-    for path in list(paths_of(call))[:MAX_PATHS]:
-        for name in names_of(path):
+    for path in list(list_paths(call))[:MAX_PATHS]:
+        for name in list_names(path):
             hints = holding(memory, name, COMMON + 1, project)
             if 0 < len(hints) <= COMMON:
                 seen = shown_before | {pointer.key for pointer in found}
@@ -46,11 +46,11 @@ def answer_before_tool(memory: Memory, call: HookCall, shown_before: set[str], m
     named = area_pointers(memory, call, seen, project, MAX_POINTERS - len(found))
     lines = [*([HEAD] if found else []), *(pointer.line for pointer in found)]
     for area, pointers in named.items():
-        lines += [AREA_HEAD % shown_line(area), *(pointer.line for pointer in pointers)]
+        lines += [AREA_HEAD % escape_line(area), *(pointer.line for pointer in pointers)]
         found += pointers
     if not found:
         return NOTHING
-    context = tagged(lines, max_bytes)
+    context = tag_lines(lines, max_bytes)
     return HookAnswer(context, keys=tuple(pointer.key for pointer in found if pointer.line in context))
 
 
@@ -61,7 +61,7 @@ def area_pointers(
     if not most:
         return {}
     ontology = memory.ontology()
-    paths = [_below_top(call.folder, path) for path in list(paths_of(call))[:MAX_PATHS]]
+    paths = [_below_top(call.folder, path) for path in list(list_paths(call))[:MAX_PATHS]]
     areas = dict.fromkeys(area for path in paths if path for area in find_areas(path, ontology))
     found: dict[str, list[Pointer]] = {}
     for head in topic_heads(memory.root) if areas else ():
@@ -69,7 +69,7 @@ def area_pointers(
         is_ours = is_topic(head.path) and head.project.casefold() in ("", project.casefold())
         if area is None or not is_ours or head.path in seen or head.interval.outside(memory.today):
             continue
-        if told := approved_heads([head], memory.unapproved):
+        if told := select_approved([head], memory.unapproved):
             found.setdefault(area.name, []).append(Pointer(head.path, safe(pointer(told[0], SUMMARY_CHARS))))
             if sum(map(len, found.values())) == most:
                 break
@@ -80,21 +80,21 @@ def _below_top(folder: str, path: str) -> str:
     """A path from the top of the work tree that a folder lies in; empty where it lies elsewhere."""
     if not Path(folder).is_absolute():
         return ""
-    top = top_of(Path(folder)) or Path(folder)
+    top = find_top(Path(folder)) or Path(folder)
     whole = Path(os.path.normpath(Path(folder, path)))
     return whole.relative_to(top).as_posix() if whole.is_relative_to(top) else ""
 
 
-def paths_of(call: HookCall) -> Iterator[str]:
+def list_paths(call: HookCall) -> Iterator[str]:
     """The files that a tool call names, in order, each once."""
     seen = set()
-    for path in _named(call):
+    for path in _find_paths(call):
         if path and path not in seen:
             seen.add(path)
             yield path
 
 
-def _named(call: HookCall) -> Iterator[str]:
+def _find_paths(call: HookCall) -> Iterator[str]:
     for key in ("file_path", "notebook_path"):
         if isinstance(path := call.tool_input.get(key), str):
             yield path
@@ -107,7 +107,7 @@ def _named(call: HookCall) -> Iterator[str]:
         yield from (word for word in words if PATH.fullmatch(word))
 
 
-def names_of(path: str) -> Iterator[str]:
+def list_names(path: str) -> Iterator[str]:
     """How a topic may name a file, the surest first: with its folder, then alone where the name says enough."""
     parts = PurePosixPath(path).parts
     if len(parts) > 1 and parts[-2] not in ("/", "~", ".", ".."):

@@ -41,7 +41,7 @@ class Hooks:
         self._queue = queue
         self._review = review
         self._client = client
-        memory.root.derived.mkdir(exist_ok=True)
+        memory.root.derived_folder.mkdir(exist_ok=True)
         self._receipts = Receipts(memory.root.sessions_database)
 
     def close(self) -> None:
@@ -51,7 +51,7 @@ class Hooks:
         """What the hook prints; empty where there is nothing to say."""
         try:
             call = parse_call(event, told)
-            answer = self._answered(call)
+            answer = self._answer_call(call)
             if answer.context and not self._is_repeated(call, answer):
                 self._receipts.note(call.session_id, call.event, answer.keys, token_count(answer.context))
             return answer.as_json(call.event)
@@ -59,14 +59,14 @@ class Hooks:
             logger.warning("the hook %s had no answer: %r", event, error)
             return ""
 
-    def _answered(self, call: HookCall) -> HookAnswer:
+    def _answer_call(self, call: HookCall) -> HookAnswer:
         budget = self._memory.person.hook_bytes
         if call.event == "SessionStart":
             return self._start(call, budget)
         if call.event in ("Stop", "PreCompact", "SessionEnd"):
             has_ended = call.event == "SessionEnd"
             if has_ended and is_uuid(call.session_id):
-                note_end(self._memory.root.ended, call.session_id, now())
+                note_end(self._memory.root.ended_sessions, call.session_id, now())
             self._note(call, has_ended=has_ended)
             return NOTHING  # an answer to Stop would make the model go on
         if call.event == "UserPromptSubmit" and asks_to_remember(call.prompt):
@@ -75,12 +75,12 @@ class Hooks:
         where = whereabouts(call.folder, self._memory.person)
         if answer is None or not budget or where.is_quiet(self._memory.person):
             return NOTHING
-        muted = {key for path in where.muted(self._memory.person) for key in (path, f"error:{path}")}
-        return answer(self._memory, call, self._receipts.shown(call.session_id) | muted, budget)
+        muted = {key for path in where.list_muted(self._memory.person) for key in (path, f"error:{path}")}
+        return answer(self._memory, call, self._receipts.list_shown(call.session_id) | muted, budget)
 
     def _is_repeated(self, call: HookCall, answer: HookAnswer) -> bool:
         """Whether a session that is resumed is given the bytes it was given before, of which the client adds none."""
-        return call.event == "SessionStart" and set(answer.keys) <= self._receipts.shown(call.session_id)
+        return call.event == "SessionStart" and set(answer.keys) <= self._receipts.list_shown(call.session_id)
 
     def _start(self, call: HookCall, budget: int) -> HookAnswer:
         if call.source in LOSES_CONTEXT:

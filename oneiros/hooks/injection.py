@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from crawler.transcripts.injected import TAG
-from memory_server.escaping import shown
+from memory_server.escaping import escape_text
 
 OPENING = f'<{TAG} layer="topic">'
 CLOSING = f"</{TAG}>"
@@ -38,18 +38,18 @@ class HookAnswer:
 NOTHING = HookAnswer()
 
 
-def tagged(lines: Sequence[str], max_bytes: int) -> str:
+def tag_lines(lines: Sequence[str], max_bytes: int) -> str:
     """As many of the lines as fit, inside the tag; empty where not even the first does."""
-    kept = fitting(list(map(safe, lines)), room_of(max_bytes))
+    kept = fitting(list(map(safe, lines)), measure_room(max_bytes))
     return "\n".join([OPENING, *kept, CLOSING]) if kept else ""
 
 
-def room_of(max_bytes: int) -> int:
+def measure_room(max_bytes: int) -> int:
     """The bytes that are left for lines inside the tag."""
     return min(max_bytes, HARD_STOP_CHARS) - len(OPENING) - len(CLOSING) - 2
 
 
-def size_of(lines: Iterable[str]) -> int:
+def count_bytes(lines: Iterable[str]) -> int:
     """The bytes of some lines, with their line breaks."""
     return sum(len(line.encode()) + 1 for line in lines)
 
@@ -58,7 +58,7 @@ def fitting(lines: Sequence[str], room: int) -> list[str]:
     """The first lines that fit into so many bytes, with their line breaks."""
     kept = []
     for line in lines:
-        room -= size_of([line])
+        room -= count_bytes([line])
         if room < 0:
             break
         kept.append(line)
@@ -67,7 +67,7 @@ def fitting(lines: Sequence[str], room: int) -> list[str]:
 
 def safe(text: str) -> str:
     """A text that neither closes the tag nor opens another, with nothing hidden in it."""
-    return shown(text).replace(f"<{TAG}", f"<\\{TAG}").replace(f"</{TAG}", f"<\\/{TAG}")
+    return escape_text(text).replace(f"<{TAG}", f"<\\{TAG}").replace(f"</{TAG}", f"<\\/{TAG}")
 
 
 def token_count(text: str) -> int:

@@ -15,13 +15,13 @@ from itertools import accumulate
 
 from memory_server.chunking import split_lines
 from memory_server.document import Hit, Layer
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from memory_server.fields import Filter
 from memory_server.index.expression import AllOf, Term
 from memory_server.language.sentences import sentence_spans
 from memory_server.language.words import content_words
 from memory_server.layers.lessons import LESSONS_PAGE, read_lessons
-from memory_server.layers.topics import shortened
+from memory_server.layers.topics import shorten_text
 from memory_server.memory import Memory
 from memory_server.search.query import clean
 from memory_server.search.question import Question, Search
@@ -45,13 +45,13 @@ class Pointer:
     line: str
 
 
-def bearing_on(memory: Memory, text: str, project: str, topics: Collection[str] = ()) -> list[Pointer]:
+def find_pointers(memory: Memory, text: str, project: str, topics: Collection[str] = ()) -> list[Pointer]:
     """The statements of layer 1 that bear on a text, the closest first, one a topic; none of another project.
 
     `topics`: of these files alone.
     """
     best: dict[str, Pointer] = {}
-    everywhere = {*memory.topics_of(""), LESSONS_PAGE}
+    everywhere = {*memory.find_topics(""), LESSONS_PAGE}
     for closeness, pointer in closest(memory, text, project, topics):
         if closeness >= (CLOSE_EVERYWHERE if pointer.key in everywhere else CLOSE):
             best.setdefault(pointer.key, pointer)
@@ -60,8 +60,8 @@ def bearing_on(memory: Memory, text: str, project: str, topics: Collection[str] 
 
 def closest(memory: Memory, text: str, project: str, topics: Collection[str] = ()) -> list[tuple[float, Pointer]]:
     """The statements near a text, each with how close it is, the closest first."""
-    hits = looked_up(memory, Search.RECALL, clean(text).split(), MAX_HITS, project, topics)
-    found = list(dict.fromkeys(one for hit in hits for one in statements_of(memory, hit, project)))
+    hits = find_hits(memory, Search.RECALL, clean(text).split(), MAX_HITS, project, topics)
+    found = list(dict.fromkeys(one for hit in hits for one in list_statements(memory, hit, project)))
     near = memory.closeness(text, [statement for _, _, statement in found]) if found else []
     asked = frozenset(content_words(text))
     told = [
@@ -85,15 +85,15 @@ def holding(memory: Memory, phrase: str, limit: int, project: str) -> list[Point
     Where it stands in a heading or table, the first statement of the passage.
     """
     found = []
-    for hit in looked_up(memory, Search.EXACT, [phrase], limit, project):
-        said = list(statements_of(memory, hit, project)) or ([] if hit.path == LESSONS_PAGE else [(hit, 0, "")])
+    for hit in find_hits(memory, Search.EXACT, [phrase], limit, project):
+        said = list(list_statements(memory, hit, project)) or ([] if hit.path == LESSONS_PAGE else [(hit, 0, "")])
         holders = [one for one in said if phrase.casefold() in one[2].casefold()]
         for holder in [*holders, *said][:1]:
             found.append(Pointer(hit.path, pointer_line(*holder)))
     return found
 
 
-def looked_up(
+def find_hits(
     memory: Memory, search: Search, words: Sequence[str], limit: int, project: str = "", topics: Collection[str] = ()
 ) -> list[Hit]:
     """What topics and lessons answer to the words of somebody who does not know the query syntax.
@@ -103,7 +103,7 @@ def looked_up(
     """
     is_phrase = search is Search.EXACT
     terms = tuple(Term(word, is_phrase=is_phrase) for word in words if any(map(str.isalnum, word)))
-    here = {*memory.topics_of(project), LESSONS_PAGE}
+    here = {*memory.find_topics(project), LESSONS_PAGE}
     here = here.intersection(topics) if topics else here
     if not terms:
         return []
@@ -112,7 +112,7 @@ def looked_up(
     return [hit for hit in answer.hits if not hit.outside and not hit.unapproved]
 
 
-def statements_of(memory: Memory, hit: Hit, project: str) -> Iterator[tuple[Hit, int, str]]:
+def list_statements(memory: Memory, hit: Hit, project: str) -> Iterator[tuple[Hit, int, str]]:
     """The statements of a passage, each with its line in it, from 0; of the lessons those that hold in the project."""
     if hit.path != LESSONS_PAGE:
         yield from ((hit, line, statement) for line, statement in statements(hit.passage))
@@ -126,9 +126,9 @@ def statements_of(memory: Memory, hit: Hit, project: str) -> Iterator[tuple[Hit,
 
 def pointer_line(hit: Hit, line: int, statement: str) -> str:
     """`- Mail (topics/mail.md:12): The relay listens on port 2525.`; `line` is of the passage, from 0."""
-    said = shortened(shown_line(statement), LINE_CHARS)
-    place = f"{shown_line(hit.path)}:{min(hit.lines.first + line, hit.lines.last)}"
-    return f"- {shortened(shown_line(hit.title), TITLE_CHARS)} ({place}): {said}"
+    said = shorten_text(escape_line(statement), LINE_CHARS)
+    place = f"{escape_line(hit.path)}:{min(hit.lines.first + line, hit.lines.last)}"
+    return f"- {shorten_text(escape_line(hit.title), TITLE_CHARS)} ({place}): {said}"
 
 
 def statements(passage: str) -> Iterator[tuple[int, str]]:

@@ -4,9 +4,9 @@ import re
 
 from memory_server.memory import Memory
 from oneiros.hooks.call import HookCall, both_ends
-from oneiros.hooks.injection import NOTHING, HookAnswer, tagged
-from oneiros.hooks.pointers import bearing_on
-from oneiros.hooks.settled import SETTLED, settled_name
+from oneiros.hooks.injection import NOTHING, HookAnswer, tag_lines
+from oneiros.hooks.pointers import find_pointers
+from oneiros.hooks.settled import SETTLED, find_settled_name
 from oneiros.hooks.whereabouts import whereabouts
 
 MAX_POINTERS = 1  # the nearest; a second one was right less often, see benchmarks/RESULTS.md
@@ -33,18 +33,20 @@ def answer_prompt(memory: Memory, call: HookCall, shown_before: set[str], max_by
     asks = call.prompt.strip()
     if not asks or asks.startswith(("/", "!", "#", "<")):
         return NOTHING  # a command says itself what it needs
-    constant = [(key, line) for key, line, is_meant in _recognised(asks) if is_meant and key not in shown_before]
+    constant = [
+        (key, line) for key, line, is_meant in _recognise_requests(asks) if is_meant and key not in shown_before
+    ]
     pointers = []
     if len(asks.split()) >= LEAST_WORDS:
         project = whereabouts(call.folder, memory.person).project
-        found = bearing_on(memory, both_ends(asks, MAX_PROMPT_CHARS, " "), project)
+        found = find_pointers(memory, both_ends(asks, MAX_PROMPT_CHARS, " "), project)
         pointers = [pointer for pointer in found if pointer.key not in shown_before][:MAX_POINTERS]
-        name = "" if found else settled_name(memory, both_ends(asks, MAX_PROMPT_CHARS, " "), project)
+        name = "" if found else find_settled_name(memory, both_ends(asks, MAX_PROMPT_CHARS, " "), project)
         constant += [(name, SETTLED % name)] if name and name not in shown_before else []
     lines = [line for _, line in constant]
     if pointers:
         lines += [HEAD, *(pointer.line for pointer in pointers)]
-    context = tagged(lines, min(max_bytes, MAX_BYTES))
+    context = tag_lines(lines, min(max_bytes, MAX_BYTES))
     keys = (*(key for key, _ in constant), *(pointer.key for pointer in pointers if pointer.line in context))
     return HookAnswer(context, keys=keys) if context else NOTHING
 
@@ -54,7 +56,7 @@ def asks_to_remember(prompt: str) -> bool:
     return prompt.startswith(COMMANDS) or bool(REMEMBER.search(prompt))
 
 
-def _recognised(prompt: str) -> list[tuple[str, str, bool]]:
+def _recognise_requests(prompt: str) -> list[tuple[str, str, bool]]:
     return [
         ("asks to remember", TO_REMEMBER, bool(REMEMBER.search(prompt))),
         ("asks of before", TO_RECALL, bool(BEFORE.search(prompt))),

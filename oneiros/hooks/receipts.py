@@ -43,18 +43,18 @@ class Receipts:
         if not self._database.exists():
             return []
         newest = "select session, count(*), sum(tokens) from receipt group by session order by max(number) desc limit ?"
-        with self._database.opened() as connection:
+        with self._database.open() as connection:
             return [Receipt(*row) for row in connection.execute(newest, (limit,))]
 
-    def shown(self, session_id: str) -> set[str]:
+    def list_shown(self, session_id: str) -> set[str]:
         """What a session has been shown."""
-        with self._database.opened() as connection:
+        with self._database.open() as connection:
             rows = connection.execute("select key from shown where session = ?", (session_id,))
             return {row[0] for row in rows}
 
     def note(self, session_id: str, event: str, keys: Collection[str], tokens: int) -> None:
         """Notes an injection."""
-        with self._database.changed() as connection:
+        with self._database.change() as connection:
             connection.executemany("insert or ignore into shown values (?, ?)", [(session_id, key) for key in keys])
             connection.execute(
                 "insert into receipt (session, event, tokens) values (?, ?, ?)", (session_id, event, tokens)
@@ -62,13 +62,13 @@ class Receipts:
 
     def forget_shown(self, session_id: str) -> None:
         """What was shown stands no longer before the model: its context was cleared or compacted."""
-        with self._database.changed() as connection:
+        with self._database.change() as connection:
             connection.execute("delete from shown where session = ?", (session_id,))
 
     def prune(self) -> None:
         """Leaves the sessions that were last injected into."""
         newest = "select session from receipt group by session order by max(number) desc limit ?"
-        with self._database.changed() as connection:
+        with self._database.change() as connection:
             for table in ("receipt", "shown"):
                 connection.execute(
                     f"delete from {table} where session not in ({newest})",  # noqa: S608  names from the tuple above

@@ -25,7 +25,7 @@ class ReviewNotice:
         decisions = self.decisions()
         proposed = sum(hunk.state is State.PENDING for hunk in decisions.store.hunks())
         try:
-            found = decisions.unexplained()
+            found = decisions.find_unexplained()
         except OneirosError:
             found = []  # `doubts` says why
         doubted = len(suspicious(found))
@@ -51,6 +51,6 @@ class ReviewNotice:
     def for_model(self) -> list[str]:
         """That something is left out; the same while the memory is the same."""
         try:
-            return doubts_for_model(self.decisions().unexplained())
+            return doubts_for_model(self.decisions().find_unexplained())
         except OneirosError:
             return []  # a hook stays silent; the report says it

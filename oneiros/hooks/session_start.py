@@ -11,20 +11,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from memory_server.completeness import skipped_of, tell_skipped
+from memory_server.completeness import select_skipped, tell_skipped
 from memory_server.document import SourcePath
 from memory_server.errors import OneirosError
-from memory_server.escaping import plural, shown_line
-from memory_server.layers.index_page import own_lines, pointer, target_of
+from memory_server.escaping import escape_line, plural
+from memory_server.layers.index_page import escape_target, own_lines, pointer
 from memory_server.layers.lessons import LESSONS_PAGE, read_lessons
-from memory_server.layers.sessions import id8_of
-from memory_server.layers.topics import TopicHead, approved_heads, is_topic, read_text, topic_heads
-from memory_server.lifecycle.findable import losses_of
+from memory_server.layers.sessions import cut_id8
+from memory_server.layers.topics import TopicHead, is_topic, read_text, select_approved, topic_heads
+from memory_server.lifecycle.findable import read_losses
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot, choose_root
 from oneiros.claude.files import ClaudeFiles
 from oneiros.hooks.call import HookCall
-from oneiros.hooks.injection import HookAnswer, fitting, room_of, safe, size_of, tagged
+from oneiros.hooks.injection import HookAnswer, count_bytes, fitting, measure_room, safe, tag_lines
 from oneiros.hooks.whereabouts import Whereabouts, whereabouts
 
 HEALTH_SECONDS = 2.0  # a model that is still being loaded is not waited for
@@ -67,10 +67,10 @@ def answer_session_start(
     if not where.is_quiet(memory.person):
         if note := memory.find_waiting_note(call.session_id, where.project):
             lines.append(NOTE_WAITS)
-            waiting.append(f"a {note.kind} of session {shown_line(id8_of(note.session_id))} waits, of {note.age}")
-        lines += context_lines(memory, files, where, room_of(max_bytes) - size_of(map(safe, lines)))
-    context = tagged(lines, max_bytes)
-    told = [person_line(memory, where, waiting), *review.doubts(), *untrusted_lines(memory, call, home)]
+            waiting.append(f"a {note.kind} of session {escape_line(cut_id8(note.session_id))} waits, of {note.age}")
+        lines += context_lines(memory, files, where, measure_room(max_bytes) - count_bytes(map(safe, lines)))
+    context = tag_lines(lines, max_bytes)
+    told = [person_line(memory, where, waiting), *review.doubts(), *warn_untrusted(memory, call, home)]
     return HookAnswer(
         context=context,
         to_person="\n".join(told),
@@ -83,33 +83,35 @@ def context_lines(memory: Memory, files: ClaudeFiles, where: Whereabouts, room: 
 
     Where the client loads MEMORY.md by an import, what stands on it is not repeated.
     """
-    left_out = {*memory.unapproved([INDEX_PAGE, LESSONS_PAGE]), *where.muted(memory.person)}
+    left_out = {*memory.unapproved([INDEX_PAGE, LESSONS_PAGE]), *where.list_muted(memory.person)}
     page = "" if INDEX_PAGE in left_out else page_text(memory.root)
-    is_loaded = bool(files.imports_of(memory.root.index_page))
+    is_loaded = bool(files.list_importers(memory.root.index_page))
     uses = memory.settled_uses()
     told = [
         pointer(head, SUMMARY_CHARS)
         for head in sorted(heads_here(memory, where), key=lambda head: order(head, uses))
-        if head.path not in left_out and not (is_loaded and f"({target_of(head.path)})" in page)
+        if head.path not in left_out and not (is_loaded and f"({escape_target(head.path)})" in page)
     ]
-    lines = [] if is_loaded else within([], own_lines_of(page), room // 2, MORE_LINES)
+    lines = [] if is_loaded else fit_lines([], parse_own_lines(page), room // 2, MORE_LINES)
     if LESSONS_PAGE not in left_out and (lessons := lesson_lines(memory.root, where)):
-        lines += fitting([LESSONS, *map(safe, lessons)], room - size_of([*lines, MORE_TOPICS, TOPICS]) - COUNT_BYTES)
-    return [*lines, *within([TOPICS], told, room - size_of(lines), MORE_TOPICS)]
+        lines += fitting(
+            [LESSONS, *map(safe, lessons)], room - count_bytes([*lines, MORE_TOPICS, TOPICS]) - COUNT_BYTES
+        )
+    return [*lines, *fit_lines([TOPICS], told, room - count_bytes(lines), MORE_TOPICS)]
 
 
 def heads_here(memory: Memory, where: Whereabouts) -> list[TopicHead]:
     """The approved topics of this project and the person's own that hold today."""
     heads = [head for head in topic_heads(memory.root) if is_topic(head.path) and where.holds(head.project)]
-    return [head for head in approved_heads(heads, memory.unapproved) if not head.interval.outside(memory.today)]
+    return [head for head in select_approved(heads, memory.unapproved) if not head.interval.outside(memory.today)]
 
 
-def within(head: Sequence[str], lines: Sequence[str], room: int, more: str) -> list[str]:
+def fit_lines(head: Sequence[str], lines: Sequence[str], room: int, more: str) -> list[str]:
     """As many of the lines as fit below their head, the last one telling how many do not."""
-    lines, room = [safe(line) for line in lines], room - size_of(head)
+    lines, room = [safe(line) for line in lines], room - count_bytes(head)
     kept = fitting(lines, room)
     if len(kept) < len(lines):
-        kept = fitting(lines, room - size_of([more]) - COUNT_BYTES)
+        kept = fitting(lines, room - count_bytes([more]) - COUNT_BYTES)
         kept.append(more % (len(lines) - len(kept)))
     return [*head, *kept] if kept else []
 
@@ -126,7 +128,7 @@ def page_text(root: MemoryRoot) -> str:
         return ""
 
 
-def own_lines_of(page: str) -> list[str]:
+def parse_own_lines(page: str) -> list[str]:
     try:
         return own_lines(page)
     except OneirosError:
@@ -138,21 +140,23 @@ def lesson_lines(root: MemoryRoot, where: Whereabouts) -> list[str]:
     return [f"- {lesson.text}" for lesson in read_lessons(root) if where.holds(lesson.project)]
 
 
-def untrusted_lines(memory: Memory, call: HookCall, home: Path) -> list[str]:
+def warn_untrusted(memory: Memory, call: HookCall, home: Path) -> list[str]:
     """Once a session: that a memory which came with the folder stays out of every answer."""
     if not call.folder or call.source not in ("", "startup"):
         return []
     trusted = [Path(root) for root in memory.person.trusted_roots]
     ignored = choose_root({}, Path(call.folder), home, trusted).ignored
     is_out = ignored is not None and ignored.resolve() != memory.root.path
-    return [UNTRUSTED % ((shown_line(str(ignored)),) * 2)] if is_out else []
+    return [UNTRUSTED % ((escape_line(str(ignored)),) * 2)] if is_out else []
 
 
 def person_line(memory: Memory, where: Whereabouts, waiting: Sequence[str]) -> str:
     """How the memory stands, in one line: the topics that hold here, what waits, and what is wrong, if anything."""
-    skipped = skipped_of(memory.upkeep.changes().skipped)  # of the memory alone: there may be thousands of transcripts
+    skipped = select_skipped(
+        memory.upkeep.changes().skipped
+    )  # of the memory alone: there may be thousands of transcripts
     wrong = [
-        *(["earlier memories are found no more: oneiros report"] if losses_of(memory.root) else []),
+        *(["earlier memories are found no more: oneiros report"] if read_losses(memory.root) else []),
         *([told.replace("`", "").rstrip(".")] if (told := tell_skipped(skipped)) else []),
         *([f"{problem.rstrip('.')}: oneiros doctor"] if (problem := search_problem(memory)) else []),
     ]

@@ -20,7 +20,7 @@ LINES = 5  # that hold the words of a name
 SETTLED = "Earlier sessions settled something about `%s`: recall it."
 
 
-def settled_name(memory: Memory, prompt: str, project: str) -> str:
+def find_settled_name(memory: Memory, prompt: str, project: str) -> str:
     """The first name in a prompt that stands, letter by letter, in a line of a session that settled something.
 
     Empty where none does, or the project is not known.

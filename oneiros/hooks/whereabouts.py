@@ -32,13 +32,13 @@ class Whereabouts:
         names = (self.project.casefold(), folder_name(folder).casefold())
         return any(rule.casefold() in names or covers(rule, folder) for rule in person.muted_projects)
 
-    def muted(self, person: PersonSettings) -> Collection[str]:
+    def list_muted(self, person: PersonSettings) -> Collection[str]:
         """The sources that hooks do not point to here."""
         rules = (rule.rpartition("=") for rule in person.muted_pointers)
         return frozenset(path for project, _, path in rules if project.casefold() in ("", self.project.casefold()))
 
 
-def project_at(folder: str, root: MemoryRoot, person: PersonSettings) -> str:
+def locate_project(folder: str, root: MemoryRoot, person: PersonSettings) -> str:
     """The project in which whoever stands in a folder is told an answer; empty for none.
 
     The example memory is asked from anywhere: a clone of this program may have any name.
@@ -51,4 +51,4 @@ def whereabouts(folder: str, person: PersonSettings) -> Whereabouts:
     if not Path(folder).is_absolute():
         return Whereabouts()
     aliases = {old.strip(): new.strip() for old, _, new in (pair.partition("=") for pair in person.project_aliases)}
-    return Whereabouts(Projects(aliases).of(folder))
+    return Whereabouts(Projects(aliases).identify(folder))

@@ -11,11 +11,11 @@ import os
 import sys
 from pathlib import Path
 
-from dream.decisions.approvals import approvals_on, doubts_for_model, doubts_for_person, in_a_line
+from dream.decisions.approvals import doubts_for_model, doubts_for_person, in_a_line, read_approvals
 from dream.decisions.unsigned import UnsignedDecisions
 from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.settings import PersonSettings, person_settings_file, read_person_settings
-from oneiros.hooks.injection import HookAnswer, tagged
+from oneiros.hooks.injection import HookAnswer, tag_lines
 
 SILENT = "oneiros: the memory does not answer yet. If it stays so, `oneiros doctor` tells why."
 
@@ -24,10 +24,10 @@ NOTHING_KNOWN = "No decision about this memory is known here: if it is not new, 
 
 def start_without_daemon(root: MemoryRoot, person: PersonSettings, now: dt.datetime) -> HookAnswer:
     """The warnings, and that there is no more to be had."""
-    approvals = approvals_on(root, person.signing_key)
-    found = approvals.unexplained()
+    approvals = read_approvals(root, person.signing_key)
+    found = approvals.find_unexplained()
     doubts = UnsignedDecisions(root, approvals, person.signing_key, found).since_session(now)
-    context = tagged(doubts_for_model(found), person.hook_bytes)
+    context = tag_lines(doubts_for_model(found), person.hook_bytes)
     unknown = [NOTHING_KNOWN] if approvals.is_new else []
     to_person = [SILENT, *unknown, *doubts_for_person(found), *map(in_a_line, doubts)]
     return HookAnswer(context=context, to_person="\n".join(to_person))

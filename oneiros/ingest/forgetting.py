@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crawler.archive.append import IngestSettings
-from crawler.archive.store import Archive, mark_of
+from crawler.archive.store import Archive, hash_session_id
 from crawler.closed import forget_ends
 from crawler.ingest import forgetter, sessions_meant
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
 from memory_server.document import Layer
-from memory_server.layers.sessions import files_of, id8_of
+from memory_server.layers.sessions import cut_id8, find_session_files
 from memory_server.layers.topics import find_sources
 from memory_server.root.forgetting import note_forgetting, note_forgotten
 from memory_server.root.paths import MemoryRoot
@@ -44,13 +44,13 @@ def plan(root: MemoryRoot, settings: IngestSettings, what: str, folders: Sequenc
 
     `folders`: where the client's transcripts lie.
     """
-    found = plan_for(root, sessions_meant(what, settings, root.sessions))
-    return replace(found, transcripts=tuple(transcripts_of(folders, found.session_ids)))
+    found = plan_forgetting(root, sessions_meant(what, settings, root.sessions))
+    return replace(found, transcripts=tuple(list_transcripts(folders, found.session_ids)))
 
 
-def plan_for(root: MemoryRoot, sessions: Sequence[str]) -> ForgetPlan:
+def plan_forgetting(root: MemoryRoot, sessions: Sequence[str]) -> ForgetPlan:
     """What forgetting these sessions would do."""
-    files = [path for session_id in sessions for path in files_of(root.sessions, session_id)]
+    files = [path for session_id in sessions for path in find_session_files(root.sessions, session_id)]
     return ForgetPlan(
         session_ids=tuple(sessions),
         files=tuple(root.relative(path) for path in files),
@@ -66,23 +66,25 @@ def carry_out(root: MemoryRoot, person: PersonSettings, settings: IngestSettings
     What was derived of it goes with the next `Memory.reindex`, for which it is noted first.
     """
     note_forgetting(root, wanted.session_ids)
-    note_forgotten(root.states, map(mark_of, wanted.session_ids))
-    forget_ends(root.ended, wanted.session_ids)
+    note_forgotten(root.states, map(hash_session_id, wanted.session_ids))
+    forget_ends(root.ended_sessions, wanted.session_ids)
     archive = Archive(settings.archive)
     decisions = Decisions(root, person, now, is_true=Evidence(archive).resolve)
     decisions.forget(wanted.session_ids)
     for folder in wanted.proposals:  # what still names a session there is a file of somebody else
-        if (root.path / folder).exists() and names_any_below(root.path / folder, wanted.session_ids):
+        if (root.path / folder).exists() and folder_names_any(root.path / folder, wanted.session_ids):
             shutil.rmtree(root.path / folder)
     forgetter(settings, root.sessions)(wanted.session_ids)
 
 
-def forgetter_of(root: MemoryRoot, person: PersonSettings, settings: IngestSettings) -> Callable[[Sequence[str]], None]:
+def make_forgetter(
+    root: MemoryRoot, person: PersonSettings, settings: IngestSettings
+) -> Callable[[Sequence[str]], None]:
     """What an ingest forgets sessions with that a prompt leaves out."""
-    return lambda session_ids: carry_out(root, person, settings, plan_for(root, session_ids))
+    return lambda session_ids: carry_out(root, person, settings, plan_forgetting(root, session_ids))
 
 
-def transcripts_of(folders: Sequence[Path], session_ids: Sequence[str]) -> Iterator[str]:
+def list_transcripts(folders: Sequence[Path], session_ids: Sequence[str]) -> Iterator[str]:
     """What the client still holds of some sessions: their transcripts, and the folders beside them."""
     for folder in folders:
         for session_id in session_ids:
@@ -91,16 +93,16 @@ def transcripts_of(folders: Sequence[Path], session_ids: Sequence[str]) -> Itera
 
 def proposals_naming(root: MemoryRoot, session_ids: Sequence[str]) -> list[Path]:
     """The folders of proposals in which a session's id stands."""
-    return [folder for folder in sorted((root.path / "proposals").glob("*/")) if names_any_below(folder, session_ids)]
+    return [folder for folder in sorted((root.path / "proposals").glob("*/")) if folder_names_any(folder, session_ids)]
 
 
-def names_any_below(folder: Path, session_ids: Sequence[str]) -> bool:
+def folder_names_any(folder: Path, session_ids: Sequence[str]) -> bool:
     return any(names_any(path, session_ids) for path in folder.rglob("*") if path.is_file())
 
 
 def topics_citing(root: MemoryRoot, session_ids: Sequence[str]) -> Iterator[str]:
     """The approved files in which a session's id, or the part of it that file names carry, stands."""
-    marks = [*session_ids, *map(id8_of, session_ids)]
+    marks = [*session_ids, *map(cut_id8, session_ids)]
     for source in find_sources(root):
         if source.layer is Layer.TOPIC and names_any(root.file(source.path), marks):
             yield source.path

@@ -14,13 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from crawler.archive.discovery import linked_folders
+from crawler.archive.discovery import find_linked_folders
 from crawler.ingest import ingest
 from memory_server.errors import OneirosError
 from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
-from oneiros.ingest.forgetting import forgetter_of
-from oneiros.ingest.readings import readings_of
+from oneiros.ingest.forgetting import make_forgetter
+from oneiros.ingest.readings import open_readings
 from oneiros.ingest.run import Wanted, ingest_all
 from oneiros.ingest.settings import closed_when, crawl_roots, ingest_settings, this_machine
 from oneiros.worker import Worker
@@ -53,7 +53,7 @@ class IngestQueue:
 
     def __init__(self, environment: Environment, root: MemoryRoot, on_ingested: Callable[[str, bool], None]):
         """`on_ingested` is called with a session that has something new and whether it has ended; for everything as
-        `news_of` says.
+        `list_news` says.
         """
         self._environment = environment
         self._root = root
@@ -67,7 +67,7 @@ class IngestQueue:
         """Notes a session; an end is not undone by a later note of the same session."""
         with self._guard:
             _, later = self._later.pop(note.session_id, (0.0, None))
-            note = with_end_of(self._notes.pop(note.session_id, later), note)
+            note = keep_end(self._notes.pop(note.session_id, later), note)
             if len(self._notes) < MAX_WAITING:
                 self._notes[note.session_id] = note
         self.worker.poke()
@@ -102,7 +102,7 @@ class IngestQueue:
         if note == EVERYTHING:
             ingest_all(self._environment, self._root, self._on_ingested, wanted=HERE)
             return
-        file = self._place_of(Path(note.transcript))
+        file = self._find_place(Path(note.transcript))
         if file is None:
             logger.warning("a hook named a transcript outside the client's folders; it was not read")
             return
@@ -116,7 +116,7 @@ class IngestQueue:
         """Looks at a session later, unless it was noted anew meanwhile and is looked at anyway."""
         with self._guard:
             if newer := self._notes.get(note.session_id):
-                self._notes[note.session_id] = with_end_of(note, newer)
+                self._notes[note.session_id] = keep_end(note, newer)
             else:
                 self._later[note.session_id] = (time.monotonic() + seconds, note)
 
@@ -128,19 +128,19 @@ class IngestQueue:
             [file, file.with_suffix("")],
             settings,
             root.sessions,
-            readings_of(root) if is_over else None,
+            open_readings(root) if is_over else None,
             closed_when(environment, root, moment),
-            forget_marked=forgetter_of(root, environment.person, settings),
+            forget_marked=make_forgetter(root, environment.person, settings),
         )
         return report.ingest.entries + len(report.ingest.marked)
 
-    def _place_of(self, file: Path) -> Path | None:
+    def _find_place(self, file: Path) -> Path | None:
         """Where a transcript is read when all are; None outside of those: a hook must not have any file read."""
         real = file.resolve()
         for root in crawl_roots(self._environment_now()) if file.suffix == ".jsonl" else ():
             if real.is_relative_to(folder := root.folder.resolve()):
                 return root.folder / real.relative_to(folder)
-            if any(map(real.is_relative_to, linked_folders(root.folder))):
+            if any(map(real.is_relative_to, find_linked_folders(root.folder))):
                 return real
         return None
 
@@ -149,7 +149,7 @@ class IngestQueue:
         return replace(self._environment)
 
 
-def with_end_of(before: Note | None, note: Note) -> Note:
+def keep_end(before: Note | None, note: Note) -> Note:
     """A note that does not undo the end which an earlier one of the same session told."""
     if before is None or not before.has_ended or note.has_ended:
         return note

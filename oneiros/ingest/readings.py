@@ -22,13 +22,13 @@ from filelock import FileLock, Timeout
 
 from crawler.archive.store import Archive, SessionRecord
 from crawler.compress.run import compress_closed
-from crawler.facts import facts_of
+from crawler.facts import gather_facts
 from crawler.model.client import LimitReached, PaidModel, Refused
 from crawler.quotes import session_turns
-from crawler.reading.model import OUTPUT_TOKENS, Cost, ModelReader, Unread, cost_of
+from crawler.reading.model import OUTPUT_TOKENS, Cost, ModelReader, Unread, estimate_cost
 from crawler.reading.prompt import VERSION
 from crawler.reading.record import Reading
-from crawler.reading.repeats import habits_among, met_again
+from crawler.reading.repeats import count_failures, habits_among
 from crawler.reading.rules import read_by_rules
 from crawler.reading.store import FOLDER, Readings
 from dream.topics import read_topics
@@ -40,7 +40,7 @@ from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
 from oneiros.environment import Environment, now
-from oneiros.ingest.settings import archive_of, closed_when, model_client_of, over_when, spending
+from oneiros.ingest.settings import build_model_client, closed_when, open_archive, over_when, spending
 from oneiros.worker import Worker
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ BATCH = 12  # sessions gathered at a time: a few calls
 Pause = Callable[[float], None]  # waits a number of seconds
 
 
-def readings_of(root: MemoryRoot) -> Readings:
+def open_readings(root: MemoryRoot) -> Readings:
     """The readings of a memory."""
     return Readings(root.path / "sessions" / FOLDER)
 
@@ -77,7 +77,7 @@ def waiting_records(
     """
 
     def is_unread(record: SessionRecord) -> bool:
-        reading = readings.of(record.session_id)
+        reading = readings.load(record.session_id)
         return reading is None or not reading.is_by_model or reading.mark != archive.digest(record.session_id)
 
     found = [
@@ -86,8 +86,8 @@ def waiting_records(
     found.sort(key=lambda one: (one.ended, one.session_id), reverse=True)
     order: dict[str, int] = {}
     for record in found:
-        order.setdefault(project_of(record), len(order))
-    return sorted(found, key=lambda one: (project_of(one) != first, order[project_of(one)]))
+        order.setdefault(find_project(record), len(order))
+    return sorted(found, key=lambda one: (find_project(one) != first, order[find_project(one)]))
 
 
 def may_be_read(record: SessionRecord, person: PersonSettings) -> bool:
@@ -100,7 +100,7 @@ def see_when(archive: Archive, person: PersonSettings, home: Path) -> Callable[[
     """Tells whether a model may see what is known of a project, and of which files it is: as of sessions, none of which
     may be closed to it.
     """
-    closed = {project_of(record).casefold() for record in archive.records() if not may_be_read(record, person)}
+    closed = {find_project(record).casefold() for record in archive.records() if not may_be_read(record, person)}
 
     def may_see(project: str, files: Sequence[str]) -> bool:
         names = [name for file in files for name in (file, file.replace("~", str(home), 1))]
@@ -120,24 +120,26 @@ def _may_read(names: Sequence[str], person: PersonSettings) -> bool:
     return is_wanted and not is_named((*person.muted_projects, *person.ingest_deny))
 
 
-def project_of(record: SessionRecord) -> str:
+def find_project(record: SessionRecord) -> str:
     return project_name(record.project or record.cwd)
 
 
-def known_projects(root: MemoryRoot) -> set[str]:
+def list_projects(root: MemoryRoot) -> set[str]:
     """The projects of which a memory holds anything: a topic, a lesson or an archived session."""
     topics = {head.project for head in topic_heads(root)}
-    return {*topics, *(one.project for one in read_lessons(root)), *map(project_of, archive_of(root).records())} - {""}
+    return {*topics, *(one.project for one in read_lessons(root)), *map(find_project, open_archive(root).records())} - {
+        ""
+    }
 
 
-def unread_of(archive: Archive, readings: Readings, record: SessionRecord) -> Unread:
+def build_unread(archive: Archive, readings: Readings, record: SessionRecord) -> Unread:
     """A session for a reader. What nobody has read in this state is read by rules.
 
     Raises ContentError where the archive is damaged.
     """
     turns, mark = list(archive.turns(record.session_id)), archive.digest(record.session_id)
-    session, facts = session_turns(record.session_id, project_of(record), turns), facts_of(turns)
-    plain = readings.of(record.session_id)
+    session, facts = session_turns(record.session_id, find_project(record), turns), gather_facts(turns)
+    plain = readings.load(record.session_id)
     if plain is None or plain.mark != mark or plain.is_by_model:
         plain = read_by_rules(session, turns, facts, mark)
     return Unread(session, facts, plain)
@@ -152,7 +154,7 @@ class Asking:
     person: PersonSettings
 
 
-def asking_of(
+def build_asking(
     environment: Environment, root: MemoryRoot, pause: Pause, is_time_over: Callable[[], bool] = lambda: False
 ) -> Asking | None:
     """What the settings say just then; None where rules are to read. Raises UsageError where they name no model."""
@@ -160,7 +162,7 @@ def asking_of(
     if environment.person.reader == "rules":
         return None
     budget = spending(environment, root, now())
-    model = PaidModel(model_client_of(environment, root), budget, pause=pause, is_over=is_time_over)
+    model = PaidModel(build_model_client(environment, root), budget, pause=pause, is_over=is_time_over)
     return Asking(model, over_when(environment, root), environment.person)
 
 
@@ -177,22 +179,22 @@ class ReadingRun:
     def run(self, most: int | None = None, project: str = "", *, is_alone: bool = False) -> ReadReport:
         """Reads up to `most` sessions, those of `project` first, or alone; each is kept as soon as it is answered."""
         try:
-            with FileLock(self.root.derived / LOCK, timeout=0):
+            with FileLock(self.root.derived_folder / LOCK, timeout=0):
                 return self._run(most, project, is_alone=is_alone)
         except Timeout:
             self.report.stopped = "another process has the model read just now"
             return self.report
 
     def _run(self, most: int | None, project: str, *, is_alone: bool) -> ReadReport:
-        archive, readings, asking = archive_of(self.root), readings_of(self.root), self.asking
+        archive, readings, asking = open_archive(self.root), open_readings(self.root), self.asking
         every = waiting_records(archive, readings, asking.person, asking.is_over, project)
-        every = [one for one in every if not is_alone or project_of(one).casefold() == project.casefold()]
+        every = [one for one in every if not is_alone or find_project(one).casefold() == project.casefold()]
         waiting, self.report.left = every[:most], len(every)
         reader = ModelReader(asking.model, Redactor(asking.person.deny_words))
         known = list(readings.every())
-        habits, met = habits_among(known), met_again(known)
+        habits, met = habits_among(known), count_failures(known)
         topics = topic_lines(self.root)
-        for name, records in groupby(waiting, key=project_of):
+        for name, records in groupby(waiting, key=find_project):
             for batch in batches(list(records)):
                 unread = [one for record in batch if (one := self._unread(archive, readings, record))]
                 try:
@@ -210,7 +212,7 @@ class ReadingRun:
 
     def _unread(self, archive: Archive, readings: Readings, record: SessionRecord) -> Unread | None:
         with suppress(ContentError):  # a damaged archive, which every ingest names
-            return unread_of(archive, readings, record)
+            return build_unread(archive, readings, record)
         return None
 
     def _count(self, reading: Reading) -> None:
@@ -232,7 +234,7 @@ def topic_lines(root: MemoryRoot) -> Callable[[str], str]:
 
     def lines(project: str) -> str:
         told = []
-        for topic in topics.within(project).files:
+        for topic in topics.limit_to_project(project).files:
             sections = dict.fromkeys(one.headings[-1] for one in topic.statements if one.headings)
             told.append(f"{topic.path.removeprefix('topics/').removesuffix('.md')}: {', '.join(sections)}")
         return "\n".join(told)
@@ -242,8 +244,8 @@ def topic_lines(root: MemoryRoot) -> Callable[[str], str]:
 
 def waiting_projects(environment: Environment, root: MemoryRoot) -> Counter[str]:
     """How many sessions a model may read and has not, by project."""
-    waiting = waiting_records(archive_of(root), readings_of(root), environment.person, over_when(environment, root))
-    return Counter(map(project_of, waiting))
+    waiting = waiting_records(open_archive(root), open_readings(root), environment.person, over_when(environment, root))
+    return Counter(map(find_project, waiting))
 
 
 def estimate_costs(sessions: int) -> Cost:
@@ -251,25 +253,25 @@ def estimate_costs(sessions: int) -> Cost:
     return Cost(sessions, -(-sessions // SESSIONS_A_CALL), SESSION_TOKENS * sessions, OUTPUT_TOKENS * sessions)
 
 
-def outdated_readings(root: MemoryRoot) -> list[str]:
+def list_outdated(root: MemoryRoot) -> list[str]:
     """The sessions that a model read under an older prompt."""
-    return [one.session_id for one in readings_of(root).every() if one.is_by_model and one.version < VERSION]
+    return [one.session_id for one in open_readings(root).every() if one.is_by_model and one.version < VERSION]
 
 
 def model_costs(environment: Environment, root: MemoryRoot) -> Cost:
     """What it would take to have everything read that a model may read and has not, whether one is set or not."""
-    archive, readings = archive_of(root), readings_of(root)
+    archive, readings = open_archive(root), open_readings(root)
     records = waiting_records(archive, readings, environment.person, over_when(environment, root))
     unread = []
     for record in records:
         with suppress(ContentError):
-            unread.append(unread_of(archive, readings, record))
-    return cost_of(unread)
+            unread.append(build_unread(archive, readings, record))
+    return estimate_cost(unread)
 
 
 def reading_states(environment: Environment, root: MemoryRoot, moment: dt.datetime) -> dict[str, object]:
     """How readings stand: by whom, how many wait, what is spent and left today."""
-    archive, readings, person = archive_of(root), readings_of(root), environment.person
+    archive, readings, person = open_archive(root), open_readings(root), environment.person
     marks = {one.session_id: one for one in readings.every()}
     spent = spending(environment, root, moment).spent_today()
     by_model = sum(one.is_by_model for one in marks.values())
@@ -324,7 +326,7 @@ def find_first_model(ollama: str) -> str:
 
 def compress_again(environment: Environment, root: MemoryRoot) -> None:
     """Writes the digests of sessions that were read since: the next revision of each."""
-    compress_closed(archive_of(root), root.sessions, readings_of(root), closed_when(environment, root, now()))
+    compress_closed(open_archive(root), root.sessions, open_readings(root), closed_when(environment, root, now()))
 
 
 class ModelReadings:

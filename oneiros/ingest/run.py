@@ -20,17 +20,17 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from oneiros.environment import Environment, now
 from oneiros.ingest.elsewhere import OtherMachines, TranscriptLimits
-from oneiros.ingest.forgetting import forgetter_of
-from oneiros.ingest.readings import readings_of
+from oneiros.ingest.forgetting import make_forgetter
+from oneiros.ingest.readings import open_readings
 from oneiros.ingest.settings import (
     CrawlRoot,
     closed_when,
     crawl_roots,
     ingest_settings,
+    list_agent_sources,
+    list_stores,
     reference_settings,
-    sources_of,
     store_places,
-    stores_of,
     this_machine,
 )
 
@@ -66,7 +66,7 @@ class IngestOutcome:
         return list(dict.fromkeys(problem for report in self.reports for problem in report.problems))
 
 
-def roots_wanted(environment: Environment, paths: Sequence[Path], machine: str = "") -> list[CrawlRoot]:
+def select_roots(environment: Environment, paths: Sequence[Path], machine: str = "") -> list[CrawlRoot]:
     """The roots to read: those named, each with the machine of the crawl root it lies in, else all (of a machine).
 
     Raises UsageError for a named path that does not exist.
@@ -84,19 +84,19 @@ def roots_wanted(environment: Environment, paths: Sequence[Path], machine: str =
     return found
 
 
-def reader_wanted(environment: Environment, name: str) -> AgentSource:
+def find_agent_source(environment: Environment, name: str) -> AgentSource:
     """The reader of an agent by its name. Raises UsageError where there is none."""
-    known = sources_of(environment)
+    known = list_agent_sources(environment)
     if name not in known:
         raise UsageError(f"there is no reader {name!r}", remedy=f"Choose one of: {', '.join(known)}")
     return known[name]
 
 
-def places_of(environment: Environment, wanted: Wanted) -> list[Path]:
+def list_places(environment: Environment, wanted: Wanted) -> list[Path]:
     """Where the reader of an agent looks: at what is named, else at its stores. Raises UsageError where nothing is."""
     if wanted.paths:
-        return [one.folder for one in roots_wanted(environment, wanted.paths)]
-    source = reader_wanted(environment, wanted.agent)
+        return [one.folder for one in select_roots(environment, wanted.paths)]
+    source = find_agent_source(environment, wanted.agent)
     if found := store_places(environment, source):
         return found
     raise UsageError(f"there are no conversations of {source.TITLE} to read", remedy="Name a file or a folder")
@@ -105,9 +105,9 @@ def places_of(environment: Environment, wanted: Wanted) -> list[Path]:
 def roots_to_follow(environment: Environment, paths: Sequence[Path]) -> list[CrawlRoot]:
     """The folders in which something new may be written: those named, or that hold what is named, else all roots."""
     if not paths:
-        stores = (store for _, found in stores_of(environment) for store in found)
+        stores = (store for _, found in list_stores(environment) for store in found)
         return [*crawl_roots(environment), *(CrawlRoot(store, this_machine(environment)) for store in stores)]
-    roots = roots_wanted(environment, paths)
+    roots = select_roots(environment, paths)
     return [replace(one, folder=one.folder if one.folder.is_dir() else one.folder.parent) for one in roots]
 
 
@@ -125,13 +125,13 @@ def run_ingest(
     `check` is called now and then; what it raises ends it, and nothing is lost.
     """
     require_memory(root)
-    readings = readings_of(root)
+    readings = open_readings(root)
     roots, sources = [], list[tuple[AgentSource, list[Path]]]()
     if wanted.agent:
-        sources = [(reader_wanted(environment, wanted.agent), places_of(environment, wanted))]
+        sources = [(find_agent_source(environment, wanted.agent), list_places(environment, wanted))]
     elif wanted.places != "elsewhere":
-        roots = roots_wanted(environment, wanted.paths, wanted.machine)
-        sources = [] if wanted.paths or wanted.machine else stores_of(environment)
+        roots = select_roots(environment, wanted.paths, wanted.machine)
+        sources = [] if wanted.paths or wanted.machine else list_stores(environment)
     here = this_machine(environment)
     machines = list(dict.fromkeys([*(one.machine for one in roots), *([here] if sources or not roots else [])]))
     outcome = IngestOutcome()
@@ -153,7 +153,7 @@ def run_ingest(
             progress=progress,
             compressing=compressing,
             check=check,
-            forget_marked=forgetter_of(root, environment.person, settings),
+            forget_marked=make_forgetter(root, environment.person, settings),
             sources=sources if machine == here else (),
             speakers=frozenset(name.casefold() for name in (*environment.person.speakers, wanted.me) if name),
         )
@@ -166,7 +166,7 @@ def other_machines(environment: Environment) -> OtherMachines | None:
     return next((part.machines() for part in environment.parts if part.machines), None)
 
 
-def machines_wanted(environment: Environment, wanted: Wanted, known: Sequence[str]) -> Sequence[str]:
+def select_machines(environment: Environment, wanted: Wanted, known: Sequence[str]) -> Sequence[str]:
     """Those of the known other machines that are to be visited. Raises UsageError for the name of one that nothing is
     known of.
     """
@@ -196,11 +196,11 @@ def fetch_sessions(
             project=wanted.project,
             dry_run=wanted.dry_run,
             check=check,
-            forget_marked=forgetter_of(root, environment.person, settings),
+            forget_marked=make_forgetter(root, environment.person, settings),
         )
 
     machines = other_machines(environment)
-    names = machines_wanted(environment, wanted, machines.name_machines(environment) if machines else ())
+    names = select_machines(environment, wanted, machines.name_machines(environment) if machines else ())
     if machines and names:
         limits = TranscriptLimits(wanted.since, wanted.limit, wanted.dry_run)
         yield from machines.fetch_sessions(environment, root, names, take, limits)
@@ -213,9 +213,9 @@ def ingest_all(
     check: Callable[[], None] = lambda: None,
     wanted: Wanted = EVERYTHING,
 ) -> IngestOutcome:
-    """Ingests whatever is new, with the settings as they are now, and tells of it as `news_of` says."""
+    """Ingests whatever is new, with the settings as they are now, and tells of it as `list_news` says."""
     outcome = run_ingest(replace(environment), root, wanted, now(), check=check)
-    for told in news_of(outcome, now()):
+    for told in list_news(outcome, now()):
         on_ingested(*told)
     return outcome
 
@@ -228,7 +228,7 @@ def is_news(outcome: IngestOutcome) -> bool:
     )
 
 
-def news_of(outcome: IngestOutcome, moment: datetime) -> Iterator[tuple[str, bool]]:
+def list_news(outcome: IngestOutcome, moment: datetime) -> Iterator[tuple[str, bool]]:
     """What is to be recorded after an ingest of everything: an empty name, which stands for all, then each session that
     it found to be over and that began lately enough for the next ones to care; with whether it has ended.
     """
@@ -264,7 +264,7 @@ def scan_references(environment: Environment, root: MemoryRoot, wanted: Collecti
     return report
 
 
-def sources_wanted(environment: Environment, wanted: Wanted) -> list[str] | None:
+def select_sources(environment: Environment, wanted: Wanted) -> list[str] | None:
     """The sources of references that an ingest looks at; None for all."""
     sources = reference_settings(environment).sources
     if wanted.machine:

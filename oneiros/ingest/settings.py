@@ -15,11 +15,11 @@ from crawler.archive.choice import Choice, git_common_directory
 from crawler.archive.store import Archive
 from crawler.archive.waiting import CLEANUP_DAYS, Waiting, cleanup_days, count_waiting
 from crawler.closed import read_ends, read_markers
-from crawler.compress.run import ClosedWhen, last_written
+from crawler.compress.run import ClosedWhen, read_last_time
 from crawler.model.budget import Budget, Price
 from crawler.model.client import Busy, Completion, ModelClient, Prompt
 from crawler.model.table import ModelSettings, build_client
-from crawler.references import ReferenceSettings, ReferenceSource, pairs_of
+from crawler.references import ReferenceSettings, ReferenceSource, parse_pairs
 from crawler.sources.agent import AgentSource
 from crawler.transcripts.grammar import MOST_AHEAD
 from memory_server.completeness import SkipKind, Skipped
@@ -28,7 +28,7 @@ from memory_server.machine.clock import local_day
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import ReferenceTable
 from oneiros.environment import Environment, now
-from oneiros.ingest.trainer_client import TrainerClient, machines_of
+from oneiros.ingest.trainer_client import TrainerClient, parse_machines
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +58,15 @@ def crawl_roots(environment: Environment) -> list[CrawlRoot]:
     return list({root.folder.resolve(): root for root in reversed(roots)}.values())[::-1]
 
 
-def sources_of(environment: Environment) -> dict[str, AgentSource]:
+def list_agent_sources(environment: Environment) -> dict[str, AgentSource]:
     """The readers of other agents' conversations, by their names."""
     readers = (source for part in environment.parts if part.sources for source in part.sources())
     return {source.NAME: source for source in readers}
 
 
-def stores_of(environment: Environment) -> list[tuple[AgentSource, list[Path]]]:
+def list_stores(environment: Environment) -> list[tuple[AgentSource, list[Path]]]:
     """Where the other agents that the settings name keep their conversations, as far as they are there."""
-    known = sources_of(environment)
+    known = list_agent_sources(environment)
     return [
         (known[name], store_places(environment, known[name])) for name in environment.person.agents if name in known
     ]
@@ -82,7 +82,7 @@ def archive_folder(root: MemoryRoot) -> Path:
     return root.path / "sessions" / "archive"
 
 
-def archive_of(root: MemoryRoot) -> Archive:
+def open_archive(root: MemoryRoot) -> Archive:
     """Layer 3 of a memory."""
     return Archive(archive_folder(root))
 
@@ -112,15 +112,15 @@ def own_project(root: MemoryRoot, aliases: Mapping[str, str]) -> str:
 
 def closed_when(environment: Environment, root: MemoryRoot, moment: datetime) -> ClosedWhen:
     """What this machine knows about which sessions are over."""
-    ended = read_ends(root.ended)
+    ended = read_ends(root.ended_sessions)
     markers = tuple(mark for folder in environment.claude_folders for mark in read_markers(folder / "sessions"))
     return ClosedWhen(moment, ended, markers, idle_hours=environment.person.idle_hours)
 
 
 def over_when(environment: Environment, root: MemoryRoot) -> Callable[[str], bool]:
     """Whether a session in the archive is over, by what this machine knows just now."""
-    closed, archive = closed_when(environment, root, now()), archive_of(root)
-    return lambda session_id: closed.holds_for(session_id, last_written(archive, session_id))
+    closed, archive = closed_when(environment, root, now()), open_archive(root)
+    return lambda session_id: closed.holds_for(session_id, read_last_time(archive, session_id))
 
 
 def spending(environment: Environment, root: MemoryRoot, moment: datetime) -> Budget:
@@ -135,18 +135,18 @@ def spending(environment: Environment, root: MemoryRoot, moment: datetime) -> Bu
     )
 
 
-def model_client_of(environment: Environment, root: MemoryRoot) -> ModelClient:
+def build_model_client(environment: Environment, root: MemoryRoot) -> ModelClient:
     """The client of the model that the settings name as reader. Raises UsageError where they name none."""
     person = environment.person
     if person.reader == "trainer":
-        return TrainerModelClient(TrainerClient(machines_of(environment.variables)))
+        return TrainerModelClient(TrainerClient(parse_machines(environment.variables)))
     settings = ModelSettings(
         name=person.reader,
         model=person.reader_model,
         url=person.reader_url,
         api_key=environment.variables.get(person.reader_key_variable, ""),
         price=Price(person.reader_usd_in, person.reader_usd_out),
-        folder=root.derived / "claude-cli",
+        folder=root.derived_folder / "claude-cli",
     )
     return build_client(settings)
 
@@ -173,14 +173,14 @@ def reference_settings(environment: Environment) -> ReferenceSettings:
     return ReferenceSettings(
         roots=tuple(environment.home / Path(root).expanduser() for root in person.reference_roots),
         endings=person.reference_endings,
-        tags=pairs_of(person.reference_tags),
+        tags=parse_pairs(person.reference_tags),
         client_folders=environment.claude_folders,
         deny_words=person.deny_words,
-        sources=tuple(_source_of(table, environment) for table in person.references),
+        sources=tuple(_build_source(table, environment) for table in person.references),
     )
 
 
-def _source_of(table: ReferenceTable, environment: Environment) -> ReferenceSource:
+def _build_source(table: ReferenceTable, environment: Environment) -> ReferenceSource:
     is_here = table.machine in ("", this_machine(environment))
     here = tuple(str(environment.home / root.removeprefix("~/")) for root in table.roots)
     tags = tuple(tag if "=" in tag else f"{tag}=*" for tag in table.tags)
@@ -188,7 +188,7 @@ def _source_of(table: ReferenceTable, environment: Environment) -> ReferenceSour
         name=table.name,
         roots=here if is_here else table.roots,
         endings=table.endings or environment.person.reference_endings,
-        tags=pairs_of(tags),
+        tags=parse_pairs(tags),
         machine="" if is_here else table.machine,
     )
 
@@ -202,7 +202,7 @@ def waiting(environment: Environment, root: MemoryRoot, moment: datetime) -> Wai
         if one.folder.exists():
             folders.setdefault(one.machine, []).append(one.folder)
     keep_days = min(map(cleanup_days, environment.claude_folders), default=CLEANUP_DAYS)
-    stores = {this_machine(environment): stores_of(environment)}
+    stores = {this_machine(environment): list_stores(environment)}
     own, *others = (
         count_waiting(
             places,
@@ -216,7 +216,7 @@ def waiting(environment: Environment, root: MemoryRoot, moment: datetime) -> Wai
     return reduce(Waiting.with_other_machine, others, own)
 
 
-def skipped_elsewhere(environment: Environment, root: MemoryRoot, left: Waiting | None = None) -> list[Skipped]:
+def list_skipped(environment: Environment, root: MemoryRoot, left: Waiting | None = None) -> list[Skipped]:
     """What of the transcripts, and of the folders that the settings name, is not in the archive. `left`: what waits,
     where that was counted just now.
     """
@@ -231,10 +231,10 @@ def skipped_elsewhere(environment: Environment, root: MemoryRoot, left: Waiting 
     ]
     if ignored := environment.ignored_claude_folder:
         found.append(Skipped(SkipKind.CLIENT, ignored))
-    archive = archive_of(root)
+    archive = open_archive(root)
     for session_id in archive.session_ids():
         try:
-            is_whole = all(file.is_file() for file in archive.objects_of(archive.record(session_id)))
+            is_whole = all(file.is_file() for file in archive.list_objects(archive.record(session_id)))
         except ContentError:
             is_whole = False
         if not is_whole:

@@ -43,7 +43,7 @@ class TrainerUnreachable(NeedsRepair):
     """A machine did not answer, or said that it cannot serve just now; another one may."""
 
 
-def machines_of(variables: Mapping[str, str]) -> tuple[TrainerMachine, ...]:
+def parse_machines(variables: Mapping[str, str]) -> tuple[TrainerMachine, ...]:
     """The machines that the environment names, in its order; the local one where it names none.
 
     Raises UsageError for an address that is no http URL and for a name used twice.
@@ -59,23 +59,23 @@ def machines_of(variables: Mapping[str, str]) -> tuple[TrainerMachine, ...]:
         name = name if named else f"{host}:{port}"
         if name in {machine.name for machine in machines}:
             raise UsageError(f"{URLS} names {name!r} twice", remedy="Give each machine a name of its own")
-        machines.append(TrainerMachine(name, f"{parts.scheme}://{host}:{port}", token_for(name, host, variables)))
+        machines.append(TrainerMachine(name, f"{parts.scheme}://{host}:{port}", find_token(name, host, variables)))
     return tuple(machines)
 
 
 def find_machines(variables: Mapping[str, str]) -> tuple[TrainerMachine, ...]:
     """Those that a person looks at: the ones named, else the local one where it runs."""
-    machines = machines_of(variables)
+    machines = parse_machines(variables)
     if variables.get(URLS, "").strip(", "):
         return machines
     try:
-        fetched(machines[0], "/health")
+        fetch_json(machines[0], "/health")
     except TrainerUnreachable:
         return ()
     return machines
 
 
-def token_for(name: str, host: str, variables: Mapping[str, str]) -> str:
+def find_token(name: str, host: str, variables: Mapping[str, str]) -> str:
     """A machine's bearer token: its own variable, the common one, or for this machine the service's token file."""
     own = f"{TOKEN}_{''.join(sign if sign.isalnum() else '_' for sign in name).upper()}"
     token = variables.get(own) or variables.get(TOKEN)
@@ -117,9 +117,9 @@ class TrainerClient:
         }
         failures = []
         for machine in self._in_order():
-            pieces = streamed(machine, body)
+            pieces = stream_pieces(machine, body)
             try:
-                fetched(machine, "/health")  # one that hangs is found out in seconds here, in minutes by its answer
+                fetch_json(machine, "/health")  # one that hangs is found out in seconds here, in minutes by its answer
                 first = next(pieces, None)
             except TrainerUnreachable as error:
                 self._resting[machine.name] = self._clock() + REST_SECONDS
@@ -138,9 +138,9 @@ class TrainerClient:
     def status(self, machine: TrainerMachine) -> dict[str, Any]:
         """What the machine's `/status`, `/gpu` and `/inference/status` say. Raises TrainerUnreachable."""
         return {
-            "training": fetched(machine, "/status"),
-            "gpu": fetched(machine, "/gpu"),
-            "inference": fetched(machine, "/inference/status"),
+            "training": fetch_json(machine, "/status"),
+            "gpu": fetch_json(machine, "/gpu"),
+            "inference": fetch_json(machine, "/inference/status"),
         }
 
     def _in_order(self) -> list[TrainerMachine]:
@@ -149,7 +149,7 @@ class TrainerClient:
         return sorted(self.machines, key=lambda machine: self._resting.get(machine.name, 0.0) > now)
 
 
-def fetched(machine: TrainerMachine, path: str) -> dict[str, Any]:
+def fetch_json(machine: TrainerMachine, path: str) -> dict[str, Any]:
     """The JSON object that a GET gives. Raises TrainerUnreachable where it gives none."""
     with exchange(machine, "GET", path, None, CONNECT_SECONDS) as response:
         value = json.loads(response.read())
@@ -158,7 +158,7 @@ def fetched(machine: TrainerMachine, path: str) -> dict[str, Any]:
     return value
 
 
-def streamed(machine: TrainerMachine, body: Mapping[str, object]) -> Iterator[str]:
+def stream_pieces(machine: TrainerMachine, body: Mapping[str, object]) -> Iterator[str]:
     """The pieces of a chat completion. Raises TrainerUnreachable where they do not come, or stop before the end."""
     with exchange(machine, "POST", "/v1/chat/completions", body, ANSWER_SECONDS) as response:
         for line in response.iter_lines():
@@ -190,13 +190,13 @@ def exchange(
             client.stream(method, machine.url + path, json=body) as response,
         ):
             if response.status_code != 200:
-                raise TrainerUnreachable(refusal_of(machine, response))
+                raise TrainerUnreachable(read_refusal(machine, response))
             yield response
     except (httpx.HTTPError, ValueError) as error:
         raise TrainerUnreachable(f"{machine.url} does not answer ({type(error).__name__}: {error})") from error
 
 
-def refusal_of(machine: TrainerMachine, response: "httpx.Response") -> str:
+def read_refusal(machine: TrainerMachine, response: "httpx.Response") -> str:
     """The sentence with which a service refused."""
     try:
         return str(json.loads(response.read())["error"]["message"])

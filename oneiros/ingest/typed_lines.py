@@ -9,11 +9,11 @@ from contextlib import suppress
 
 from crawler.archive.store import Archive, SessionRecord
 from crawler.compress.typed import DigestLine, DigestType, digest_lines
-from crawler.facts import facts_of
+from crawler.facts import gather_facts
 from crawler.quotes import session_turns
-from crawler.reading.lines import proved
+from crawler.reading.lines import keep_proved
 from crawler.reading.record import RULES, Reading
-from crawler.tasks import tasks_of
+from crawler.tasks import list_tasks
 from crawler.transcripts.turns import Turn
 from memory_server.errors import ContentError
 from memory_server.index.typed_lines import TypedLine, TypedLines
@@ -21,8 +21,8 @@ from memory_server.layers.blackboard import Blackboard, Handoff, SessionNotes
 from memory_server.layers.sessions import CompressedSession, newest_files, project_name, read_session
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
-from oneiros.ingest.readings import project_of, readings_of
-from oneiros.ingest.settings import archive_of
+from oneiros.ingest.readings import find_project, open_readings
+from oneiros.ingest.settings import open_archive
 
 MAX_NOTES = 12
 MAX_TASKS = 20
@@ -34,7 +34,7 @@ class Recorder:
     def __init__(self, root: MemoryRoot, archive: Archive, digest: TypedLines):
         self._root = root
         self._archive = archive
-        self._readings = readings_of(root)
+        self._readings = open_readings(root)
         self._digest = digest
         self._board = Blackboard(root)
 
@@ -50,22 +50,22 @@ class Recorder:
         for session_id in changed:
             with suppress(ContentError):  # a damaged archive, which every ingest names
                 lines = self._lines(session_id)
-                project = project_of(self._archive.record(session_id))
-                self._digest.replace(session_id, states[session_id], project, typed_lines(session_id, lines))
+                project = find_project(self._archive.record(session_id))
+                self._digest.replace(session_id, states[session_id], project, build_typed_lines(session_id, lines))
         return len(changed)
 
     def _state(self, record: SessionRecord) -> str:
         """What changes when a session grows or is read by another reader."""
-        reading = self._readings.of(record.session_id)
+        reading = self._readings.load(record.session_id)
         return f"{record.segments}\n{reading.reader if reading else ''}\n{reading.mark if reading else ''}"
 
     def _lines(self, session_id: str) -> list[DigestLine]:
         """A session's lines as it stands. Raises ContentError where the archive is damaged."""
         record = self._archive.record(session_id)
         turns = list(self._archive.turns(session_id))
-        session = session_turns(session_id, project_of(record), turns)
-        reading = self._readings.of(session_id) or Reading(session_id, "", RULES, 0, session.project)
-        return digest_lines(turns, facts_of(turns), proved(reading, session))
+        session = session_turns(session_id, find_project(record), turns)
+        reading = self._readings.load(session_id) or Reading(session_id, "", RULES, 0, session.project)
+        return digest_lines(turns, gather_facts(turns), keep_proved(reading, session))
 
     def note(self, session_id: str, now: dt.datetime, *, has_ended: bool) -> None:
         """Tells other sessions of one: what it said so far, or what it leaves."""
@@ -75,21 +75,21 @@ class Recorder:
             return
         if not turns:
             return
-        project = project_of(self._archive.record(session_id))
+        project = find_project(self._archive.record(session_id))
         tasks = open_tasks(turns)
         self._board.begin(session_id, project, now)
-        self._board.write_notes(SessionNotes(session_id, project, notes_of(lines), tasks))
+        self._board.write_notes(SessionNotes(session_id, project, list_notes(lines), tasks))
         if has_ended and (file := newest_files(self._root.sessions).get(session_id)):
-            self._board.end(handoff_of(read_session(file), tasks, now))
+            self._board.end(build_handoff(read_session(file), tasks, now))
         self._board.tidy(now)
 
 
-def recorder_on(memory: Memory) -> Recorder:
+def build_recorder(memory: Memory) -> Recorder:
     """The recorder of an open memory."""
-    return Recorder(memory.root, archive_of(memory.root), memory.typed_lines)
+    return Recorder(memory.root, open_archive(memory.root), memory.typed_lines)
 
 
-def typed_lines(session_id: str, lines: Sequence[DigestLine]) -> list[TypedLine]:
+def build_typed_lines(session_id: str, lines: Sequence[DigestLine]) -> list[TypedLine]:
     """A session's lines as they are kept."""
     return [
         TypedLine(session_id, ordinal, line.type, line.text, line.why, line.project, line.entries, line.time)
@@ -97,7 +97,7 @@ def typed_lines(session_id: str, lines: Sequence[DigestLine]) -> list[TypedLine]
     ]
 
 
-def notes_of(lines: Sequence[DigestLine]) -> list[str]:
+def list_notes(lines: Sequence[DigestLine]) -> list[str]:
     """The last lines that others may want to know."""
     wanted = [line for line in lines if line.type is not DigestType.FACT]
     return [f"{line.type}: {line.text}" for line in wanted[-MAX_NOTES:]]
@@ -105,13 +105,13 @@ def notes_of(lines: Sequence[DigestLine]) -> list[str]:
 
 def open_tasks(turns: Sequence[Turn]) -> list[str]:
     """The assistant's tasks that are not done; those of sub-agents are theirs."""
-    return [f"{task.status}: {task.text}" for task in tasks_of(turns) if task.is_open and not task.agent][:MAX_TASKS]
+    return [f"{task.status}: {task.text}" for task in list_tasks(turns) if task.is_open and not task.agent][:MAX_TASKS]
 
 
-def handoff_of(session: CompressedSession, tasks: Sequence[str], now: dt.datetime) -> Handoff:
+def build_handoff(session: CompressedSession, tasks: Sequence[str], now: dt.datetime) -> Handoff:
     """What a session leaves, from its compressed file and its last list of tasks."""
 
-    def lines_of(*titles: str) -> list[str]:
+    def list_lines(*titles: str) -> list[str]:
         sections = [section for section in session.sections if section.title in titles]
         return [statement.text for section in sections for statement in section.statements]
 
@@ -120,9 +120,9 @@ def handoff_of(session: CompressedSession, tasks: Sequence[str], now: dt.datetim
         session_id=session.session_id,
         ended=session.ended or now,
         project=project_name(session.project),
-        accomplished=[*lines_of("Outcome", "Work done"), *lines_of("Decisions")][:MAX_NOTES],
+        accomplished=[*list_lines("Outcome", "Work done"), *list_lines("Decisions")][:MAX_NOTES],
         in_progress=[task.partition(": ")[2] for task in tasks if task.startswith("in_progress")],
-        blocked=lines_of("Errors and fixes")[:MAX_NOTES],
-        next_steps=[*lines_of("Open items"), *pending][:MAX_NOTES],
+        blocked=list_lines("Errors and fixes")[:MAX_NOTES],
+        next_steps=[*list_lines("Open items"), *pending][:MAX_NOTES],
         context=[session.title, *(f"touched {file}" for file in session.files_touched[:5])],
     )

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 VARIABLE = "CLAUDE_CONFIG_DIR"
 
 
-def named_folder(variables: Mapping[str, str]) -> str:
+def find_named_folder(variables: Mapping[str, str]) -> str:
     """The folder that the variable names, as a whole path; empty where it names none."""
     named = variables.get(VARIABLE, "")
     return os.path.abspath(os.path.expanduser(named)) if named else ""
 
 
-def seen_folders(variables: Mapping[str, str]) -> list[str]:
+def read_seen_folders(variables: Mapping[str, str]) -> list[str]:
     """Those taken down, the one that the variable names first where it is one of them; takes that down if it is new."""
-    file, named = os.path.join(states_folder(variables), "claude-folders"), named_folder(variables)
+    file, named = os.path.join(states_folder(variables), "claude-folders"), find_named_folder(variables)
     try:
         with open(file, encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
             seen = [line for line in stream.read().split("\n") if line.startswith("/")]

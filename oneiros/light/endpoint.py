@@ -32,7 +32,7 @@ class DaemonUnreachable(Exception):
 # -- which memory ---------------------------------------------------------------------------------------------------
 
 
-def chosen_root(variables: Mapping[str, str], working_folder: str, home: str) -> str:
+def find_root(variables: Mapping[str, str], working_folder: str, home: str) -> str:
     """The memory root that is meant, whether it exists or not, without links, as `memory_server.root.paths` has it.
 
     Raises DaemonUnreachable where ONEIROS_ROOT names one that came with a repository and is not trusted.
@@ -43,7 +43,7 @@ def chosen_root(variables: Mapping[str, str], working_folder: str, home: str) ->
             meant = os.path.realpath(os.path.join(home, named[1:].lstrip("/")))
         else:
             meant = os.path.realpath(os.path.join(working_folder, named))
-        if meant != own and is_of_others(meant) and meant not in trusted_roots(variables, home):
+        if meant != own and is_of_others(meant) and meant not in read_trusted_roots(variables, home):
             raise DaemonUnreachable(
                 f"ONEIROS_ROOT names a memory that came with a repository, and you have not trusted it: {meant}."
                 f" Look at it, then `oneiros trust {meant}`."
@@ -57,7 +57,7 @@ def chosen_root(variables: Mapping[str, str], working_folder: str, home: str) ->
                 if os.path.realpath(place) == own:
                     return own
                 if trusted is None:
-                    trusted = trusted_roots(variables, home)
+                    trusted = read_trusted_roots(variables, home)
                 if os.path.realpath(place) in trusted:
                     return os.path.realpath(place)
         parent = os.path.dirname(folder)
@@ -83,7 +83,7 @@ def is_of_others(root: str) -> bool:
     return place != root or b"[remote" in settings or b"[include" in settings
 
 
-def trusted_roots(variables: Mapping[str, str], home: str) -> set[str]:
+def read_trusted_roots(variables: Mapping[str, str], home: str) -> set[str]:
     """The memories that the person has let take effect, with links resolved."""
     try:
         with open(os.path.join(settings_folder(variables, home), "config.toml"), "rb") as stream:
@@ -233,15 +233,15 @@ def is_running(root: str) -> bool:
 # -- reaching it ----------------------------------------------------------------------------------------------------
 
 
-def connected(variables: Mapping[str, str], root: str, kind: str) -> socket.socket | None:
+def connect_daemon(variables: Mapping[str, str], root: str, kind: str) -> socket.socket | None:
     """A connection to the running daemon; None where there is none."""
-    if found := _connected_to(socket_path(variables, root, kind)):
+    if found := _open_socket(socket_path(variables, root, kind)):
         return found
     told = daemon_state(state_folder(variables, root)).get(kind)  # started with another runtime folder
-    return _connected_to(told) if isinstance(told, str) else None
+    return _open_socket(told) if isinstance(told, str) else None
 
 
-def _connected_to(path: str) -> socket.socket | None:
+def _open_socket(path: str) -> socket.socket | None:
     if not is_private(os.path.dirname(path)):
         return None
     import socket  # noqa: PLC0415  a hook reaches a running daemon without it
@@ -262,7 +262,7 @@ def started(variables: Mapping[str, str], root: str, kind: str, seconds: float =
 
     Of many processes that want one at the same time a single one starts it; the others wait for its socket.
     """
-    if found := connected(variables, root, kind):
+    if found := connect_daemon(variables, root, kind):
         return found
     if not is_memory(root):
         raise DaemonUnreachable(f"there is no memory at {root}. Make one with `oneiros init`.")
@@ -277,11 +277,11 @@ def started(variables: Mapping[str, str], root: str, kind: str, seconds: float =
             except OSError:
                 time.sleep(0.02)  # another process is starting it
             else:
-                if found := connected(variables, root, kind):
+                if found := connect_daemon(variables, root, kind):
                     return found
                 spawn(variables, root, max(0.1, end - time.monotonic()))
                 fcntl.flock(lock, fcntl.LOCK_UN)
-            if found := connected(variables, root, kind):
+            if found := connect_daemon(variables, root, kind):
                 return found
     finally:
         os.close(lock)

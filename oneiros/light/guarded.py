@@ -41,8 +41,8 @@ class Guarded:
 
     def __init__(self, roots: Sequence[str], variables: Mapping[str, str]) -> None:
         self.home = variables.get("HOME") or os.path.expanduser("~")
-        memories = [_resolved(root) for root in roots]
-        own = [_resolved(one) for one in (states_folder(variables), settings_folder(variables, self.home))]
+        memories = [_resolve_path(root) for root in roots]
+        own = [_resolve_path(one) for one in (states_folder(variables), settings_folder(variables, self.home))]
         self._approved = [f"{root}/{name.casefold()}" for root in memories for name in APPROVED]
         self._files = [*self._approved, *own, *(f"{root}/{name}" for root in memories for name in KEPT)]
         above = [root.removesuffix("/memory") for root in memories if root.endswith("/.oneiros/memory")]
@@ -51,11 +51,11 @@ class Guarded:
 
     def check_file(self, path: str, folder: str) -> None:
         """Raises Denied where an editor would write a file that is the person's."""
-        self._deny(at for at in self._meant(path, folder) if any(_lies_in(at, one) for one in self._files))
+        self._deny(at for at in self._meant(path, folder) if any(_is_inside(at, one) for one in self._files))
 
     def check_word(self, word: str, folder: str) -> None:
         """Raises Denied where a word of a command, or a part of it, names a memory or what is the person's own."""
-        self._deny(self._named(word, folder))
+        self._deny(self._find_named(word, folder))
 
     def check_pattern(self, path: str, folder: str) -> None:
         """Raises Denied where a pattern of the shell matches what is the person's."""
@@ -65,22 +65,22 @@ class Guarded:
     def check_whole(self, path: str, folder: str) -> None:
         """Raises Denied where a path holds a memory or what is the person's own."""
         places = (*self._folders, *self._files)
-        self._deny(at for at in self._meant(path, folder) if any(_lies_in(place, at) for place in places))
+        self._deny(at for at in self._meant(path, folder) if any(_is_inside(place, at) for place in places))
 
     def is_named(self, text: str, folder: str) -> bool:
         """Whether a text that runs in this folder names anything of the person's."""
-        return any(self._named(text, folder)) or any(self._named("./", folder))
+        return any(self._find_named(text, folder)) or any(self._find_named("./", folder))
 
     def at_home(self, path: str) -> str:
         return TILDE.sub(lambda found: "." if found[0] in ("~+", "~-") else self.home, path)
 
-    def _named(self, text: str, folder: str) -> Iterator[str]:
+    def _find_named(self, text: str, folder: str) -> Iterator[str]:
         """What a text names of the person's; a bare name that is a memory's too, as in `npm run memory`, is no path."""
         names = self._names
         parts = {one for one in BETWEEN.split(text) if _is_placed(one) or any(name in one.casefold() for name in names)}
         for piece in (text, *parts, *(PREFIX.sub("", one) for one in parts)):
             for at in self._meant(piece, folder):
-                if any(_lies_in(at, place) and (at != place or "/" in piece) for place in self._folders):
+                if any(_is_inside(at, place) and (at != place or "/" in piece) for place in self._folders):
                     yield at
         yield from OURS.findall(text)
 
@@ -88,16 +88,16 @@ class Guarded:
         """The path without links: what lies there, and the link itself; a pattern as the guarded paths it matches."""
         whole = os.path.normpath(os.path.join(folder, self.at_home(path.replace("\0", ""))))
         if pattern := PATTERN.search(whole):
-            yield from self._matched(whole, pattern.start())
+            yield from self._match_pattern(whole, pattern.start())
         else:
-            yield _resolved(whole)
-            yield os.path.join(_resolved(os.path.dirname(whole)), os.path.basename(whole).casefold())
+            yield _resolve_path(whole)
+            yield os.path.join(_resolve_path(os.path.dirname(whole)), os.path.basename(whole).casefold())
 
-    def _matched(self, pattern: str, first: int) -> Iterator[str]:
+    def _match_pattern(self, pattern: str, first: int) -> Iterator[str]:
         """The guarded paths, or what holds them, that a pattern names. No disk is asked, so it takes no time."""
         start = pattern[:first].rpartition("/")[0]
         rest = pattern[len(start) :].casefold()
-        parts = (_resolved(start or "/").rstrip("/") + rest).split("/")
+        parts = (_resolve_path(start or "/").rstrip("/") + rest).split("/")
         for place in (*self._files, *self._folders):
             names = place.split("/")
             pairs = list(zip(names, parts, strict=False))
@@ -106,7 +106,7 @@ class Guarded:
 
     def _deny(self, found: Iterator[str]) -> None:
         for at in found:
-            is_approved = any(_lies_in(at, place) for place in self._approved)
+            is_approved = any(_is_inside(at, place) for place in self._approved)
             raise Denied((WRITE_DENIED if is_approved else OWN_DENIED).format(path=at))
 
 
@@ -116,10 +116,10 @@ def _is_placed(word: str) -> bool:
     return bool(found and BEGINNING.match(word) and any(map(str.isalnum, word[: found.start()])))
 
 
-def _resolved(path: str) -> str:
+def _resolve_path(path: str) -> str:
     """Without links, and as a disk reads it that takes capitals for small letters."""
     return os.path.realpath(path).casefold()
 
 
-def _lies_in(path: str, place: str) -> bool:
+def _is_inside(path: str, place: str) -> bool:
     return path == place or path.startswith(place.rstrip("/") + "/")

@@ -19,18 +19,18 @@ import select
 import sys
 import time
 
-from oneiros.light.client_folders import seen_folders
+from oneiros.light.client_folders import read_seen_folders
 from oneiros.light.endpoint import (
     DaemonUnreachable,
-    chosen_root,
     ensure_state,
+    find_root,
     is_memory,
     is_private,
     read_token,
+    read_trusted_roots,
     request,
     started,
     state_folder,
-    trusted_roots,
 )
 
 SECONDS = {"SessionStart": 4.5, "SessionEnd": 1.0}  # the client allows 5 s; a plugin's SessionEnd is killed after 1.3
@@ -82,19 +82,21 @@ def answer(event: str) -> bytes:
         _note_end(told, state_folder(os.environ, root))
     if event == "SessionStart":
         return _start_of_session(root, told)
-    connection = _connected(root)
-    return b"" if connection is None else _asked(connection, root, event, told)
+    connection = _connect_daemon(root)
+    return b"" if connection is None else _ask_daemon(connection, root, event, told)
 
 
 def _start_of_session(root: str, told: bytes) -> bytes:
     """The daemon's answer; where it gives none, the warning about changes that nobody answered for."""
     end = time.monotonic() + _signal.getitimer(_signal.ITIMER_REAL)[0]
-    seen_folders(os.environ)
+    read_seen_folders(os.environ)
     other = OtherWay(root, end)
     _signal.signal(_signal.SIGALRM, lambda *_: other.grow_impatient())
     _signal.setitimer(_signal.ITIMER_REAL, PATIENCE_SECONDS)
     try:
-        said = _asked(started(os.environ, root, "http", START_SECONDS), root, "SessionStart", told, other.left())
+        said = _ask_daemon(
+            started(os.environ, root, "http", START_SECONDS), root, "SessionStart", told, other.count_seconds_left()
+        )
         if not said:
             raise ValueError("the daemon had nothing to say")
         return said
@@ -102,7 +104,7 @@ def _start_of_session(root: str, told: bytes) -> bytes:
         other.hurry_no_more()
         _log(f"SessionStart without the daemon: {error!r}")
         other.begin()
-        return other.said()
+        return other.read_answer()
     finally:
         other.hurry_no_more()
         other.end()
@@ -117,7 +119,7 @@ class OtherWay:
         self._process = 0
         self._reading = -1
 
-    def left(self) -> float:
+    def count_seconds_left(self) -> float:
         """Seconds until the hook must be done."""
         return max(0.01, self._end - time.monotonic())
 
@@ -126,7 +128,7 @@ class OtherWay:
         if self._process:
             raise TimeoutError("the daemon took too long")
         self.begin()
-        _signal.setitimer(_signal.ITIMER_REAL, max(0.01, self.left() - LAST_SECONDS))
+        _signal.setitimer(_signal.ITIMER_REAL, max(0.01, self.count_seconds_left() - LAST_SECONDS))
 
     def hurry_no_more(self) -> None:
         _signal.setitimer(_signal.ITIMER_REAL, 0)
@@ -147,10 +149,10 @@ class OtherWay:
                 os._exit(1)
         os.close(writing)
 
-    def said(self) -> bytes:
+    def read_answer(self) -> bytes:
         """Its whole answer; where it has none in time, that nobody has looked."""
         said = b""
-        while select.select([self._reading], [], [], self.left())[0]:
+        while select.select([self._reading], [], [], self.count_seconds_left())[0]:
             part = os.read(self._reading, 65_536)
             if not part:
                 break
@@ -163,10 +165,10 @@ class OtherWay:
 
 
 def _root() -> str:
-    return chosen_root(os.environ, os.getcwd(), os.path.expanduser("~"))
+    return find_root(os.environ, os.getcwd(), os.path.expanduser("~"))
 
 
-def _connected(root: str) -> _socket.socket | None:
+def _connect_daemon(root: str) -> _socket.socket | None:
     """A connection to the running daemon; None where there is none."""
     with open(os.path.join(state_folder(os.environ, root), "daemon.json"), encoding="utf-8") as stream:
         path = stream.read().partition('"http": "')[2].partition('"')[0]  # as `daemon.write_state` writes it
@@ -178,7 +180,9 @@ def _connected(root: str) -> _socket.socket | None:
     return connection
 
 
-def _asked(connection: _socket.socket, root: str, event: str, told: bytes, seconds: float = OTHER_SECONDS) -> bytes:
+def _ask_daemon(
+    connection: _socket.socket, root: str, event: str, told: bytes, seconds: float = OTHER_SECONDS
+) -> bytes:
     """The daemon's answer about an event: an object of JSON, or nothing. Raises ValueError for anything else."""
     opening = f'{{"event":"{event}","client_pid":"{os.environ.get("CLAUDE_PID", "")}","input":'
     body = opening.encode() + told + b"}"
@@ -214,7 +218,7 @@ def _denial(told: bytes) -> bytes:
     from oneiros.light.protected import reason_to_deny  # noqa: PLC0415
 
     if len(told) > MAX_CALL:
-        return _refused(NOT_JUDGED.format(why="it is longer than the guard reads"))
+        return _format_denial(NOT_JUDGED.format(why="it is longer than the guard reads"))
     _signal.signal(_signal.SIGALRM, lambda *_: _refuse_late())
     call = json.loads(told)
     home = os.path.expanduser("~")
@@ -223,17 +227,17 @@ def _denial(told: bytes) -> bytes:
         meant = _root()
     except DaemonUnreachable:
         meant = own  # the one that is named is not trusted; the others are guarded all the same
-    roots = [root for root in {meant, own, *trusted_roots(os.environ, home)} if is_memory(root)]
+    roots = [root for root in {meant, own, *read_trusted_roots(os.environ, home)} if is_memory(root)]
     folder = call.get("cwd") or os.getcwd()
     try:
         reason = reason_to_deny(call["tool_name"], call["tool_input"], folder, roots, os.environ)
     except Exception as error:  # noqa: BLE001  whatever it is, it was made by what is to be judged
         _log(f"PreToolUse failed: {error!r}")
         reason = NOT_JUDGED.format(why="the guard cannot read it")
-    return _refused(reason) if reason else b""
+    return _format_denial(reason) if reason else b""
 
 
-def _refused(reason: str) -> bytes:
+def _format_denial(reason: str) -> bytes:
     import json  # noqa: PLC0415  only for a call that is denied
 
     said = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason}
@@ -251,7 +255,7 @@ def _read_input(most: int) -> bytes:
 
 
 def _refuse_late() -> None:
-    os.write(1, _refused(NOT_JUDGED.format(why="the guard could not look at it in time")))
+    os.write(1, _format_denial(NOT_JUDGED.format(why="the guard could not look at it in time")))
     _end_late("PreToolUse")
 
 

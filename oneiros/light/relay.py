@@ -15,7 +15,7 @@ import socket
 import time
 from typing import Any
 
-from oneiros.light.endpoint import DaemonUnreachable, chosen_root, started
+from oneiros.light.endpoint import DaemonUnreachable, find_root, started
 
 PIPE_CHUNK = 4096  # what a pipe takes without blocking once it is writable
 READ_CHUNK = 65_536
@@ -102,9 +102,9 @@ class Relay:
             self._answer(None, -32600, f"oneiros: a request may have {MAX_LINE} bytes.")
         for line in lines:
             if line.strip():
-                self._pass_on(line)
+                self._forward_line(line)
 
-    def _pass_on(self, line: bytes) -> None:
+    def _forward_line(self, line: bytes) -> None:
         """One line to the daemon, which is started if it has gone."""
         try:
             message = json.loads(line)
@@ -215,7 +215,7 @@ class Relay:
         self._starts.append(now)
         for seconds in ENDING_SECONDS:
             try:
-                root = self._root or chosen_root(os.environ, os.getcwd(), os.path.expanduser("~"))
+                root = self._root or find_root(os.environ, os.getcwd(), os.path.expanduser("~"))
                 self._daemon = started(os.environ, root, "mcp")
                 if repeat_initialize and self._initialize is not None:
                     self._repeat_initialize()

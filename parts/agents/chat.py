@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from crawler.sources.conversation import AgentFile, Conversation, digest, listed, mapping, words_of
-from crawler.sources.lines import head_of, records, whole
+from crawler.sources.conversation import AgentFile, Conversation, digest, filter_objects, join_texts, mapping
+from crawler.sources.lines import read_head, records, whole
 from crawler.transcripts.classify import text_or_empty
 from crawler.transcripts.injected import is_own_chat
 
@@ -128,20 +128,20 @@ def last_leaf(nodes: Mapping[str, Any]) -> str:
 
 
 def _claude(found: AgentFile, talk: Conversation, given: Mapping[str, Any]) -> None:
-    for message in listed(given.get("chat_messages")):
-        blocks = [block for block in listed(message.get("content")) if block.get("type") == "text"]
-        words = words_of(blocks) or text_or_empty(message.get("text"))
+    for message in filter_objects(given.get("chat_messages")):
+        blocks = [block for block in filter_objects(message.get("content")) if block.get("type") == "text"]
+        words = join_texts(blocks) or text_or_empty(message.get("text"))
         _say(found, talk, message.get("sender"), words, message.get("created_at"), message.get("uuid"))
 
 
 def _messages(found: AgentFile, talk: Conversation, given: Mapping[str, Any]) -> None:
     talk.is_timed = False
-    for message in listed(given.get("messages")):
+    for message in filter_objects(given.get("messages")):
         time = message.get("timestamp", message.get("created_at")) or _when(found)
-        for call in listed(message.get("tool_calls")):
+        for call in filter_objects(message.get("tool_calls")):
             function = mapping(call.get("function"))
             talk.call(function.get("name"), function.get("arguments"), call.get("id"), time)
-        role, words = message.get("role"), words_of(message.get("content"))
+        role, words = message.get("role"), join_texts(message.get("content"))
         if role == "tool":
             talk.result(words, message.get("tool_call_id"), time)
         else:
@@ -179,7 +179,7 @@ def _when(found: AgentFile) -> float:
 
 
 def _of_text(found: AgentFile) -> Iterator[Conversation]:
-    raw = head_of(found.path, MAX_TEXT_BYTES)
+    raw = read_head(found.path, MAX_TEXT_BYTES)
     spoken = list(speeches(raw.decode("utf-8", "replace"), found.speakers))
     if not spoken:
         found.unknown["text without speakers"] += 1

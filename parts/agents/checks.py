@@ -5,7 +5,7 @@ What is read is the person's to say, so of an agent that the settings do not nam
 
 from collections.abc import Iterator
 
-from crawler.archive.conversations import SeenOfAgent, seen_of
+from crawler.archive.conversations import SeenOfAgent, collect_seen
 from crawler.sources.agent import AgentSource
 from crawler.sources.conversation import version_key
 from crawler.transcripts.tail import TailState
@@ -24,7 +24,7 @@ def check_agents(environment: Environment, root: MemoryRoot) -> Iterator[Check]:
     """A line an agent that keeps conversations here; one line where none does."""
     settings = ingest_settings(environment, root)
     with TailState(settings.state, settings.machine) as tail:
-        seen = seen_of(iter(tail.files().values()))
+        seen = collect_seen(iter(tail.files().values()))
     found = False
     for name in STORED:
         source = SOURCES[name]

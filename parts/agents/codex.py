@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from crawler.sources.conversation import AgentFile, Conversation, json_or_text, mapping, words_of
+from crawler.sources.conversation import AgentFile, Conversation, join_texts, json_or_text, mapping
 from crawler.sources.lines import records
 from crawler.transcripts.classify import text_or_empty
 
@@ -71,7 +71,7 @@ def read(found: AgentFile) -> Iterator[Conversation]:
     if first is None:
         return
     meta = mapping(first.get("payload")) if first.get("type") == "session_meta" else first
-    own, source = name_of(found.path, meta), meta.get("source")
+    own, source = find_thread_id(found.path, meta), meta.get("source")
     above = text_or_empty(mapping(mapping(mapping(source).get("subagent")).get("thread_spawn")).get("parent_thread_id"))
     is_asked_by_agent = bool(above) or source == "mcp" or "subagent" in mapping(source)
     talk = Conversation(
@@ -79,7 +79,7 @@ def read(found: AgentFile) -> Iterator[Conversation]:
     )
     talk.cwd, talk.version = text_or_empty(meta.get("cwd")), found.saw_version(meta.get("cli_version"))
     talk.branch = text_or_empty(mapping(meta.get("git")).get("branch"))
-    parent = parent_of(found.path, text_or_empty(meta.get("forked_from_id")) or above)
+    parent = find_parent(found.path, text_or_empty(meta.get("forked_from_id")) or above)
     rest = without_replay(lines, list(records(AgentFile(parent)))) if parent else lines
     _Rollout(found, talk, is_event_kept=not _has_items(found.path)).read(chain([first], rest))
     yield talk
@@ -119,7 +119,7 @@ class _Rollout:
         elif kind == "local_shell_call":
             talk.call("local_shell", item.get("action"), call_id, time)
         elif kind in ("function_call_output", "custom_tool_call_output"):
-            text, is_error = output_of(item.get("output"))
+            text, is_error = parse_output(item.get("output"))
             talk.result(text, call_id, time, is_error=is_error)
         elif kind not in KNOWN:
             self._found.unknown[f"item {kind}"] += 1
@@ -127,9 +127,9 @@ class _Rollout:
     def _message(self, item: Record, time: object) -> None:
         role, content = item.get("role"), item.get("content")
         if role == "assistant":
-            self._talk.reply(words_of(content), time, item.get("id"))
+            self._talk.reply(join_texts(content), time, item.get("id"))
         elif role == "user":
-            self._prompt(typed_in(typed_parts(item)), time, item.get("id"))
+            self._prompt(find_typed_text(find_typed_parts(item)), time, item.get("id"))
         elif role not in ("developer", "system"):
             self._found.unknown[f"role {role}"] += 1
 
@@ -150,14 +150,14 @@ class _Rollout:
         elif kind == "thread_name_updated":
             self._talk.title(event.get("thread_name"))
         elif self._is_event_kept and kind == "user_message":
-            self._prompt(typed_in(event.get("message")), time)
+            self._prompt(find_typed_text(event.get("message")), time)
         elif self._is_event_kept and kind == "agent_message":
             self._talk.reply(text_or_empty(event.get("message")), time)
         elif kind not in KNOWN_EVENTS and kind != "thread_rolled_back":
             self._found.unknown[f"event {kind}"] += 1
 
 
-def typed_parts(item: Record) -> object:
+def find_typed_parts(item: Record) -> object:
     """The parts of a message without those that the client itself marks as put in, where it marks them."""
     content = item.get("content")
     kinds = mapping(item.get("internal_chat_message_metadata_passthrough")).get("content_item_kinds")
@@ -166,30 +166,30 @@ def typed_parts(item: Record) -> object:
     return [part for part, kind in zip(content, kinds, strict=True) if str(kind).startswith("user.")]
 
 
-def typed_in(content: object) -> str:
+def find_typed_text(content: object) -> str:
     """What of a message in the person's role they typed."""
     parts = content if isinstance(content, list) else [content]
-    return "\n".join(filter(None, map(_typed, map(words_of, parts))))
+    return "\n".join(filter(None, map(_drop_injected, map(join_texts, parts))))
 
 
-def _typed(words: str) -> str:
+def _drop_injected(words: str) -> str:
     words = words.rpartition(ASKED_IN_EDITOR)[2].strip()
     return "" if PUT_IN.match(words) or WRAPPED.fullmatch(words) else words
 
 
-def output_of(output: object) -> tuple[str, bool]:
+def parse_output(output: object) -> tuple[str, bool]:
     """What a tool returned, and whether it failed."""
     inner = json_or_text(output) if isinstance(output, str) and output.startswith('{"output"') else output
     if isinstance(inner, dict):
-        words = words_of(inner.get("output", inner.get("content")))
+        words = join_texts(inner.get("output", inner.get("content")))
         code = mapping(inner.get("metadata")).get("exit_code", 0)
         return words, bool(code) or inner.get("success") is False
-    words = words_of(inner)
+    words = join_texts(inner)
     exited = EXITED.search(words[:400])
     return words, bool(exited and exited[1] != "0")
 
 
-def name_of(path: Path, meta: Record) -> str:
+def find_thread_id(path: Path, meta: Record) -> str:
     """The id of the thread that a rollout holds."""
     name = path.name.removesuffix(".zst").removesuffix(".jsonl")
     return (
@@ -203,7 +203,7 @@ def name_of(path: Path, meta: Record) -> str:
 # -- forks ------------------------------------------------------------------------------------------------------------
 
 
-def parent_of(path: Path, thread: str) -> Path | None:
+def find_parent(path: Path, thread: str) -> Path | None:
     """The rollout of the thread that another one was forked from or spawned by, where it is there."""
     if not re.fullmatch(r"[\w-]{8,64}", thread):
         return None
@@ -215,29 +215,29 @@ def parent_of(path: Path, thread: str) -> Path | None:
 
 def without_replay(lines: Iterable[Record], parent: list[Record]) -> Iterator[Record]:
     """The lines behind those that a fork repeats of its parent: up to a turn or words that the parent does not have."""
-    turns = {turn for line in parent if (turn := turn_of(line))}
-    theirs = iter([key for line in parent if (key := key_of(line))])
+    turns = {turn for line in parent if (turn := find_turn_id(line))}
+    theirs = iter([key for line in parent if (key := make_key(line))])
     is_replay = True
     for line in lines:
-        if is_replay and (turn := turn_of(line)):
+        if is_replay and (turn := find_turn_id(line)):
             is_replay = turn in turns
-        if is_replay and (key := key_of(line)):
+        if is_replay and (key := make_key(line)):
             is_replay = key in theirs  # which goes on behind the one found
         if not is_replay:
             yield line
 
 
-def turn_of(line: Record) -> str:
+def find_turn_id(line: Record) -> str:
     return text_or_empty(mapping(line.get("payload")).get("turn_id"))
 
 
-def key_of(line: Record) -> tuple[str, ...]:
+def make_key(line: Record) -> tuple[str, ...]:
     """What a line says, the same in a fork; empty where it says nothing of the conversation."""
     item = mapping(line.get("payload"))
     if line.get("type") != "response_item":
         return ()
     if item.get("type") == "message":
-        words = typed_in(item.get("content")) if item.get("role") == "user" else words_of(item.get("content"))
+        words = find_typed_text(item.get("content")) if item.get("role") == "user" else join_texts(item.get("content"))
         return (str(item.get("role")), words) if words and item.get("role") in ("user", "assistant") else ()
     return (str(item.get("type")), str(item["call_id"])) if item.get("call_id") else ()
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from crawler.sources.conversation import AgentFile, Conversation, listed, mapping, words_of
+from crawler.sources.conversation import AgentFile, Conversation, filter_objects, join_texts, mapping
 from crawler.sources.lines import records
 from crawler.transcripts.classify import text_or_empty
 
@@ -96,14 +96,14 @@ class _Events:
             self._message(data, time, own_id, agent)
         elif kind == "assistant.message":
             talk.reply(text_or_empty(data.get("content")), time, own_id, agent=agent)
-            for asked in listed(data.get("toolRequests")):
+            for asked in filter_objects(data.get("toolRequests")):
                 self._call(asked.get("name"), asked.get("arguments"), asked.get("toolCallId"), time, agent)
         elif kind == "tool.execution_start":
             server = f"{data['mcpServerName']}-" if isinstance(data.get("mcpServerName"), str) else ""
             tool = text_or_empty(data.get("mcpToolName")) or text_or_empty(data.get("toolName"))
             self._call(server + tool, data.get("arguments"), call_id, time, agent)
         elif kind == "tool.execution_complete":
-            said = words_of(mapping(data.get("result")).get("content")) or words_of(
+            said = join_texts(mapping(data.get("result")).get("content")) or join_texts(
                 mapping(data.get("error")).get("message")
             )
             talk.result(said, call_id, time, is_error=data.get("success") is False, agent=agent)

@@ -14,9 +14,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from crawler.sources.conversation import AgentFile, Conversation, json_or_text, listed, mapping, words_of
-from crawler.sources.lines import decoded, head_of, is_database, records
-from crawler.transcripts.classify import blocks_of, text_or_empty
+from crawler.sources.conversation import AgentFile, Conversation, filter_objects, join_texts, json_or_text, mapping
+from crawler.sources.lines import decode_line, is_database, read_head, records
+from crawler.transcripts.classify import list_blocks, text_or_empty
 from memory_server.errors import ContentError
 from memory_server.machine.database import open_foreign
 
@@ -62,7 +62,7 @@ def fits(path: Path, head: bytes) -> bool:
 
 def read(found: AgentFile) -> Iterator[Conversation]:
     """The conversations of a file."""
-    if is_database(head_of(found.path, 16)):
+    if is_database(read_head(found.path, 16)):
         yield from _chats(found)
         return
     talk = _Transcript(found).read()
@@ -85,12 +85,12 @@ class _Transcript:
         source = path.stem if is_child else "main"
         self.talk = Conversation("cursor", session, source=source, side_chain=path.stem if is_child else "")
         self.talk.is_timed = False
-        self.talk.cwd = folder_of(path, session)
+        self.talk.cwd = find_folder(path, session)
 
     def read(self) -> Conversation:
         for line in records(self._found):
             role = line.get("role")
-            for block in blocks_of(mapping(line.get("message")).get("content")):
+            for block in list_blocks(mapping(line.get("message")).get("content")):
                 self._block(str(role), block)
             if role not in ("user", "assistant") and line.get("type") != "turn_ended":
                 self._found.unknown[text_or_empty(line.get("type")) or f"role {role}"] += 1
@@ -99,8 +99,8 @@ class _Transcript:
     def _block(self, role: str, block: Mapping[str, Any]) -> None:
         kind, words = text_or_empty(block.get("type")), text_or_empty(block.get("text"))
         if kind == "text" and role == "user":
-            self._time = time_in(words) or self._time
-            self.talk.prompt(typed_in(words), self._time)
+            self._time = parse_time(words) or self._time
+            self.talk.prompt(find_typed_text(words), self._time)
         elif kind == "text" and role == "assistant":
             self.talk.reply(words, self._time)
         elif kind in CALLS and role == "assistant":
@@ -109,7 +109,7 @@ class _Transcript:
             self._found.unknown[f"block {kind}"] += 1
 
 
-def typed_in(words: str) -> str:
+def find_typed_text(words: str) -> str:
     """What of a message in the person's role they typed."""
     left = words
     for _ in range(MAX_BLOCKS):
@@ -122,7 +122,7 @@ def typed_in(words: str) -> str:
     return "\n".join(asked) if asked else BLOCK.sub("", words).strip() if words.lstrip().startswith("<") else words
 
 
-def time_in(words: str) -> str:
+def parse_time(words: str) -> str:
     """The time that the client puts before what the person typed; empty where it does not."""
     if not (found := STAMP.search(words)):
         return ""
@@ -133,11 +133,11 @@ def time_in(words: str) -> str:
         return ""
 
 
-def folder_of(path: Path, session: str) -> str:
+def find_folder(path: Path, session: str) -> str:
     """The folder in which a conversation ran, as the client notes it beside its own store."""
     home = next((folder.parent for folder in path.parents if folder.name == "projects"), None)
     noted = next((home / "chats").glob(f"*/{session}/meta.json"), None) if home and session.isprintable() else None
-    return text_or_empty(mapping(decoded(head_of(noted))).get("cwd")) if noted else ""
+    return text_or_empty(mapping(decode_line(read_head(noted))).get("cwd")) if noted else ""
 
 
 # -- the editor --------------------------------------------------------------------------------------------------------
@@ -161,8 +161,8 @@ def _chat(found: AgentFile, database: sqlite3.Connection, chat: Mapping[str, Any
         return None
     talk = Conversation("cursor", name, key=name)
     talk.stamp = stamp
-    headers = listed(chat.get("fullConversationHeadersOnly"))
-    bubbles = [_bubble(database, name, head) for head in headers] or listed(chat.get("conversation"))
+    headers = filter_objects(chat.get("fullConversationHeadersOnly"))
+    bubbles = [_bubble(database, name, head) for head in headers] or filter_objects(chat.get("conversation"))
     talk.cwd = next((folder for one in bubbles if (folder := text_or_empty(one.get("workspaceProjectDir")))), "")
     for bubble in bubbles:
         _say(found, talk, bubble, bubble.get("createdAt") or chat.get("createdAt"))
@@ -181,7 +181,7 @@ def _say(found: AgentFile, talk: Conversation, bubble: Mapping[str, Any], time: 
     kind, name = bubble.get("type"), bubble.get("bubbleId")
     words = text_or_empty(bubble.get("text")) or text_or_empty(bubble.get("rawText"))
     if kind == 1:
-        talk.prompt(typed_in(words), time, name)
+        talk.prompt(find_typed_text(words), time, name)
     elif kind == 2:
         talk.reply(words, time, name)
         if work := mapping(bubble.get("toolFormerData")):
@@ -189,7 +189,7 @@ def _say(found: AgentFile, talk: Conversation, bubble: Mapping[str, Any], time: 
             talk.call(work.get("name"), work.get("rawArgs") or work.get("params"), call_id, time)
             if (result := work.get("result")) is not None:
                 inner = json_or_text(result) if isinstance(result, str) else result
-                said = words_of(inner) or text_or_empty(mapping(inner).get("output")) or result
+                said = join_texts(inner) or text_or_empty(mapping(inner).get("output")) or result
                 talk.result(said, call_id, time, is_error=work.get("status") == "error")
     elif bubble:
         found.unknown[f"bubble {kind}"] += 1
@@ -197,4 +197,4 @@ def _say(found: AgentFile, talk: Conversation, bubble: Mapping[str, Any], time: 
 
 def _value(value: object) -> object:
     raw = value.encode("utf-8", "replace") if isinstance(value, str) else value
-    return decoded(raw) if isinstance(raw, bytes) else None
+    return decode_line(raw) if isinstance(raw, bytes) else None

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from crawler.sources.conversation import AgentFile, Conversation, listed, mapping, words_of
-from crawler.sources.lines import decoded, head_of, records, whole
+from crawler.sources.conversation import AgentFile, Conversation, filter_objects, join_texts, mapping
+from crawler.sources.lines import decode_line, read_head, records, whole
 from crawler.transcripts.classify import text_or_empty
 
 NAME = "gemini"
@@ -61,7 +61,7 @@ def read(found: AgentFile) -> Iterator[Conversation]:
     above = found.path.parent.name if child and found.path.parent.parent.name == "chats" else ""
     talk = Conversation("gemini", above or session, source=child if above else "main", side_chain=child)
     talk.version = found.saw_version(log.head.get("version"))
-    talk.cwd = folder_of(found.path, log.head)
+    talk.cwd = find_folder(found.path, log.head)
     for step, about in log.steps:
         if step == "rewind":
             talk.rewind(log.places.get(about, talk.entries[0].id))
@@ -113,7 +113,7 @@ class _Log:
 
     def _checkpoint(self, changed: Mapping[str, Any]) -> None:
         """All messages as they stand: those of the chain that it does not have are dropped."""
-        messages = [one for one in listed(changed.get("messages")) if isinstance(one.get("id"), str)]
+        messages = [one for one in filter_objects(changed.get("messages")) if isinstance(one.get("id"), str)]
         if not messages:
             return
         names = {str(one["id"]) for one in messages}
@@ -127,10 +127,10 @@ class _Log:
 def _say(found: AgentFile, talk: Conversation, message: Mapping[str, Any]) -> None:
     kind, time, name = text_or_empty(message.get("type")), message.get("timestamp", ""), message.get("id")
     if kind == "user":
-        talk.prompt(typed_in(message.get("displayContent") or message.get("content")), time, name)
+        talk.prompt(find_typed_text(message.get("displayContent") or message.get("content")), time, name)
     elif kind in TYPES:
-        talk.reply(words_of(message.get("content") or message.get("parts")), time, name)
-        for call in listed(message.get("toolCalls")):
+        talk.reply(join_texts(message.get("content") or message.get("parts")), time, name)
+        for call in filter_objects(message.get("toolCalls")):
             _work(talk, call, time)
     elif kind not in SILENT:
         found.unknown[f"message {kind}"] += 1
@@ -144,15 +144,17 @@ def _work(talk: Conversation, call: Mapping[str, Any], time: object) -> None:
         call.get("displayName")
     )  # where no other server has such a tool, its name is bare
     talk.call(f"oneiros__{tool}" if is_own else tool, call.get("args"), call.get("id"), time)
-    answers = [mapping(mapping(part.get("functionResponse")).get("response")) for part in listed(call.get("result"))]
+    answers = [
+        mapping(mapping(part.get("functionResponse")).get("response")) for part in filter_objects(call.get("result"))
+    ]
     said = "\n".join(words for one in answers if (words := text_or_empty(one.get("output") or one.get("error"))))
     if answers or has_failed:
         talk.result(said, call.get("id"), when, is_error=has_failed)
 
 
-def typed_in(content: object) -> str:
+def find_typed_text(content: object) -> str:
     """What the person typed: without the files that the client read in for them, and without what it says itself."""
-    texts = [words_of(part) for part in (content if isinstance(content, list) else [content])]
+    texts = [join_texts(part) for part in (content if isinstance(content, list) else [content])]
     begun = next((place for place, text in enumerate(texts) if FILES_BEGIN in text), len(texts))
     # the last that says so: a file may say it too
     ended = max((place for place, text in enumerate(texts) if FILES_END in text), default=len(texts))
@@ -164,7 +166,7 @@ def typed_in(content: object) -> str:
     return "\n".join(words)
 
 
-def folder_of(path: Path, head: Mapping[str, Any]) -> str:
+def find_folder(path: Path, head: Mapping[str, Any]) -> str:
     """The project's folder: as the client notes it beside the chats, or for all projects together."""
     directories = head.get("directories")
     if isinstance(directories, list) and directories and isinstance(directories[0], str):
@@ -174,7 +176,7 @@ def folder_of(path: Path, head: Mapping[str, Any]) -> str:
         return ""
     noted = project / ".project_root"
     if noted.is_file():
-        return head_of(noted, 4096).decode("utf-8", "replace").strip()
+        return read_head(noted, 4096).decode("utf-8", "replace").strip()
     registry = project.parent.parent / "projects.json"
-    known = mapping(mapping(decoded(head_of(registry, 1 << 20)) if registry.is_file() else {}).get("projects"))
+    known = mapping(mapping(decode_line(read_head(registry, 1 << 20)) if registry.is_file() else {}).get("projects"))
     return next((folder for folder, name in known.items() if name == project.name), "")

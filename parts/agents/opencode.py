@@ -11,8 +11,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from crawler.sources.conversation import AgentFile, Conversation, listed, mapping, words_of
-from crawler.sources.lines import decoded, head_of, is_database, whole
+from crawler.sources.conversation import AgentFile, Conversation, filter_objects, join_texts, mapping
+from crawler.sources.lines import decode_line, is_database, read_head, whole
 from crawler.transcripts.classify import text_or_empty
 from crawler.transcripts.grammar import is_id
 from memory_server.errors import ContentError
@@ -56,13 +56,13 @@ def fits(path: Path, head: bytes) -> bool:
 
 def read(found: AgentFile) -> Iterator[Conversation]:
     """The conversations of a file."""
-    if is_database(head_of(found.path, 16)):
+    if is_database(read_head(found.path, 16)):
         yield from _in_database(found)
         return
     session = mapping(whole(found))
     about = {**session, "parent_id": session.get("parentID")}
     if session.get("id"):
-        yield _conversation(found, about, list(_stored(found, str(session["id"]))), key="")
+        yield _conversation(found, about, list(_read_messages(found, str(session["id"]))), key="")
 
 
 def _conversation(found: AgentFile, session: Message, messages: list[Message], *, key: str) -> Conversation:
@@ -116,7 +116,7 @@ def _work(talk: Conversation, part: Message, time: object) -> None:
     talk.call(name, state.get("input"), call_id, time)
     if text_or_empty(state.get("status")) not in RUNNING:
         error = state.get("error")
-        said = text_or_empty(state.get("output")) or words_of(state.get("content"))
+        said = text_or_empty(state.get("output")) or join_texts(state.get("content"))
         told = said or text_or_empty(error) or text_or_empty(mapping(error).get("message"))
         is_failed = state.get("status") == "error" or bool(mapping(state.get("metadata")).get("exit"))
         talk.result(told, call_id, time, is_error=is_failed)
@@ -125,13 +125,13 @@ def _work(talk: Conversation, part: Message, time: object) -> None:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def _stored(found: AgentFile, session: str) -> Iterator[Message]:
+def _read_messages(found: AgentFile, session: str) -> Iterator[Message]:
     """The messages of the older store, each in a file, as are their parts."""
     storage = next(folder.parent for folder in found.path.parents if folder.name == "session")
     messages = [_file(found, path) for path in _files(storage / "message", session)]
-    for data in sorted(messages, key=lambda one: (_created(one), str(one.get("id")))):
+    for data in sorted(messages, key=lambda one: (_find_creation_time(one), str(one.get("id")))):
         parts = [_file(found, path) for path in _files(storage / "part", str(data.get("id")))]
-        yield _message(data.get("role"), data.get("id"), _created(data), data, parts)
+        yield _message(data.get("role"), data.get("id"), _find_creation_time(data), data, parts)
 
 
 def _files(folder: Path, name: str) -> list[Path]:
@@ -146,7 +146,7 @@ def _file(found: AgentFile, path: Path) -> Message:
     return value
 
 
-def _created(data: Message) -> float:
+def _find_creation_time(data: Message) -> float:
     created = mapping(data.get("time")).get("created")
     return created if isinstance(created, int | float) else 0
 
@@ -197,9 +197,9 @@ def _first(database: sqlite3.Connection, session: str) -> Iterator[Message]:
 def _second(database: sqlite3.Connection, session: str) -> Iterator[Message]:
     for kind, name, time, value in database.execute(SECOND, (session,)):
         data = mapping(_json(value))
-        yield _message(kind, name, time, data, [dict(part) for part in listed(data.get("content"))])
+        yield _message(kind, name, time, data, [dict(part) for part in filter_objects(data.get("content"))])
 
 
 def _json(value: object) -> object:
     raw = value.encode("utf-8", "replace") if isinstance(value, str) else value
-    return decoded(raw) if isinstance(raw, bytes) else raw
+    return decode_line(raw) if isinstance(raw, bytes) else raw

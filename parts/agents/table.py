@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from crawler.sources.agent import AgentSource
-from crawler.sources.lines import head_of
+from crawler.sources.lines import read_head
 from parts.agents import chat, codex, copilot, cursor, gemini, opencode
 
 SOURCES: Mapping[str, AgentSource] = {
@@ -18,7 +18,7 @@ SOURCES: Mapping[str, AgentSource] = {
 STORED = tuple(name for name in SOURCES if name != chat.NAME)  # those that keep a store of their own
 
 
-def source_for(path: Path) -> AgentSource | None:
+def find_source(path: Path) -> AgentSource | None:
     """Whose conversation a file is, by its name and its beginning. Raises ContentError where it cannot be read."""
-    head = head_of(path)
+    head = read_head(path)
     return next((source for source in SOURCES.values() if source.fits(path, head)), None)

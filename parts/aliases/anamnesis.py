@@ -52,7 +52,7 @@ def read_crawler(served: ServedMemory) -> Callable[[str], dict[str, Any]]:
     def read(part: Part) -> dict[str, Any]:
         """One setting of what is read, and how the person changes it."""
         settings = asdict(replace(served.running.environment).person)
-        key = _key_of(part)
+        key = _find_key(part)
         return {"setting": key, "value": settings[key], "change": CHANGE.replace("KEY", key)}
 
     return read
@@ -60,7 +60,7 @@ def read_crawler(served: ServedMemory) -> Callable[[str], dict[str, Any]]:
 
 def refuse_crawler(part: Part) -> JSONResponse:
     """Refuses: whose words are read is decided at a terminal."""
-    return refuse("what is crawled is changed by the person alone", CHANGE.replace("KEY", _key_of(part)))
+    return refuse("what is crawled is changed by the person alone", CHANGE.replace("KEY", _find_key(part)))
 
 
 def refuse(what: str, command: str) -> JSONResponse:
@@ -68,7 +68,7 @@ def refuse(what: str, command: str) -> JSONResponse:
     return JSONResponse({"error": error_json(UsageError(what, remedy=command))}, 403)
 
 
-def _key_of(part: str) -> str:
+def _find_key(part: str) -> str:
     key = KEYS.get(part, part)
     if key not in CRAWLED:
         raise ContentError(f"nothing of what is read is called {part[:40]!r}", remedy=f"Ask for {', '.join(KEYS)}")

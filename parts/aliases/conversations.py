@@ -12,7 +12,7 @@ from dream.routes import Secret
 from memory_server.faces.body import Body
 from oneiros.served import ServedMemory
 from parts.aliases.anamnesis import refuse
-from parts.chat.chatting import conversations_of
+from parts.chat.chatting import open_conversations
 from parts.chat.conversations import ID, ChatConversation, Conversations
 
 NOT_HERE = "a conversation is {done} by the person: at a terminal, or on a page that a terminal opened"
@@ -57,7 +57,7 @@ class ChatSessions:
 
     @property
     def _conversations(self) -> Conversations:
-        return conversations_of(replace(self._served.running.environment), self._served.memory.root)
+        return open_conversations(replace(self._served.running.environment), self._served.memory.root)
 
 
 def _session_json(talk: ChatConversation) -> dict[str, Any]:

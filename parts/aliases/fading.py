@@ -8,13 +8,20 @@ from typing import Annotated, Any
 from fastapi import Path, Query
 
 from crawler.compress.levels import SessionReader, digest_sections
-from dream.citations import citations_on
+from dream.citations import count_citations
 from memory_server.document import SourceHead
 from memory_server.errors import ContentError
 from memory_server.faces.memory_text import reading_json
 from memory_server.faces.rest import MAX_NUMBER, use_json
 from memory_server.layers import episodes
-from memory_server.layers.sessions import CompressedSession, Statement, files_of, id8_in, id8_of, read_session
+from memory_server.layers.sessions import (
+    CompressedSession,
+    Statement,
+    cut_id8,
+    find_session_files,
+    parse_id8,
+    read_session,
+)
 from memory_server.lifecycle.gc import BELOW, GcWanted, step_json
 from oneiros.served import ServedMemory
 
@@ -36,10 +43,10 @@ class FadingMemories:
         per_page: Annotated[int, Query(ge=1, le=200)] = 20,
     ) -> dict[str, Any]:
         """A page of sessions, newest first."""
-        known = [one for one in self._served.memory.indices.snapshot().sources.values() if id8_in(one.path)]
+        known = [one for one in self._served.memory.indices.snapshot().sources.values() if parse_id8(one.path)]
         known.sort(key=lambda one: (str(one.date or ""), one.path), reverse=True)
         shown = list(islice(known, (page - 1) * per_page, page * per_page))
-        found = list(self._told(shown))
+        found = list(self._describe_sessions(shown))
         return {"conversations": found, "total": len(known), "page": page, "per_page": per_page}
 
     def read_conversation(self, name: Name) -> dict[str, Any]:
@@ -76,16 +83,16 @@ class FadingMemories:
         """What would fade. Nothing does here: the person runs `oneiros gc`."""
         memory = self._served.memory
         wanted = GcWanted(below=threshold, fade_days=memory.person.fade_days)
-        plan = memory.aging().plan(citations_on(memory.root), wanted)
+        plan = memory.aging().plan(count_citations(memory.root), wanted)
         return {
             "steps": list(map(step_json, plan.changes)),
             "done": False,
             "command": f"oneiros gc --below {threshold}",
         }
 
-    def _told(self, sources: list[SourceHead]) -> Iterator[dict[str, Any]]:
+    def _describe_sessions(self, sources: list[SourceHead]) -> Iterator[dict[str, Any]]:
         aging, paths = self._served.memory.aging(), [one.path for one in sources]
-        aliveness, alive = aging.aliveness(paths), aging.told(paths)
+        aliveness, alive = aging.aliveness(paths), aging.measure_use(paths)
         for one in sources:
             try:
                 session_id = read_session(self._served.memory.root.file(one.path)).session_id
@@ -104,7 +111,7 @@ class FadingMemories:
     def _session(self, name: str) -> CompressedSession:
         """A session's newest file. Raises ContentError where it has none."""
         session_id = SessionReader(self._served.archive, self._served.memory.root.sessions).resolve(name)
-        found = files_of(self._served.memory.root.sessions, session_id)
+        found = find_session_files(self._served.memory.root.sessions, session_id)
         if not found:
             what = f"session {session_id} is not compressed yet"
             raise ContentError(what, remedy=f"GET /drill?name={session_id}&depth=raw reads its turns")
@@ -115,7 +122,7 @@ class FadingMemories:
         if session.session_id not in self._served.archive.session_ids():
             return {}
         turns = enumerate(self._served.archive.turns(session.session_id), start=1)
-        return {entry: f"{id8_of(session.session_id)}:{number}" for number, turn in turns for entry in turn.entries}
+        return {entry: f"{cut_id8(session.session_id)}:{number}" for number, turn in turns for entry in turn.entries}
 
 
 def _branch(statement: Statement, places: dict[str, str]) -> dict[str, Any]:

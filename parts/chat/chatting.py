@@ -13,10 +13,10 @@ from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import archive_folder, spending
-from oneiros.ingest.trainer_client import TrainerClient, machines_of
-from parts.chat.backends.openai_compatible import messages_of
+from oneiros.ingest.trainer_client import TrainerClient, parse_machines
+from parts.chat.backends.openai_compatible import build_messages
 from parts.chat.backends.table import BACK_ENDS, ChatService
-from parts.chat.context import Recall, reader_of
+from parts.chat.context import Recall, build_source_reader
 from parts.chat.conversations import Conversations
 from parts.chat.records import BackEnd, BackEndFailed, ChatPrompt, Piece
 from parts.chat.turn import Chat
@@ -35,44 +35,44 @@ class TrainerBackEnd:
 
     def stream(self, prompt: ChatPrompt) -> Iterator[Piece]:
         try:
-            yield from self.trainers.stream(messages_of(prompt), max_tokens=prompt.max_output_tokens)
+            yield from self.trainers.stream(build_messages(prompt), max_tokens=prompt.max_output_tokens)
         except OneirosError as error:
             raise BackEndFailed(f"trainer: {error.what}", remedy=error.remedy) from error
 
 
-def conversations_of(environment: Environment, root: MemoryRoot) -> Conversations:
+def open_conversations(environment: Environment, root: MemoryRoot) -> Conversations:
     """The conversations with a memory."""
     redactor = Redactor(environment.person.deny_words)
     return Conversations(root.chats, mask=lambda text: redactor.redact(text).text, now=now)
 
 
-def chat_on(environment: Environment, root: MemoryRoot, recall: Recall) -> Chat:
+def build_chat(environment: Environment, root: MemoryRoot, recall: Recall) -> Chat:
     """Chats with a memory, by the settings of the environment; where a process lives long, it gives a fresh one."""
     store = ArchivedSessions(archive_folder(root), root.sessions)
     return Chat(
-        conversations_of(environment, root),
+        open_conversations(environment, root),
         recall=recall,
-        look=partial(reader_of, root, store),
+        look=partial(build_source_reader, root, store),
         digest=lambda: read_text(root.index_page) if is_plain_file(root.index_page) else "",
-        back_end=lambda: back_end_of(environment, root),
+        back_end=lambda: build_back_end(environment, root),
         budget=lambda: spending(environment, root, now()),
         max_tokens=environment.person.chat_tokens,
     )
 
 
-def back_end_of(environment: Environment, root: MemoryRoot) -> BackEnd:
+def build_back_end(environment: Environment, root: MemoryRoot) -> BackEnd:
     """The back end of the person's settings. Raises UsageError where they name none."""
     person = environment.person
     if not person.chat_backend:
         raise UsageError(NO_BACK_END, remedy="Choose one, such as `oneiros config chat_backend claude-cli`")
     if person.chat_backend == "trainer":
-        return TrainerBackEnd(TrainerClient(machines_of(environment.variables)))
+        return TrainerBackEnd(TrainerClient(parse_machines(environment.variables)))
     service = ChatService(
         model=person.chat_model,
         url=person.chat_url,
         api_key=environment.variables.get(person.chat_key_variable, ""),
         price=Price(person.chat_usd_in, person.chat_usd_out),
-        folder=root.derived / "claude-cli",
+        folder=root.derived_folder / "claude-cli",
         variables=environment.variables,
     )
     return BACK_ENDS[person.chat_backend](service)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from memory_server.document import Layer
 from memory_server.errors import OneirosError
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from parts.chat.context import Look
 from parts.chat.records import BackEndFailed, Cited, Piece, ShownPassage, Usage
 
@@ -50,7 +50,9 @@ class Citation:
         return f"{self.path}:{self.first}" if self.first == self.last else f"{self.path}:{self.first}-{self.last}"
 
 
-def checked(pieces: Iterable[Piece], passages: Sequence[ShownPassage], look: Look) -> Iterator[str | Citation | Usage]:
+def check_citations(
+    pieces: Iterable[Piece], passages: Sequence[ShownPassage], look: Look
+) -> Iterator[str | Citation | Usage]:
     """The answer with its citations checked; text that may become a mark is held back until it is one or is not."""
     shown_passages = {passage.number: passage for passage in passages}
     held = ""
@@ -111,11 +113,11 @@ def find_words(words: str, parts: Sequence[str]) -> tuple[str, int, int] | None:
     Runs of blanks and line ends count as one blank, since a quote may run over lines; every other sign must be the
     same, so a look-alike is another one. No word may be cut in two: `port 25` does not stand in `port 2525`.
     """
-    wanted = CUT.sub("", shown_line(words))
+    wanted = CUT.sub("", escape_line(words))
     if len(wanted) < MIN_QUOTE_CHARS or len(wanted) > 10 * MAX_QUOTE_CHARS:
         return None
     text, starts = "", list[tuple[int, int]]()  # where each line begins in the text, and its number
-    for number, line in enumerate(map(shown_line, parts)):
+    for number, line in enumerate(map(escape_line, parts)):
         if line:
             text += " " if text else ""
             starts.append((len(text), number))

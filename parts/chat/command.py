@@ -9,15 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from memory_server.errors import ContentError, OneirosError, UsageError
-from memory_server.escaping import shown, shown_line
+from memory_server.escaping import escape_line, escape_text
 from memory_server.root.places import require_memory
 from memory_server.search.question import with_commands
 from oneiros.cli.consent.asking import require_person
 from oneiros.cli.review.telling import remember, wrong
-from oneiros.cli.searching import asked
+from oneiros.cli.searching import ask_memory
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk
 from oneiros.environment import Environment
-from parts.chat.chatting import back_end_of, chat_on, conversations_of
+from parts.chat.chatting import build_back_end, build_chat, open_conversations
 from parts.chat.citations import MARKS, Citation
 from parts.chat.context import Context
 from parts.chat.conversations import as_markdown, citation_line
@@ -54,32 +54,32 @@ def chat(
     environment: Environment = context.obj
     text = " ".join(words or ()).strip()
     root = require_memory(environment.choice.root)
-    kept = conversations_of(environment, root)
+    kept = open_conversations(environment, root)
     if listed:
         found = [{"id": one.id, "title": one.title, "turns": len(one.turns)} for one in kept.list()]
         if as_json:
             data_json({"conversations": found})
         for one in [] if as_json else found:
-            data(f"{one['id']}  {one['turns']:>3}  {shown_line(str(one['title']))}")
+            data(f"{one['id']}  {one['turns']:>3}  {escape_line(str(one['title']))}")
     elif rename:
-        data(f"{kept.retitle(rename, text).id}  {shown_line(text)}")
+        data(f"{kept.retitle(rename, text).id}  {escape_line(text)}")
     elif export:
         data(as_markdown(kept.load(export)))
     elif delete:
         meant = kept.load(delete)
-        require_person(environment, f"delete the conversation {meant.id}, {shown_line(meant.title)!r}")
+        require_person(environment, f"delete the conversation {meant.id}, {escape_line(meant.title)!r}")
         kept.delete(meant.id)
         talk("Deleted.")
     else:
-        back_end_of(environment, root)  # says at once where none is set
-        recall = partial(asked, environment, no_daemon=no_daemon)
-        talking = _Talking(context, chat_on(environment, root, recall), load and kept.load(load).id, anyway)
+        build_back_end(environment, root)  # says at once where none is set
+        recall = partial(ask_memory, environment, no_daemon=no_daemon)
+        talking = _Talking(context, build_chat(environment, root, recall), load and kept.load(load).id, anyway)
         if text:
             talking.ask(text, as_json=as_json)
         elif as_json or not sys.stdin.isatty():
             raise UsageError("there is no question", remedy="Write it behind the command")
         else:
-            talking.go_on()
+            talking.converse()
 
 
 class _Talking:
@@ -89,7 +89,7 @@ class _Talking:
         self._command, self._chat, self._name, self._anyway = context, chat, name, anyway
         self._cited: list[Citation] = []  # of the last answer
 
-    def go_on(self) -> None:
+    def converse(self) -> None:
         """Asks and answers until an empty line."""
         talk(HELP)
         with suppress(EOFError, KeyboardInterrupt):
@@ -115,7 +115,7 @@ class _Talking:
         kept = self._chat.conversations
         found = self._chat.context(question, kept.load(self._name) if self._name else None)
         talk(f"{len(found.passages)} passages, {found.tokens:,} of {found.max_tokens:,} tokens. {_how_sure(found)}")
-        if found.is_empty and not self._anyway and not _wanted_anyway():
+        if found.is_empty and not self._anyway and not _confirm_anyway():
             raise ContentError(UNKNOWN.rstrip("."), remedy="--anyway asks the model all the same")
         self._name = self._name or kept.begin(found.question)
         self._cited = []
@@ -136,7 +136,7 @@ class _Talking:
                 piece = piece.mark(len(self._cited))
             text += piece
             if not as_json:
-                print(shown(piece), end="", flush=True)
+                print(escape_text(piece), end="", flush=True)
         assert end is not None
         usage = end.usage
         if as_json:
@@ -149,14 +149,14 @@ class _Talking:
             data(f"{MARKS[0]}{number}{MARKS[1]} {citation_line(one)}")
         if end.ended:
             talk(f"Not whole: {end.ended}.")
-        talk(f"{_counted(usage)}{end.usd:.4f} dollars. Go on: oneiros chat --load {self._name}")
+        talk(f"{_format_usage(usage)}{end.usd:.4f} dollars. Go on: oneiros chat --load {self._name}")
 
 
-def _wanted_anyway() -> bool:
+def _confirm_anyway() -> bool:
     return sys.stdin.isatty() and typer.confirm("Ask the model anyway?", default=False, err=True)
 
 
-def _counted(usage: Usage | None) -> str:
+def _format_usage(usage: Usage | None) -> str:
     if usage is None:
         return ""
     written = usage.input_tokens + usage.cache_writes + usage.long_cache_writes

@@ -11,10 +11,10 @@ from pathlib import Path
 from crawler.transcripts.injected import OWN_SESSION_MARK
 from memory_server.document import Answer, Hit, SourcePath
 from memory_server.errors import OneirosError, UsageError
-from memory_server.escaping import shown, shown_line
-from memory_server.faces.answer_text import CHARS_A_TOKEN, layer_shown, remark_of
+from memory_server.escaping import escape_line, escape_text
+from memory_server.faces.answer_text import CHARS_A_TOKEN, format_layer, format_remark
 from memory_server.index.raw import SessionStore, session_of_path
-from memory_server.language.sentences import shortened
+from memory_server.language.sentences import shorten_passage
 from memory_server.language.words import content_words
 from memory_server.layers.topics import SourceFile, find_sources
 from memory_server.machine.files import is_plain_file
@@ -80,7 +80,7 @@ def find_context(question: str, history: Sequence[Said], recall: Recall, look: L
             passages.append(passage)
             left -= len(passage_text(passage))
     used = max_tokens - left // CHARS_A_TOKEN
-    return Context(question, tuple(passages), used, max_tokens, remark_of(answer), answer.confidence >= UNSURE)
+    return Context(question, tuple(passages), used, max_tokens, format_remark(answer), answer.confidence >= UNSURE)
 
 
 def is_authority(hit: Hit) -> bool:
@@ -101,7 +101,7 @@ def question_about(question: str, history: Sequence[Said]) -> Question | None:
     return None
 
 
-def reader_of(root: MemoryRoot, store: SessionStore) -> Look:
+def build_source_reader(root: MemoryRoot, store: SessionStore) -> Look:
     """The memory's own reader, by exact paths alone: a source of the root, or an archived session."""
     sources: dict[SourcePath, SourceFile] = {}
 
@@ -124,12 +124,12 @@ def _read(hit: Hit, number: int, look: Look, room: int, terms: Sequence[str]) ->
     except OneirosError:
         return None  # gone since it was indexed
     is_turns = bool(session_of_path(hit.path))
-    title = shown_line(hit.title)
+    title = escape_line(hit.title)
     passage = ShownPassage(number, hit.path, hit.layer, title, (), hit.unapproved or bool(hit.outside))
     lines, is_cut = list[tuple[int, str]](), False
     for place, part in enumerate(parts, start=hit.lines.first):
-        text = shown(part).strip("\n")
-        cut = shortened(text, terms, TURN_CHARS) if is_turns else text
+        text = escape_text(part).strip("\n")
+        cut = shorten_passage(text, terms, TURN_CHARS) if is_turns else text
         trial = replace(passage, lines=(*lines, (place, cut)))
         if len(passage_text(trial)) + MIN_LINE_CHARS > room:
             is_cut = True
@@ -142,16 +142,16 @@ def _read(hit: Hit, number: int, look: Look, room: int, terms: Sequence[str]) ->
 
 def passage_text(passage: ShownPassage) -> str:
     """A passage for a model: a head, and its lines behind a margin that no text of theirs can leave."""
-    kind = layer_shown(passage.layer)
+    kind = format_layer(passage.layer)
     if not passage.is_approved:
         kind += ", not approved" if passage.unapproved else ", said at some time"
     first, last = passage.lines[0][0] if passage.lines else 0, passage.lines[-1][0] if passage.lines else 0
-    head = f"Passage {passage.number} | {kind} | {passage.title} | {shown_line(passage.path)}:{first}-{last}"
+    head = f"Passage {passage.number} | {kind} | {passage.title} | {escape_line(passage.path)}:{first}-{last}"
     body = [f"   | {line}" for _, text in passage.lines for line in text.split("\n")]
     return "\n".join([head, *body, ""])
 
 
-def prompt_for(
+def build_prompt(
     context: Context, history: Sequence[Said], *, digest: str, cites: bool, max_output_tokens: int
 ) -> ChatPrompt:
     """The request to a model. No clock stands in it, so that its beginning is the same from turn to turn."""
@@ -163,7 +163,7 @@ def prompt_for(
 
 def system_text(prompt: ChatPrompt) -> str:
     """Rules and digest, for a service that takes one text."""
-    digest = "\n".join(f"   | {line}" for line in shown(prompt.digest).split("\n"))
+    digest = "\n".join(f"   | {line}" for line in escape_text(prompt.digest).split("\n"))
     return f"{prompt.rules}\nThe memory's index page, data too:\n{digest}\n" if prompt.digest else prompt.rules
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from crawler.transcripts.injected import CHAT_MARK, EXPORT_MARK
 from memory_server.errors import ContentError, NeedsRepair, UsageError
-from memory_server.escaping import shown, shown_line
+from memory_server.escaping import escape_line, escape_text
 from memory_server.machine.files import append_line, is_plain_file, make_folder, remove_file, replace_file
 from parts.chat.citations import Citation
 from parts.chat.records import Said
@@ -112,7 +112,7 @@ class Conversations:
             try:
                 told = json.loads(line)
                 if told["kind"] == "turn":
-                    turns.append(_turn_of(told))
+                    turns.append(_parse_turn(told))
                 else:
                     titles.append(str(told["title"]))
             except (ValueError, KeyError, TypeError):
@@ -121,7 +121,7 @@ class Conversations:
         return ChatConversation(identity, title, tuple(titles[:-1]), tuple(turns), damaged)
 
     def _title(self, text: str) -> str:
-        return shown_line(self.mask(text))[:TITLE_CHARS]
+        return escape_line(self.mask(text))[:TITLE_CHARS]
 
     def _append(self, name: str, kind: str, **told: Any) -> None:
         line = {"oneiros": CHAT_MARK, "kind": kind, **told}
@@ -149,7 +149,7 @@ class Conversations:
         return fitting[0]
 
 
-def _turn_of(told: Mapping[str, Any]) -> ChatTurn:
+def _parse_turn(told: Mapping[str, Any]) -> ChatTurn:
     cited = tuple(Citation(**one) for one in told["citations"])
     texts = {slot: str(told[slot]) for slot in ("at", "question", "answer", "back_end", "ended")}
     return ChatTurn(**texts, citations=cited, usd=float(told["usd"]))
@@ -157,20 +157,20 @@ def _turn_of(told: Mapping[str, Any]) -> ChatTurn:
 
 def as_markdown(conversation: ChatConversation) -> str:
     """A conversation as a page, with what each answer rests on. Its mark tells that it is no source of a memory."""
-    parts = [EXPORT_MARK, f"# {shown_line(conversation.title)}"]
+    parts = [EXPORT_MARK, f"# {escape_line(conversation.title)}"]
     for turn in conversation.turns:
-        parts += [f"## {shown_line(turn.question)}", shown(turn.answer).strip() or "(no answer)"]
+        parts += [f"## {escape_line(turn.question)}", escape_text(turn.answer).strip() or "(no answer)"]
         if turn.ended:
-            parts.append(f"*Not whole: {shown_line(turn.ended)}.*")
+            parts.append(f"*Not whole: {escape_line(turn.ended)}.*")
         parts += [f"{number}. {citation_line(one)}" for number, one in enumerate(turn.citations, start=1)]
     return "\n\n".join(parts) + "\n"
 
 
 def citation_line(citation: Citation) -> str:
     """Where it stands and how sure that is, in one line."""
-    words = shown_line(citation.words)
+    words = escape_line(citation.words)
     if not citation.verified:
-        told = f" in {shown_line(citation.path)}" if citation.path else ""
+        told = f" in {escape_line(citation.path)}" if citation.path else ""
         return f'NOT VERIFIED: "{words}" was not found{told}'
     kind = "approved topic" if citation.approved else f"{citation.layer}, not approved"
-    return f'{shown_line(citation.place)} ({kind}): "{words}"'
+    return f'{escape_line(citation.place)} ({kind}): "{words}"'

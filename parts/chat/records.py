@@ -78,7 +78,7 @@ class Usage:
         """What they cost in US dollars."""
         cached = self.cached_tokens * CACHE_READ + self.cache_writes * CACHE_WRITE
         written = self.long_cache_writes * LONG_CACHE_WRITE
-        return price.of(round(self.input_tokens + cached + written), self.output_tokens)
+        return price.compute_cost(round(self.input_tokens + cached + written), self.output_tokens)
 
 
 Piece = str | Cited | Usage

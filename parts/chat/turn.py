@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from crawler.model.budget import Budget
 from memory_server.errors import OneirosError, UsageError
-from parts.chat.citations import Citation, checked
-from parts.chat.context import Context, Look, Recall, find_context, prompt_for
+from parts.chat.citations import Citation, check_citations
+from parts.chat.context import Context, Look, Recall, build_prompt, find_context
 from parts.chat.conversations import ChatConversation, ChatTurn, Conversations
 from parts.chat.records import LONG_CACHE_WRITE, BackEnd, BackEndFailed, Usage
 
@@ -82,7 +82,9 @@ class Chat:
         back_end, budget = self._back_end(), self._budget()
         history = self.conversations.load(name).history
         digest = self._digest()[:DIGEST_CHARS]
-        prompt = prompt_for(context, history, digest=digest, cites=back_end.cites, max_output_tokens=MAX_OUTPUT_TOKENS)
+        prompt = build_prompt(
+            context, history, digest=digest, cites=back_end.cites, max_output_tokens=MAX_OUTPUT_TOKENS
+        )
         estimate = LONG_CACHE_WRITE * back_end.price.estimate(prompt.chars, prompt.max_output_tokens)
         if budget.refusal(estimate):
             remedy = "Raise budget_run_usd or budget_day_usd, or ask tomorrow"
@@ -91,7 +93,7 @@ class Chat:
         heard, ended, usd = _Heard(), LEFT, estimate
         pieces = back_end.stream(prompt)
         try:
-            for piece in checked(pieces, context.passages, self._look()):
+            for piece in check_citations(pieces, context.passages, self._look()):
                 if isinstance(piece, Usage):
                     heard.usage = piece
                 elif isinstance(piece, Citation):

@@ -16,10 +16,10 @@ from pydantic import Field
 from starlette.background import BackgroundTask
 
 from memory_server.errors import OneirosError
-from memory_server.escaping import shown
+from memory_server.escaping import escape_text
 from memory_server.faces.body import Body
 from oneiros.served import ServedMemory
-from parts.chat.chatting import chat_on
+from parts.chat.chatting import build_chat
 from parts.chat.conversations import ID, ChatConversation, ChatTurn
 from parts.chat.turn import UNKNOWN, Chat, Finished
 from parts.page.rendering import GUARDED, Renderer
@@ -51,16 +51,16 @@ def chat_routes(served: ServedMemory, render: Renderer) -> APIRouter:
 
     @routes.get("/chat")
     def chats() -> HTMLResponse:
-        return view(chat_of(served), None)
+        return view(open_chat(served), None)
 
     @routes.get("/chat/{name}")
     def one(name: Name) -> HTMLResponse:
-        chat = chat_of(served)
+        chat = open_chat(served)
         return view(chat, chat.conversations.load(name))
 
     @routes.post("/chat/{name}/title")
     def rename(name: Name, wanted: ChatTitle) -> HTMLResponse:
-        chat = chat_of(served)
+        chat = open_chat(served)
         return view(chat, chat.conversations.retitle(name, wanted.title))
 
     @routes.post("/chat")
@@ -73,14 +73,14 @@ def chat_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     return routes
 
 
-def chat_of(served: ServedMemory) -> Chat:
+def open_chat(served: ServedMemory) -> Chat:
     """The chat with the person's present settings."""
-    return chat_on(replace(served.running.environment), served.memory.root, served.memory.search)
+    return build_chat(replace(served.running.environment), served.memory.root, served.memory.search)
 
 
 def _answer(served: ServedMemory, render: Renderer, asked: ChatQuestion) -> Generator[dict[str, str], None, None]:
     """What was found, the text of an answer as it comes, and at the end the whole turn with its citations."""
-    chat = chat_of(served)
+    chat = open_chat(served)
     kept, name = chat.conversations, asked.name
     try:
         found = chat.context(asked.question, kept.load(name) if name else None)
@@ -92,7 +92,7 @@ def _answer(served: ServedMemory, render: Renderer, asked: ChatQuestion) -> Gene
         with closing(chat.answer(found, name)) as pieces:
             for piece in pieces:
                 if isinstance(piece, str):
-                    yield {"text": shown(piece)}
+                    yield {"text": escape_text(piece)}
                 elif not isinstance(piece, Finished):
                     number += 1
                     yield {"text": piece.mark(number)}

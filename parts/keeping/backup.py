@@ -21,12 +21,12 @@ from pathlib import Path
 import msgspec
 from filelock import FileLock
 
-from crawler.archive.store import Archive, mark_of
+from crawler.archive.store import Archive, hash_session_id
 from crawler.reading.store import FOLDER, Readings
 from dream.decisions.accept import Decisions
 from dream.decisions.chain import Head
 from memory_server.errors import ContentError, NeedsRepair, UsageError
-from memory_server.layers.sessions import files_of
+from memory_server.layers.sessions import find_session_files
 from memory_server.layers.topics import is_utf8
 from memory_server.lifecycle.bundle import (
     FORBIDDEN,
@@ -34,8 +34,8 @@ from memory_server.lifecycle.bundle import (
     BackupNote,
     Bundle,
     FileNote,
-    notes_in,
     read_bundle,
+    read_notes,
     require_new,
     unpack,
     write_bundle,
@@ -76,7 +76,7 @@ def back_up(decisions: Decisions, file: Path, at: dt.datetime, since: Bundle | d
         archive = root.path / "sessions" / "archive"
         if archive.is_dir():
             stack.enter_context(FileLock(archive / ".lock", timeout=LOCK_SECONDS))
-        stack.enter_context(decisions.locked())
+        stack.enter_context(decisions.hold_lock())
         head = bundle_history(root.path, folder / "history.bundle")
         known = since.manifest.files if isinstance(since, Bundle) else _old(root, since) if since else None
         contents = _contents(root, folder)
@@ -87,7 +87,7 @@ def back_up(decisions: Decisions, file: Path, at: dt.datetime, since: Bundle | d
 
 def _contents(root: MemoryRoot, scratch: Path) -> Iterator[tuple[str, bytes]]:
     """Name and content of everything that belongs to a backup."""
-    for name, path in _files_below(str(root.path), "root"):
+    for name, path in _list_files(str(root.path), "root"):
         yield name, _read(path)
     for name in RECORDS:
         if is_plain_file(root.state / name):
@@ -100,7 +100,7 @@ def _contents(root: MemoryRoot, scratch: Path) -> Iterator[tuple[str, bytes]]:
         yield HISTORY, (scratch / "history.bundle").read_bytes()
 
 
-def _files_below(folder: str, prefix: str) -> Iterator[tuple[str, str]]:
+def _list_files(folder: str, prefix: str) -> Iterator[tuple[str, str]]:
     """Name and path of the ordinary files of a root, in order; what is derived or git's is left out, and every link."""
     with os.scandir(folder) as found:
         entries = sorted(found, key=lambda entry: entry.name)
@@ -109,7 +109,7 @@ def _files_below(folder: str, prefix: str) -> Iterator[tuple[str, str]]:
         if entry.name.casefold() in LEFT_OUT or entry.name.endswith(".tmp") or not _is_plain(entry.name):
             continue
         if entry.is_dir(follow_symlinks=False):
-            yield from _files_below(entry.path, name)
+            yield from _list_files(entry.path, name)
         elif entry.is_file(follow_symlinks=False):
             yield name, entry.path
 
@@ -120,8 +120,8 @@ def _is_plain(name: str) -> bool:
 
 def _old(root: MemoryRoot, since: dt.datetime) -> dict[str, FileNote]:
     """The files of a root that were not changed since a moment."""
-    found = _files_below(str(root.path), "root")
-    return {name: _note_of(_read(path)) for name, path in found if Path(path).stat().st_mtime < since.timestamp()}
+    found = _list_files(str(root.path), "root")
+    return {name: _make_note(_read(path)) for name, path in found if Path(path).stat().st_mtime < since.timestamp()}
 
 
 def _read(path: str) -> bytes:
@@ -137,7 +137,7 @@ def _read(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _note_of(content: bytes) -> FileNote:
+def _make_note(content: bytes) -> FileNote:
     return FileNote(len(content), hashlib.sha256(content).hexdigest())
 
 
@@ -172,7 +172,7 @@ class Restoring:
     is_vouched: bool  # by the fingerprint that the person names, or that this machine noted
 
 
-def look_at(root: MemoryRoot, files: Sequence[Path], fingerprint: str = "") -> Restoring:
+def read_backups(root: MemoryRoot, files: Sequence[Path], fingerprint: str = "") -> Restoring:
     """Reads backups from end to end, and writes nothing. Raises UsageError where the root is not empty."""
     if root.path.exists() and (not root.path.is_dir() or any(root.path.iterdir())):
         raise UsageError(f"{root.path} is not empty", remedy="Restore to a new place: ONEIROS_ROOT=/a/new/folder")
@@ -180,7 +180,7 @@ def look_at(root: MemoryRoot, files: Sequence[Path], fingerprint: str = "") -> R
     last = bundles[-1].fingerprint
     if fingerprint and fingerprint.strip().casefold() != last:
         raise UsageError(f"the fingerprint of this backup is {last}", remedy="Look at where you noted the other")
-    noted = {note.fingerprint for file in root.states.glob("*/backups.jsonl") for note in notes_in(file)}
+    noted = {note.fingerprint for file in root.states.glob("*/backups.jsonl") for note in read_notes(file)}
     return Restoring(root, bundles, bool(fingerprint) or last in noted)
 
 
@@ -193,7 +193,7 @@ def bring_back(wanted: Restoring, public_key: str) -> list[str]:
     _clear(root)
     strange = {name for name in last.files if name.startswith("state/") and name[6:] not in (*RECORDS, *DATABASES)}
     try:
-        staging, state = _staged(root)
+        staging, state = _make_staging(root)
         scratch = staging / ".oneiros"
         unpack(wanted.bundles, {"root": staging, "state": state, "git": scratch}, strange)
         is_believed = wanted.is_vouched or bool(public_key)
@@ -210,7 +210,7 @@ def bring_back(wanted: Restoring, public_key: str) -> list[str]:
     return forgotten
 
 
-def _staged(root: MemoryRoot) -> tuple[Path, Path]:
+def _make_staging(root: MemoryRoot) -> tuple[Path, Path]:
     """A folder that is to take the root's place, and the state that it will have: one that no other root ever had."""
     make_folder(root.path.parent)
     for number in range(100):  # an inode may have been that of a root which is gone
@@ -249,9 +249,9 @@ def _forget_again(states: Path, staging: Path, state: Path) -> list[str]:
     marks = forgotten_marks(states)
     archive = Archive(staging / "sessions" / "archive")
     compressed = staging / "sessions" / "compressed"
-    found = [session_id for session_id in archive.session_ids() if mark_of(session_id) in marks]
+    found = [session_id for session_id in archive.session_ids() if hash_session_id(session_id) in marks]
     for session_id in found:
-        for file in files_of(compressed, session_id):
+        for file in find_session_files(compressed, session_id):
             remove_file(file)
         Readings(staging / "sessions" / FOLDER).forget([session_id])
         archive.forget(session_id)

@@ -45,7 +45,7 @@ class Address:
         return ["ssh", *options, *login, "--", self.host, PYTHON]
 
 
-def address_of(setting: str) -> Address:
+def parse_address(setting: str) -> Address:
     """Reads one entry of the setting `machines`. Raises UsageError for anything but a name, a user, a host, a port."""
     found = ADDRESS.match(setting)
     if found is None or not 0 < int(found["port"] or 22) < 65536:

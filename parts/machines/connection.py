@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 
 READ_BYTES = 1 << 18
 PIPE_BYTES = 1 << 20  # where the system lets a pipe be so large
@@ -73,7 +73,7 @@ class SshConnection:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
-    def noise_before(self, marker: bytes) -> bytes:
+    def read_noise(self, marker: bytes) -> bytes:
         """What comes before the answer. Raises ConnectionLost where no answer comes."""
         while (found := self._heard.find(marker)) < 0:
             if len(self._heard) > NOISE_BYTES:
@@ -149,9 +149,9 @@ class SshConnection:
         with suppress(BlockingIOError):
             self._errors += os.read(self._error_output.fileno(), ERROR_BYTES)
         lines = bytes(self._errors).decode("utf-8", "replace").strip().splitlines()
-        return shown_line(lines[-1])[:300] if lines else f"its answer ended early (exit {self._process.returncode})"
+        return escape_line(lines[-1])[:300] if lines else f"its answer ended early (exit {self._process.returncode})"
 
 
 def noise_text(noise: bytes) -> str:
     """The beginning of what was said before the answer, as one line."""
-    return shown_line(noise.decode("utf-8", "replace"))[:120]
+    return escape_line(noise.decode("utf-8", "replace"))[:120]

@@ -17,7 +17,7 @@ import msgspec
 
 from crawler.sent import SentFile, WantedRoot
 from memory_server.errors import Problem
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from memory_server.machine.files import UNREADABLE_JSON
 from parts.machines import remote
 from parts.machines.addresses import Address
@@ -93,7 +93,7 @@ def ask(
     receiver = _Receiver(address, roots, mirror, answer, batch_bytes)
     try:
         with SshConnection(address.command, said, variables, seconds=seconds) as connection:
-            answer.noise = noise_text(connection.noise_before(remote.marker_of(nonce)))
+            answer.noise = noise_text(connection.read_noise(remote.make_marker(nonce)))
             try:
                 receiver.receive(connection)
             finally:
@@ -158,8 +158,8 @@ class _Receiver:
     def name(self, path: str, what: str, remedy: str = "Look at it there; everything else is taken in") -> None:
         """Names what somebody may want to mend."""
         if len(self._answer.problems) < MAX_PROBLEMS:
-            place = shown_line(f"{self._name}:{path}"[:500])
-            self._answer.problems.append(Problem(place, 1, shown_line(what[:500]), remedy, "machine"))
+            place = escape_line(f"{self._name}:{path}"[:500])
+            self._answer.problems.append(Problem(place, 1, escape_line(what[:500]), remedy, "machine"))
 
     def finish_file(self) -> None:
         """Keeps of the file at hand what stands before its last checkpoint; nothing where there is none."""
@@ -177,7 +177,7 @@ class _Receiver:
     def _begin(self, head: _Head) -> None:
         if len(self._seen) >= MAX_FILES:
             raise ConnectionLost(f"it sent more than {MAX_FILES:,} files")
-        if trouble := self._trouble_with(head):
+        if trouble := self._find_trouble(head):
             self.name(head.path, trouble)
             return  # what is sent of it belongs to no file and goes nowhere
         self._seen.add((head.root, head.path))
@@ -186,7 +186,7 @@ class _Receiver:
         self._file = SentFile(here, **msgspec.structs.asdict(head))
         self._count = 0
 
-    def _trouble_with(self, head: _Head) -> str:
+    def _find_trouble(self, head: _Head) -> str:
         """What is wrong with a file as it is announced; empty where nothing is."""
         if not 0 <= head.root < len(self._roots):
             return "it was not asked for"

@@ -56,17 +56,17 @@ class Register:
             remedy = "Move it away; each machine then gets its id anew, and its transcripts are read once more"
             raise NeedsRepair("what is known of your machines cannot be read", where=file, remedy=remedy) from error
 
-    def at(self, address: Address) -> KnownMachine | None:
+    def find_by_url(self, address: Address) -> KnownMachine | None:
         """The machine that was last reached at an address."""
         return next((one for one in self.machines if one.url == address.url), None)
 
-    def named(self, address: Address) -> KnownMachine | None:
+    def find_machine(self, address: Address) -> KnownMachine | None:
         """The machine that is shown for an entry of the settings, which may not have been reached yet."""
-        return self.at(address) or next((one for one in self.machines if one.name == address.name), None)
+        return self.find_by_url(address) or next((one for one in self.machines if one.name == address.name), None)
 
-    def met(self, address: Address, mark: str, taken: Iterable[str]) -> KnownMachine:
+    def identify(self, address: Address, mark: str, taken: Iterable[str]) -> KnownMachine:
         """The machine that answered with a mark; a new one gets an id that is none of those `taken`."""
-        known = next((one for one in self.machines if one.mark == mark), None) or self.at(address)
+        known = next((one for one in self.machines if one.mark == mark), None) or self.find_by_url(address)
         others = {one.id.casefold() for one in self.machines} | {name.casefold() for name in taken}
         names = [address.name, *(f"{address.name}-{number}" for number in range(2, len(others) + 3))]
         new_id = next(name for name in names if name.casefold() not in others)

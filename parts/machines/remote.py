@@ -36,7 +36,7 @@ def main(packed: str) -> None:
     Sender(request, sys.stdout.buffer).send()
 
 
-def marker_of(nonce: str) -> bytes:
+def make_marker(nonce: str) -> bytes:
     """What the answer begins with; it stands nowhere in the request, so that an echo of that does not pass for it."""
     return b"\noneiros:" + hashlib.sha256(nonce.encode()).hexdigest().encode() + b"\n"
 
@@ -73,7 +73,7 @@ class Sender:
         self.days: dict[str, int] = {}  # of each day, how many transcripts were last written on it
 
     def send(self) -> None:
-        self.out.write(marker_of(self.request["nonce"]))
+        self.out.write(make_marker(self.request["nonce"]))
         self.tell("H", {"mark": machine_mark(self.home)})
         for number, root in enumerate(self.request["roots"]):
             self.send_root(number, root)
@@ -89,16 +89,16 @@ class Sender:
         self.out.flush()
 
     def problem(self, path: str, what: str) -> None:
-        path = self.shown(path).encode("utf-8", "backslashreplace").decode("utf-8")  # a name may be no text
+        path = self.shorten_path(path).encode("utf-8", "backslashreplace").decode("utf-8")  # a name may be no text
         self.tell("P", {"path": path, "what": what})
 
-    def shown(self, path: str) -> str:
+    def shorten_path(self, path: str) -> str:
         return "~" + path[len(self.home) :] if path.startswith(self.home + "/") else path
 
     def send_root(self, number: int, root: dict[str, Any]) -> None:
         """What is new below one root; conversations before sub-agents, older files before newer."""
         found = []
-        for path, folder in self.listed(root):
+        for path, folder in self.list_files(root):
             try:
                 seen = os.lstat(path)
             except OSError as error:
@@ -113,7 +113,7 @@ class Sender:
             found.append((is_agents, seen.st_mtime_ns, path, folder, seen))
         sent = 0
         for _, changed, path, folder, seen in sorted(found, key=lambda one: one[:3]):
-            known = root["known"].get(self.shown(path))
+            known = root["known"].get(self.shorten_path(path))
             if changed < root["since"] or (known and is_level(known, seen)):
                 continue
             if self.left <= 0 or sent == root["limit"]:
@@ -125,7 +125,7 @@ class Sender:
             except OSError as error:
                 self.problem(path, "it cannot be read (" + str(error.strerror) + ")")
 
-    def listed(self, root: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    def list_files(self, root: dict[str, Any]) -> Iterator[tuple[str, str]]:
         """The files below a root that end as asked for, each with its folder."""
         for pattern in root["folders"]:
             whole = glob.escape(self.home) + pattern[1:] if pattern.startswith("~/") else pattern
@@ -133,12 +133,12 @@ class Sender:
             if not folders and root["must_be_there"]:
                 self.tell("P", {"path": pattern, "what": "there is no such folder"})
             for folder in folders:
-                names = self.listed_by_git(folder, root)
-                for path in self.walked(folder, root) if names is None else names:
+                names = self.list_git_files(folder, root)
+                for path in self.walk_files(folder, root) if names is None else names:
                     if path.lower().endswith(tuple(root["endings"])):
                         yield path, folder
 
-    def listed_by_git(self, folder: str, root: dict[str, Any]) -> list[str] | None:
+    def list_git_files(self, folder: str, root: dict[str, Any]) -> list[str] | None:
         """What git knows of or would add; None where it is not to be asked, outside a repository and without git."""
         if not root["git"]:
             return None
@@ -152,7 +152,7 @@ class Sender:
         names = sorted({os.fsdecode(name) for name in done.stdout.split(b"\0") if name})
         return [os.path.join(folder, name) for name in names if not set(root["skip"]) & set(name.split("/")[:-1])]
 
-    def walked(self, top: str, root: dict[str, Any]) -> Iterator[str]:
+    def walk_files(self, top: str, root: dict[str, Any]) -> Iterator[str]:
         def note(error: OSError) -> None:
             self.problem(str(error.filename), "this folder cannot be read (" + str(error.strerror) + ")")
 
@@ -169,7 +169,7 @@ class Sender:
     def is_refused(self, path: str, seen: os.stat_result, root: dict[str, Any]) -> bool:
         """Whether a file is not to be sent; why is told."""
         most = max((size for ending, size in root["most"].items() if path.lower().endswith(ending)), default=0)
-        if not is_plain(self.shown(path)):
+        if not is_plain(self.shorten_path(path)):
             what = "its name holds what no path should"
         elif stat.S_ISLNK(seen.st_mode):
             what = "a link; what it leads to is not read"
@@ -186,14 +186,14 @@ class Sender:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             seen = os.fstat(descriptor)
-            hashed, base = self.read_before(descriptor, known)
-            place = {"root": number, "path": self.shown(path), "folder": self.shown(folder), "base": base}
+            hashed, base = self.hash_prefix(descriptor, known)
+            place = {"root": number, "path": self.shorten_path(path), "folder": self.shorten_path(folder), "base": base}
             self.tell("F", dict(place, inode=seen.st_ino, size=seen.st_size, changed_ns=seen.st_mtime_ns))
             self.send_content(descriptor, hashed, seen.st_size - base, is_packed=path.endswith(".xz"))
         finally:
             os.close(descriptor)
 
-    def read_before(self, descriptor: int, known: list[Any] | None) -> tuple[hashlib.blake2b, int]:
+    def hash_prefix(self, descriptor: int, known: list[Any] | None) -> tuple[hashlib.blake2b, int]:
         """The hash of what was read of a file earlier, and how much that is: nothing where it was rewritten."""
         hashed = hashlib.blake2b(digest_size=16)
         offset, prefix = (known[3], known[4]) if known else (0, "")

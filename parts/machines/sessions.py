@@ -12,7 +12,7 @@ FOLDER = "~/.claude/projects"
 SETTLED_BYTES = 1 << 20  # a file that was refused with so much in it is not sent again because it grew
 
 
-def wanted_transcripts(
+def build_wanted_transcripts(
     files: Mapping[str, FileState], machine: str, *, since: datetime | None = None, limit: int | None = None
 ) -> WantedRoot:
     """All transcripts of a machine but for what was read of these files, which are known by machine and path."""
@@ -23,11 +23,11 @@ def wanted_transcripts(
         counts=True,
         since=int(since.timestamp() * 1e9) if since else 0,
         limit=-1 if limit is None else limit,
-        known={path.removeprefix(f"{machine}:"): _known(state) for path, state in files.items()},
+        known={path.removeprefix(f"{machine}:"): _make_known(state) for path, state in files.items()},
     )
 
 
-def _known(state: FileState) -> Known:
+def _make_known(state: FileState) -> Known:
     told = (state.inode, state.size, state.changed_ns)
     if state.verdict is not Verdict.TAKEN:
         return Known(*told, is_settled=state.size > SETTLED_BYTES)
@@ -36,7 +36,7 @@ def _known(state: FileState) -> Known:
     return Known(*told, offset=state.offset, prefix=state.prefix.hex())
 
 
-def found_file(sent: SentFile, machine: str) -> FoundFile:
+def make_found_file(sent: SentFile, machine: str) -> FoundFile:
     """A transcript that was sent. One that was cut off is as long as what is here, so that the rest is asked for."""
     size = sent.size if sent.is_whole else max(sent.prefixes)
     part = SentPart(Path(f"{machine}:{sent.path}"), sent.base, sent.prefixes)

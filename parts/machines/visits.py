@@ -10,7 +10,7 @@ import msgspec
 
 from crawler.archive.append import ArchiveReport, IngestSettings
 from crawler.ingest import IngestReport, level_files
-from crawler.references import ReferenceSettings, ReferenceSource, SentFiles, wanted_files
+from crawler.references import ReferenceSettings, ReferenceSource, SentFiles, build_wanted_root
 from crawler.sent import Known, WantedRoot
 from crawler.transcripts.tail import FileState
 from memory_server.errors import NeedsRepair, Problem, UsageError
@@ -19,11 +19,11 @@ from memory_server.root.state import make_state
 from oneiros.environment import Environment, now
 from oneiros.ingest.elsewhere import Take, TranscriptLimits
 from oneiros.ingest.settings import ingest_settings, reference_settings, this_machine
-from parts.machines.addresses import Address, address_of
+from parts.machines.addresses import Address, parse_address
 from parts.machines.fetch import Delivery, ask
 from parts.machines.mirror import Mirror
 from parts.machines.register import KnownMachine, Register
-from parts.machines.sessions import found_file, wanted_transcripts
+from parts.machines.sessions import build_wanted_transcripts, make_found_file
 
 LOCK_SECONDS = 10.0  # how long to wait for another visit
 MOST_ASKED = 3  # times in one visit, where it turns out to be another machine than was asked
@@ -31,7 +31,7 @@ MOST_ASKED = 3  # times in one visit, where it turns out to be another machine t
 
 def addresses(environment: Environment) -> list[Address]:
     """The machines of the settings. Raises UsageError where two have one name."""
-    found = [address_of(entry) for entry in environment.person.machines]
+    found = [parse_address(entry) for entry in environment.person.machines]
     if len({one.name for one in found}) < len(found):
         raise UsageError("machines names one machine twice", remedy="Give each a name of its own")
     return found
@@ -70,7 +70,7 @@ def fetch_references(
                     continue
                 mirror = mirrors.enter_context(Mirror(root.state / f"mirror-{number}"))
                 visit = Visit(environment, root, register, known[source.machine])
-                machine, delivery = visit.ask(mirror, partial(_asked_of, source, settings, root))
+                machine, delivery = visit.ask(mirror, partial(_build_roots, source, settings, root))
                 found[source.name] = SentFiles(machine, [file for file in delivery.files if file.is_whole])
                 problems += map(str, delivery.problems)
     except MachinesBusy as error:
@@ -78,20 +78,22 @@ def fetch_references(
     return found, problems
 
 
-def _asked_of(source: ReferenceSource, settings: ReferenceSettings, root: MemoryRoot, machine: str) -> list[WantedRoot]:
-    return [wanted_files(source, settings, root.references, machine)]
+def _build_roots(
+    source: ReferenceSource, settings: ReferenceSettings, root: MemoryRoot, machine: str
+) -> list[WantedRoot]:
+    return [build_wanted_root(source, settings, root.references, machine)]
 
 
-def register_of(root: MemoryRoot) -> Register:
+def open_register(root: MemoryRoot) -> Register:
     """What is known of the machines whose sessions a memory holds."""
     return Register(root.state / "machines.json")
 
 
 def machines_json(environment: Environment, root: MemoryRoot, moment: datetime) -> list[dict[str, object]]:
     """How the machines of the settings stand, for `status`: as they were when they were last seen."""
-    register, found = register_of(root), []
+    register, found = open_register(root), []
     for address in addresses(environment):
-        known = register.named(address) or KnownMachine("", address.name, address.url, "")
+        known = register.find_machine(address) or KnownMachine("", address.name, address.url, "")
         state = {"error": known.error, "tried": known.tried, "seen": known.seen, "noise": known.noise}
         there = {"transcripts": known.transcripts(), "expiring": known.expiring(moment)}
         found.append({"name": address.name, "id": known.id, "url": address.url, **state, **there})
@@ -109,7 +111,7 @@ def visiting(root: MemoryRoot) -> Iterator[Register]:
         remedy = "Wait for it; what is new there comes with it"
         raise MachinesBusy("another ingest is fetching from your machines", where=root.state, remedy=remedy) from error
     try:
-        yield register_of(root)
+        yield open_register(root)
     finally:
         lock.release()
 
@@ -132,12 +134,12 @@ class Visit:
         that was never reached does not answer.
         """
         for _ in range(MOST_ASKED):
-            known = self._register.at(self._address)
+            known = self._register.find_by_url(self._address)
             answer = ask(self._address, roots_of(known.id) if known else (), mirror, self._environment.variables)
             moment = now().isoformat(timespec="seconds")
             if not answer.mark:
                 break
-            met = self._register.met(self._address, answer.mark, [this_machine(self._environment)])
+            met = self._register.identify(self._address, answer.mark, [this_machine(self._environment)])
             met = msgspec.structs.replace(met, seen=moment, noise=answer.noise)
             is_another = known is None or met.id != known.id  # it was not asked for its own files
             known = met
@@ -151,7 +153,7 @@ class Visit:
         if known:
             self._register.note(msgspec.structs.replace(known, tried=moment, error=answer.lost))
         if answer.lost:
-            answer.problems.append(self._unreached(answer))
+            answer.problems.append(self._make_problem(answer))
         return known.id if known else "", answer
 
     def transcripts(
@@ -164,18 +166,18 @@ class Visit:
         level: dict[str, FileState] = {}
         passed: dict[str, Known] = {}  # what was sent in this visit and not noted; it would be sent again and again
 
-        def wanted(machine: str) -> list[WantedRoot]:
+        def build_roots(machine: str) -> list[WantedRoot]:
             nonlocal level
             level = level_files(settings_of(machine))
-            root = wanted_transcripts(level, machine, since=limits.since, limit=limits.limit)
+            root = build_wanted_transcripts(level, machine, since=limits.since, limit=limits.limit)
             return [msgspec.structs.replace(root, known={**root.known, **passed})]
 
         with Mirror(self._folder / "mirror") as mirror:
             while True:
-                machine, answer = self.ask(mirror, wanted)
+                machine, answer = self.ask(mirror, build_roots)
                 report = IngestReport(ArchiveReport(is_dry_run=limits.is_dry_run), None)
                 if answer.files:
-                    report = take(settings_of(machine), [found_file(sent, machine) for sent in answer.files])
+                    report = take(settings_of(machine), [make_found_file(sent, machine) for sent in answer.files])
                     mirror.empty()
                 report.ingest.problems += answer.problems
                 yield report
@@ -187,7 +189,7 @@ class Visit:
                     if new is None or (old and not sent.is_whole and old.offset == new.offset):
                         passed[sent.path] = Known(sent.inode, sent.size, sent.changed_ns, is_settled=True)
 
-    def _unreached(self, answer: Delivery) -> Problem:
+    def _make_problem(self, answer: Delivery) -> Problem:
         what = f"{self._address.name} {'broke off' if answer.mark else 'cannot be reached'} ({answer.lost})"
         remedy = f"Try `ssh -o BatchMode=yes {self._address.url} true`; nothing is lost, and the next ingest goes on"
         return Problem(self._address.url, 1, what, remedy, "machine")

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from memory_server.embedding.catalogue import Addition, command_for
+from memory_server.embedding.catalogue import Addition, make_download_command
 from memory_server.embedding.cross_engine import CrossEngine
 from memory_server.embedding.late_engine import LateEngine
 from memory_server.embedding.model import SETTING_OF, ModelCard, ModelFiles, ModelKind
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.sparse_engine import SparseEngine
 from memory_server.errors import NeedsRepair, UsageError
-from memory_server.escaping import shown_line
-from memory_server.layers.topics import shortened
+from memory_server.escaping import escape_line
+from memory_server.layers.topics import shorten_text
 from memory_server.search.question import with_commands
 from memory_server.settings import read_memory_settings
 from oneiros.cli.consent.asking import require_person
@@ -25,7 +25,7 @@ LINE_CHARS = 120
 SAMPLE = ("The cat sat on the mat.", "Tax law of 1923.")
 
 
-def listed(environment: Environment) -> dict[str, Any]:
+def list_models(environment: Environment) -> dict[str, Any]:
     """Every model with its kind, size, licence and languages, and whether it is on this machine."""
     cards, bad = environment.catalogue.cards()
     used = _in_use(environment)
@@ -63,8 +63,8 @@ def _row(environment: Environment, card: ModelCard, used: set[str]) -> dict[str,
         "languages": list(card.languages),
         "in_use": card.name in used,
         "here": found.reason if found else "",
-        "get": wrong or ("" if found else command_for(card)),
-        "sha256": {**catalogue.recorded(card), **card.sha256},
+        "get": wrong or ("" if found else make_download_command(card)),
+        "sha256": {**catalogue.read_hashes(card), **card.sha256},
         "pinned": sorted(card.sha256),
         "note": card.note,
     }
@@ -93,7 +93,7 @@ def add_model(environment: Environment, folder: Path, *, as_json: bool) -> None:
     addition = environment.catalogue.addition(folder)
     card = addition.files.card
     try_out(environment, addition.files)
-    for line in _described(addition):
+    for line in _describe_addition(addition):
         talk(line)
     require_person(environment, f"add the model {card.name} of {folder}, sha256 {addition.files.weight_hash}")
     added = environment.catalogue.add(addition)
@@ -104,7 +104,7 @@ def fetch_model(environment: Environment, name: str, *, as_json: bool) -> None:
     """Fetches a model from the hub with the person's consent, and switches nothing."""
     catalogue = environment.catalogue
     card = catalogue.card(name)
-    known = card.sha256.get(card.weights, "") or catalogue.recorded(card).get(card.weights, "")
+    known = card.sha256.get(card.weights, "") or catalogue.read_hashes(card).get(card.weights, "")
     told = f"sha256 {known}" if known else "whose sha256 is not known and will be recorded"
     what = f"fetch {card.name}, {card.repository} at {card.revision}, {card.megabytes:,} MB, {told}"
     require_person(environment, what)
@@ -128,7 +128,7 @@ def try_out(environment: Environment, files: ModelFiles) -> None:
             CrossEngine(files).scores(*SAMPLE[:1], SAMPLE)
 
 
-def _described(addition: Addition) -> Iterator[str]:
+def _describe_addition(addition: Addition) -> Iterator[str]:
     card = addition.files.card
     yield f"{card.name}: {card.kind}, {card.licence}, {card.megabytes:,} MB, {', '.join(card.languages)}"
     yield from (f"  {value}  {name}" for name, value in addition.hashes.items())
@@ -150,7 +150,7 @@ def _tell_taken(environment: Environment, files: ModelFiles, *, as_json: bool) -
 def show_tried(found: Tried) -> None:
     """The questions whose first hit differs, both hits below each other; then how many, and what the person judged."""
     for one in found.differing:
-        data(f"{with_commands(one.tool):<6} {shown_line(one.query)}")
+        data(f"{with_commands(one.tool):<6} {escape_line(one.query)}")
         data(f"  now   {_hit_line(one.now)}")
         data(f"  then  {_hit_line(one.then)}")
     talk(f"{found.model} beside {found.in_use}: {len(found.differing)} of {found.questions} questions begin otherwise.")
@@ -165,7 +165,7 @@ def _hit_line(hit: FirstHit) -> str:
     if not hit.path:
         return "nothing"
     verdict = f"  [{hit.verdict}]" if hit.verdict else ""
-    return shortened(f"{shown_line(hit.path)}:{hit.line}{verdict}  {shown_line(hit.passage)}", LINE_CHARS)
+    return shorten_text(f"{escape_line(hit.path)}:{hit.line}{verdict}  {escape_line(hit.passage)}", LINE_CHARS)
 
 
 def _judged_line(judged: Judged) -> str:

@@ -8,12 +8,12 @@ import typer
 
 from memory_server.errors import NeedsRepair, UsageError
 from oneiros.cli.opened import bring_level
-from oneiros.cli.terminal.output import AsJson, data, data_json, progress_shown, talk
+from oneiros.cli.terminal.output import AsJson, data, data_json, show_progress, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
 from oneiros.opening import open_memory
-from parts.models.choosing import add_model, fetch_model, listed, show_list, show_tried
-from parts.models.trying import tried
+from parts.models.choosing import add_model, fetch_model, list_models, show_list, show_tried
+from parts.models.trying import try_model
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -42,14 +42,14 @@ def model(
     environment: Environment = context.obj
     _require_one(pause=pause, resume=resume, wishes=(all_of_them, add, try_, download), name=name)
     if all_of_them:
-        show_list(listed(environment), as_json=as_json)
+        show_list(list_models(environment), as_json=as_json)
     elif add is not None:
         add_model(environment, environment.working_folder / add.expanduser(), as_json=as_json)
     elif try_ is not None:
-        with open_memory(environment) as memory, progress_shown() as show:
+        with open_memory(environment) as memory, show_progress() as show:
             if behind := bring_level(memory):
                 talk(behind)
-            found = tried(memory, try_, show)
+            found = try_model(memory, try_, show)
         data_json(dataclasses.asdict(found)) if as_json else show_tried(found)
     elif download and name is not None:
         fetch_model(environment, name, as_json=as_json)
@@ -80,7 +80,7 @@ def _state(environment: Environment, name: str | None, *, pause: bool, resume: b
     except DaemonLost:
         if pause or resume:
             raise NeedsRepair("no daemon runs, so nothing is under way", remedy="Start it: oneiros serve") from None
-        with open_memory(environment) as memory, progress_shown() as show:
+        with open_memory(environment) as memory, show_progress() as show:
             if name is not None:
                 memory.plan_model(name)
             memory.change_model(show)  # one that was begun, too

@@ -12,7 +12,7 @@ from memory_server.index.build import Progress
 from memory_server.memory import Memory
 from memory_server.search.query_log import AnswerVerdict
 from memory_server.search.question import Search
-from oneiros.judging import Judged, answered, judged_by
+from oneiros.judging import Judged, answer_query, judge_answers
 
 MOST_ASKED = 100
 
@@ -49,10 +49,10 @@ class Tried:
     judged_then: Judged
 
 
-def tried(memory: Memory, name: str, report_progress: Callable[[Progress], None]) -> Tried:
+def try_model(memory: Memory, name: str, report_progress: Callable[[Progress], None]) -> Tried:
     """Asks both the last logged questions, each once. Raises NeedsRepair where the model's files are not here."""
     files = memory.catalogue.find_any(name)
-    rows = memory.logged_queries(limit=MOST_ASKED)
+    rows = memory.list_queries(limit=MOST_ASKED)
     asked = dict.fromkeys((Search(str(row["tool"])), str(row["query"])) for row in rows if row["tool"] in set(Search))
     judgements = memory.judgements()
     said = {(Search(one.tool), one.query): one.verdicts for one in judgements}
@@ -60,10 +60,10 @@ def tried(memory: Memory, name: str, report_progress: Callable[[Progress], None]
     with memory.trial(files, report_progress) as then:
         for tool, query in asked:
             verdicts = said.get((tool, query), {})
-            first, other = (_first(answered(look_up, tool, query), verdicts) for look_up in (memory.look_up, then))
+            first, other = (_first(answer_query(look_up, tool, query), verdicts) for look_up in (memory.look_up, then))
             if first.path != other.path:
                 differing.append(Differing(tool, query, first, other))
-        judged = [judged_by(look_up, judgements) for look_up in (memory.look_up, then)]
+        judged = [judge_answers(look_up, judgements) for look_up in (memory.look_up, then)]
     return Tried(files.card.name, memory.model.card.name, len(asked), tuple(differing), *judged)
 
 

@@ -10,13 +10,13 @@ import typer
 from memory_server.errors import UsageError
 from oneiros.cli.serving import page_link
 from oneiros.cli.terminal.output import data, talk
-from oneiros.parts import installed_parts
+from oneiros.parts import load_installed_parts
 from parts.page.views import name_views
 
 
 def add_commands(app: typer.Typer) -> None:
     """Adds the command."""
-    names = name_views(view for part in installed_parts() for view in part.views)
+    names = name_views(view for part in load_installed_parts() for view in part.views)
 
     @app.command("open", epilog="\b\nExample: oneiros open review")
     def open_page(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dream.proposals.rendering import changed_lines, telling, unified
+from dream.proposals.rendering import diff_lines, make_diff, telling
 from parts.page.rendering import clip
 
 MAX_LINE_CHARS = 4_000
@@ -25,17 +25,17 @@ class DiffRow:
 
 def changed_rows(before: str | None, after: str) -> list[DiffRow]:
     """What goes and comes in a topic, and nothing around it, as a reader of it sees it."""
-    lines = changed_lines(before, after)[:MAX_ROWS]
-    return list(_paired([(sign, clip(line, MAX_LINE_CHARS)) for sign, line in lines]))
+    lines = diff_lines(before, after)[:MAX_ROWS]
+    return list(_pair_lines([(sign, clip(line, MAX_LINE_CHARS)) for sign, line in lines]))
 
 
 def diff_rows(target: str, before: str | None, after: str) -> list[DiffRow]:
     """The lines around what changes in a file; the frontmatter of a new one is left out."""
-    lines = list(telling(unified(target, before, after).split("\n")))[2 : MAX_ROWS + 2]  # behind the names of files
-    return list(_paired([(line[0], clip(line[1:], MAX_LINE_CHARS)) for line in lines]))
+    lines = list(telling(make_diff(target, before, after).split("\n")))[2 : MAX_ROWS + 2]  # behind the names of files
+    return list(_pair_lines([(line[0], clip(line[1:], MAX_LINE_CHARS)) for line in lines]))
 
 
-def _paired(lines: Sequence[tuple[str, str]]) -> Iterator[DiffRow]:
+def _pair_lines(lines: Sequence[tuple[str, str]]) -> Iterator[DiffRow]:
     """Rows in order; removed lines are compared with those added behind them, one by one."""
     place = 0
     while place < len(lines):
@@ -46,7 +46,7 @@ def _paired(lines: Sequence[tuple[str, str]]) -> Iterator[DiffRow]:
             place += 1
             continue
         place += len(old) + len(new)
-        halves = [_compared(one, other) for one, other in zip(old, new, strict=False)]
+        halves = [_compare_lines(one, other) for one, other in zip(old, new, strict=False)]
         for sign, run, side in (("-", old, 0), ("+", new, 1)):
             yield from (DiffRow(sign, half[side]) for half in halves)
             yield from (DiffRow(sign, ((line, False),)) for line in run[len(halves) :])
@@ -61,7 +61,7 @@ def _run(lines: Iterable[tuple[str, str]], sign: str) -> list[str]:
     return found
 
 
-def _compared(old: str, new: str) -> tuple[Parts, Parts]:
+def _compare_lines(old: str, new: str) -> tuple[Parts, Parts]:
     """Two lines, cut where they differ."""
     olds, news = TOKEN.findall(old), TOKEN.findall(new)
     removed, added = [], []

@@ -16,7 +16,7 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
-from memory_server.escaping import shown
+from memory_server.escaping import escape_text
 from memory_server.layers.footnotes import REFERENCE, without_code_spans
 
 MAX_CHARS, MAX_LINE_CHARS = 300_000, 20_000  # beyond, a text is shown as it is written
@@ -44,9 +44,9 @@ def is_renderable(text: str) -> bool:
     return len(text) <= MAX_CHARS and max(map(len, text.split("\n"))) <= MAX_LINE_CHARS
 
 
-def blocks_of(body: str, first_line: int, path: str, exists: Callable[[str], bool]) -> Iterator[Block]:
+def render_blocks(body: str, first_line: int, path: str, exists: Callable[[str], bool]) -> Iterator[Block]:
     """The blocks of a body that begins on a line of its file. `exists`: whether a path of the memory is there."""
-    lines, fenced = split_lines(shown(body)), code_lines(body)
+    lines, fenced = split_lines(escape_text(body)), code_lines(body)
     kept = ["\n" if FOOTNOTE_DEFINITION.match(line) and at not in fenced else line for at, line in enumerate(lines)]
     tokens, plain = PARSER.parse("".join(kept)), [without_code_spans(line) for line in kept]
     found = dict.fromkeys(

@@ -9,12 +9,12 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
-from dream.decisions.approvals import approvals_on
+from dream.decisions.approvals import read_approvals
 from dream.decisions.chain import ChainEntry
 from dream.proposals.store import Event
 from dream.records import State
 from memory_server.errors import OneirosError
-from memory_server.layers.sessions import id8_in
+from memory_server.layers.sessions import parse_id8
 from memory_server.machine.clock import local_day
 from oneiros.served import ServedMemory
 from parts.page.rendering import Renderer
@@ -41,7 +41,7 @@ def overview_routes(served: ServedMemory, render: Renderer) -> APIRouter:
             states=State,
             spent=running.spent(),
             person=person,
-            unanswered=memory.logged_queries(without_hits=True, limit=6),
+            unanswered=memory.list_queries(without_hits=True, limit=6),
             handoff=memory.handoff(),
             report=last_report(served),
             growth=json.dumps(growth(served)),
@@ -53,7 +53,7 @@ def overview_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         try:
             made = served.decisions()
             unexplained, _ = made.doubts()
-            chain = approvals_on(memory.root, memory.person.signing_key).chain
+            chain = read_approvals(memory.root, memory.person.signing_key).chain
         except OneirosError as error:
             return render("decisions.html", trouble=str(error), entries=(), count=0, unexplained=(), is_signed=False)
         entries: Sequence[ChainEntry] = chain.entries
@@ -87,9 +87,9 @@ def growth(served: ServedMemory) -> dict[str, Any]:
     monday = today - dt.timedelta(days=today.weekday())
     weeks = [monday - dt.timedelta(weeks=back) for back in range(WEEKS - 1, -1, -1)]
     sources = served.memory.indices.snapshot().sources.values()
-    store, asked = served.decisions().store, served.memory.logged_queries(limit=QUESTIONS)
+    store, asked = served.decisions().store, served.memory.list_queries(limit=QUESTIONS)
     counted = {
-        "sessions": Counter(_weeks(one.date for one in sources if id8_in(one.path) and one.date)),
+        "sessions": Counter(_weeks(one.date for one in sources if parse_id8(one.path) and one.date)),
         "statements": Counter(_weeks(local_day(one.at) for one in store.approvals() if one.event is Event.ACCEPTED)),
         "questions": Counter(_weeks(local_day(dt.datetime.fromisoformat(str(row["at"]))) for row in asked)),
     }

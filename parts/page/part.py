@@ -8,7 +8,7 @@ from oneiros.parts import Part, PartCommand, Site, View
 def part() -> Part:
     """The page, which shows the views of all parts."""
     command = PartCommand("open", "Open the memory in your browser, or give the link to it.", "stop", _add_commands)
-    return Part("page", commands=(command,), site=_site_of)
+    return Part("page", commands=(command,), site=_build_site)
 
 
 def _add_commands(app: typer.Typer) -> None:
@@ -17,7 +17,7 @@ def _add_commands(app: typer.Typer) -> None:
     add_commands(app)
 
 
-def _site_of(views: tuple[View, ...]) -> Site:
+def _build_site(views: tuple[View, ...]) -> Site:
     from parts.page.routes import Page
 
     return Page(views)

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from dream.decisions.page import Chosen
-from dream.decisions.passkey import Passkey, origin_of
+from dream.decisions.passkey import Passkey, make_origin
 from dream.records import Hunk
 from oneiros.served import ServedMemory
 from parts.page.rendering import Renderer
@@ -35,16 +35,16 @@ class Signing:
     choices: Sequence[ToSign]
 
 
-def signing_of(served: ServedMemory, waiting: Sequence[Hunk]) -> Signing:
+def build_signing(served: ServedMemory, waiting: Sequence[Hunk]) -> Signing:
     """The choices for the hunks that wait, but for those left for later."""
     chosen = served.pages.choices()
     meant = [ToSign(hunk, chosen[hunk.id]) for hunk in waiting if hunk.id in chosen]
-    return Signing(passkeys_of(served), [one for one in meant if one.choice.verdict != "later"])
+    return Signing(find_passkeys(served), [one for one in meant if one.choice.verdict != "later"])
 
 
-def passkeys_of(served: ServedMemory) -> list[Passkey]:
+def find_passkeys(served: ServedMemory) -> list[Passkey]:
     """Those that were made on the fixed port that the settings name."""
-    origin = origin_of(served.memory.person.http_port)
+    origin = make_origin(served.memory.person.http_port)
     return [one for one in served.decisions().chain().passkeys().values() if one.origin == origin]
 
 
@@ -54,6 +54,6 @@ def passkey_fragments(served: ServedMemory, render: Renderer) -> APIRouter:
 
     @routes.get("/passkey")
     def passkey() -> HTMLResponse:
-        return render("passkey.html", passkeys=passkeys_of(served), port=served.memory.person.http_port)
+        return render("passkey.html", passkeys=find_passkeys(served), port=served.memory.person.http_port)
 
     return routes

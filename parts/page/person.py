@@ -64,21 +64,21 @@ def note_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     routes = APIRouter()
     memory, root = served.memory, served.memory.root
 
-    def listed(page: int = 1, said: str = "") -> HTMLResponse:
+    def render_notes(page: int = 1, said: str = "") -> HTMLResponse:
         found, total = episodes.list_episodes(root, page=page, per_page=NOTES)
         following = page + 1 if page * NOTES < total else 0
         return render("notes.html", notes=found, total=total, following=following, said=said)
 
     @routes.get("/notes")
     def notes(page: Annotated[int, Query(ge=1, le=100_000)] = 1) -> HTMLResponse:
-        return listed(page)
+        return render_notes(page)
 
     @routes.post("/notes")
     def add(note: WrittenNote) -> HTMLResponse:
         tags = [tag.strip() for tag in note.tags.split(",") if tag.strip()]
         made = memory.add_episode(GivenEpisode(note.text, note.title, tags, note.project))
         served.running.poke()
-        return listed(said=f"Taken in: {made.title}")
+        return render_notes(said=f"Taken in: {made.title}")
 
     @routes.get("/notes/{identity}")
     def read(identity: str) -> HTMLResponse:
@@ -88,7 +88,7 @@ def note_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     def delete(identity: str) -> HTMLResponse:
         path = episodes.delete_episode(root, identity)
         served.running.poke()
-        return listed(said=f"Deleted: {path}")
+        return render_notes(said=f"Deleted: {path}")
 
     return routes
 
@@ -99,7 +99,7 @@ def setting_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     memory, running = served.memory, served.running
     file = running.environment.person_file
 
-    def shown(said: str = "") -> HTMLResponse:
+    def render_settings(said: str = "") -> HTMLResponse:
         now = asdict(read_person_settings(file)) | asdict(memory.settings)
         groups = {
             str(file): [_row(PersonSettings, key, now[key]) for key in settings_keys(PersonSettings)],
@@ -114,17 +114,17 @@ def setting_routes(served: ServedMemory, render: Renderer) -> APIRouter:
 
     @routes.get("/settings")
     def settings() -> HTMLResponse:
-        return shown()
+        return render_settings()
 
     @routes.put("/settings/{key}")
     def change(key: str, typed: TypedSetting) -> HTMLResponse:
         change_free_setting(file, key, typed.value)
-        return shown(f"{key} is {typed.value or 'empty'}.")
+        return render_settings(f"{key} is {typed.value or 'empty'}.")
 
     @routes.put("/embedding")
     def embedding(rest: Rest) -> HTMLResponse:
         (memory.embedding.pause if rest.paused else memory.embedding.resume)()
-        return shown("Embedding rests." if rest.paused else "Embedding goes on.")
+        return render_settings("Embedding rests." if rest.paused else "Embedding goes on.")
 
     return routes
 

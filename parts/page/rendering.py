@@ -17,11 +17,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from memory_server.document import Hit, Layer
-from memory_server.escaping import plural, shown, shown_line
+from memory_server.escaping import escape_line, escape_text, plural
 from memory_server.index.raw import session_of_path
 from memory_server.language.spelling import compose
 from memory_server.language.words import FUNCTION_WORDS
-from memory_server.layers.sessions import id8_in
+from memory_server.layers.sessions import parse_id8
 from memory_server.machine.clock import local
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -48,15 +48,15 @@ class Renderer:
             lstrip_blocks=True,
         )
         self._templates.filters |= {
-            "line": shown_line,
+            "line": escape_line,
             "clip": clip,
             "day": day,
             "moment": moment,
             "iso": iso,
-            "marked": marked,
+            "marked": mark_words,
             "part": part,
-            "place": place_of,
-            "cited": cited_at,
+            "place": make_hit_address,
+            "cited": make_citation_address,
             "quoted": shlex.quote,
             "query": query,
             "plural": plural,
@@ -69,7 +69,7 @@ class Renderer:
 
 def visible(value: object) -> object:
     """A printed value, hidden characters written out; what is HTML already stays."""
-    return value if isinstance(value, Markup) or not isinstance(value, str) else shown(value)
+    return value if isinstance(value, Markup) or not isinstance(value, str) else escape_text(value)
 
 
 def clip(text: str, chars: int = CLIP_CHARS) -> str:
@@ -105,30 +105,30 @@ def query(fields: Mapping[str, str | int]) -> str:
     return urlencode({name: value for name, value in fields.items() if value})
 
 
-def marked(text: str, words: Sequence[str]) -> Markup:
+def mark_words(text: str, words: Sequence[str]) -> Markup:
     """A text with the words that were looked for marked, but for those that stand in every text."""
-    telling = (shown_line(word) for word in words if len(word) > 1 and word.casefold() not in FUNCTION_WORDS)
+    telling = (escape_line(word) for word in words if len(word) > 1 and word.casefold() not in FUNCTION_WORDS)
     stems = sorted(map(re.escape, set(telling)), key=len, reverse=True)
     if not stems:
-        return escape(shown(text))
-    pieces = re.split(rf"(\b(?:{'|'.join(stems)})\w*)", shown(compose(text)), flags=re.IGNORECASE)
+        return escape(escape_text(text))
+    pieces = re.split(rf"(\b(?:{'|'.join(stems)})\w*)", escape_text(compose(text)), flags=re.IGNORECASE)
     return Markup("").join(Markup("<mark>%s</mark>") % piece if odd % 2 else piece for odd, piece in enumerate(pieces))
 
 
-def place_of(hit: Hit) -> str:
+def make_hit_address(hit: Hit) -> str:
     """The address at which a hit is read."""
-    return address_of(hit.path, hit.lines.first, is_raw=hit.layer is Layer.RAW)
+    return make_address(hit.path, hit.lines.first, is_raw=hit.layer is Layer.RAW)
 
 
-def cited_at(path: str, line: int) -> str:
+def make_citation_address(path: str, line: int) -> str:
     """The address at which cited words are read."""
-    return address_of(path, line, is_raw=bool(session_of_path(path)))
+    return make_address(path, line, is_raw=bool(session_of_path(path)))
 
 
-def address_of(path: str, line: int, *, is_raw: bool) -> str:
+def make_address(path: str, line: int, *, is_raw: bool) -> str:
     """The address of a line, or of a turn of an archived session."""
     if is_raw:
         return f"/sessions/{part(path.rpartition('/')[2])}?depth=raw&first={line}"
-    if session := id8_in(path):
+    if session := parse_id8(path):
         return f"/sessions/{session}?line={line}"
     return f"/topics/{part(path)}?line={line}"

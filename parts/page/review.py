@@ -18,9 +18,9 @@ from crawler.archive.store import Archive
 from crawler.quotes import Quote
 from dream.decisions.accept import MAX_NAME_CHARS
 from dream.decisions.page import Chosen
-from dream.decisions.signing import shown_digest
+from dream.decisions.signing import hash_shown
 from dream.judge.filing import list_names
-from dream.proposals.around import Heard, said_around
+from dream.proposals.around import Heard, read_context
 from dream.proposals.order import rest_of_topic, waiting_for_person
 from dream.proposals.placing import Manner
 from dream.proposals.rendering import HEADS, STANDS, diff_steps, metadata_lines, warnings_about
@@ -31,10 +31,10 @@ from memory_server.document import Hit, Layer
 from memory_server.errors import ContentError, UsageError
 from memory_server.faces.body import Body
 from memory_server.machine.clock import local_day
-from memory_server.search.query import filter_of, parse_query
+from memory_server.search.query import build_filter, parse_query
 from oneiros.served import ServedMemory
 from parts.page.diffs import DiffRow, changed_rows
-from parts.page.passkey import signing_of
+from parts.page.passkey import build_signing
 from parts.page.rendering import Renderer
 
 SIMILAR = 4
@@ -108,11 +108,11 @@ def review_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         hunk = review.hunk(name)
         text = None if wanted.text is None or wanted.text.strip() == hunk.text.strip() else wanted.text
         try:
-            text = served.decisions().checked_wording(text) if text is not None else None
+            text = served.decisions().check_wording(text) if text is not None else None
         except ContentError as error:
             return review.view(name, FaultyWording(text or "", str(error)))
         served.pages.choose(Chosen(hunk.id, wanted.verdict, text, wanted.reason, wanted.shown))
-        return review.view(review.after(name))
+        return review.view(review.find_next(name))
 
     @routes.post("/review/{name}/place")
     def place(name: HunkId, wanted: PlaceBody) -> HTMLResponse:
@@ -126,8 +126,8 @@ def review_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         """Accepts the hunk and what else waits for its topic; a replacement is shown by itself."""
         hunk, chosen, decisions = review.hunk(name), served.pages.choices(), served.decisions()
         others = rest_of_topic(hunk, (one for one in review.waiting() if one.id not in chosen))
-        served.pages.choose(*(Chosen(one.id, "accept", shown=shown_digest(decisions, one)) for one in (hunk, *others)))
-        return review.view(review.after(name))
+        served.pages.choose(*(Chosen(one.id, "accept", shown=hash_shown(decisions, one)) for one in (hunk, *others)))
+        return review.view(review.find_next(name))
 
     return routes
 
@@ -149,7 +149,7 @@ class _Review:
             raise ContentError("this change waits no longer", remedy="Open the review again")
         return found
 
-    def after(self, name: str) -> str:
+    def find_next(self, name: str) -> str:
         """The next hunk for which nothing was chosen; empty where there is none."""
         waiting, chosen = [hunk.id for hunk in self.waiting()], self._served.pages.choices()
         place = waiting.index(name) if name in waiting else 0
@@ -162,7 +162,7 @@ class _Review:
         """
         waiting, chosen = self.waiting(), self._served.pages.choices()
         known = {hunk.id: hunk for hunk in waiting}
-        hunk = known.get(name) or known.get(self.after(""))
+        hunk = known.get(name) or known.get(self.find_next(""))
         place = waiting.index(hunk) if hunk else 0
         counts = Counter(chosen[one].verdict for one in known if one in chosen)
         return self._render(
@@ -177,7 +177,7 @@ class _Review:
             shown=shown_hunk(self._served, hunk) if hunk else None,
             choice=chosen.get(hunk.id) if hunk else None,
             faulty=faulty,
-            signing=signing_of(self._served, waiting) if chosen else None,
+            signing=build_signing(self._served, waiting) if chosen else None,
         )
 
 
@@ -194,16 +194,16 @@ def shown_hunk(served: ServedMemory, hunk: Hunk) -> ShownHunk:
         [quoted_words(served.archive, quote) for quote in hunk.quotes],
         list_names(candidate.project, read_topics(decisions.root)),
         list(warnings_about(hunk)),
-        decisions.faults_of(hunk),
+        decisions.find_faults(hunk),
         list(metadata_lines(candidate)),
-        shown_digest(decisions, hunk),
+        hash_shown(decisions, hunk),
     )
 
 
 def quoted_words(archive: Archive, quote: Quote) -> QuotedWords:
     """A quote with what was said around it."""
     try:
-        return QuotedWords(quote, said_around(archive, quote))
+        return QuotedWords(quote, read_context(archive, quote))
     except ContentError as error:
         return QuotedWords(quote, (), trouble=str(error))
 
@@ -212,7 +212,7 @@ def similar_statements(served: ServedMemory, hunk: Hunk) -> list[Hit]:
     """What the topics say already that is near to a hunk."""
     words = " ".join(re.findall(r"\w+", hunk.text.casefold()))[:QUERY_CHARS]
     try:
-        question = parse_query(words, beside=filter_of({"layer": [Layer.TOPIC.value]}), limit=SIMILAR, per_source=2)
+        question = parse_query(words, beside=build_filter({"layer": [Layer.TOPIC.value]}), limit=SIMILAR, per_source=2)
     except UsageError:  # no word in it
         return []
     return list(served.memory.look_up(question).hits)

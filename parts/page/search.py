@@ -49,22 +49,22 @@ def search_routes(served: ServedMemory, render: Renderer) -> APIRouter:
             "chosen": how,
             "arms": arms,
             "hows": HOW,
-            "chips": chips_in(query),
+            "chips": parse_chips(query),
             "offered": list_choices(memory),
             "limit": limit,
         }
         if not query:
-            recent = list(dict.fromkeys(str(row["query"]) for row in memory.logged_queries(limit=40)))[:8]
+            recent = list(dict.fromkeys(str(row["query"]) for row in memory.list_queries(limit=40)))[:8]
             return render("search.html", **told, answer=None, words=[], recent=recent, others={}, sides=())
         if arms:
             sides = [(HOW[one], look_up(memory, query, one, ARM_HITS)) for one in (Search.EXACT, Search.MEANING)]
-            words = words_of(parse_query(query))
+            words = list_words(parse_query(query))
             return render("search.html", **told, answer=Answer(()), words=words, recent=(), others={}, sides=sides)
         question = parse_query(query, how, limit=limit)
         answer = memory.search(question)
         others = {} if answer.hits else other_searches(memory, query, how)
         return render(
-            "search.html", **told, answer=answer, words=words_of(question), recent=(), others=others, sides=()
+            "search.html", **told, answer=answer, words=list_words(question), recent=(), others=others, sides=()
         )
 
     return routes
@@ -75,7 +75,7 @@ def look_up(memory: Memory, query: str, how: Search, limit: int) -> Answer:
     return memory.look_up(parse_query(query, how, limit=limit))
 
 
-def words_of(question: Question) -> list[str]:
+def list_words(question: Question) -> list[str]:
     """The words that were typed, as they are marked beside the stems that were looked up."""
     return [word for term in question.terms() for word in term.text.split()]
 
@@ -91,13 +91,13 @@ def with_filters(query: str, given: Mapping[str, str]) -> str:
     for field in FIELDS:
         value = given.get(field.name, "").strip().replace('"', '""')
         if field.is_day and value:
-            query = next((chip.without for chip in chips_in(query) if chip.text.startswith(f"{field.name}:")), query)
+            query = next((chip.without for chip in parse_chips(query) if chip.text.startswith(f"{field.name}:")), query)
         if value:
             query += f" {field.name}:{value}" if value.replace("-", "").isalnum() else f' {field.name}:"{value}"'
     return query.strip()
 
 
-def chips_in(query: str) -> list[Chip]:
+def parse_chips(query: str) -> list[Chip]:
     """The filters that a query holds."""
     found = [match for match in TOKEN.finditer(query) if match["field"]]
     return [

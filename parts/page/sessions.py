@@ -12,8 +12,8 @@ from fastapi.responses import HTMLResponse
 
 from crawler.archive.store import SessionRecord
 from crawler.compress.levels import Depth, digest_sections
-from crawler.facts import arguments_of
-from crawler.outcome import TurnOutcome, outcomes_of
+from crawler.facts import parse_arguments
+from crawler.outcome import TurnOutcome, find_outcomes
 from crawler.transcripts.turns import Role, Turn
 from dream.records import Hunk
 from memory_server.document import SourceHead, SourcePath
@@ -22,12 +22,12 @@ from memory_server.layers.sessions import (
     CompressedSession,
     Section,
     Statement,
-    files_of,
-    id8_in,
+    find_session_files,
+    parse_id8,
     project_name,
     read_session,
 )
-from memory_server.reading import session_named
+from memory_server.reading import find_session_id
 from oneiros.served import ServedMemory
 from parts.page.rendering import Renderer
 
@@ -71,7 +71,7 @@ def session_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     def session_list(
         project: Annotated[str, Query(max_length=500)] = "", first: Annotated[int, Query(ge=0)] = 0
     ) -> HTMLResponse:
-        return sessions.listed(project, first)
+        return sessions.render_list(project, first)
 
     @routes.get("/sessions/{name}")
     def session(
@@ -87,7 +87,7 @@ def session_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     @routes.get("/turns/{name}")
     def turns(name: str, first: Annotated[int, Query(ge=1)] = 1) -> HTMLResponse:
         """Further turns, for whoever scrolls."""
-        session_id = sessions.named(name)
+        session_id = sessions.find_session_id(name)
         shown, total = sessions.turns(session_id, first)
         return render("turns.html", session_id=session_id, turns=shown, total=total, here="")
 
@@ -102,9 +102,9 @@ class _Sessions:
         self._root = served.memory.root
         self._render = render
 
-    def listed(self, project: str, first: int) -> HTMLResponse:
+    def render_list(self, project: str, first: int) -> HTMLResponse:
         """A page of the list, the newest first."""
-        known = [one for one in self._served.memory.indices.snapshot().sources.values() if id8_in(one.path)]
+        known = [one for one in self._served.memory.indices.snapshot().sources.values() if parse_id8(one.path)]
         wanted = [one for one in known if not project or one.project == project]
         wanted.sort(key=lambda one: (str(one.date or ""), one.path), reverse=True)
         part = wanted[first : first + PAGE]
@@ -116,27 +116,27 @@ class _Sessions:
             projects=sorted({one.project for one in known if one.project}),
             total=len(wanted),
             following=first + PAGE if first + PAGE < len(wanted) else 0,
-            waiting=len(self._archived()) - len(known) if not first else 0,
+            waiting=len(self._list_archived()) - len(known) if not first else 0,
         )
 
-    def _archived(self) -> Sequence[str]:
+    def _list_archived(self) -> Sequence[str]:
         return self._served.archive.session_ids()
 
     def _row(self, source: SourceHead) -> ListedSession:
-        row = {"id8": id8_in(source.path), "title": source.title, "project": source.project}
+        row = {"id8": parse_id8(source.path), "title": source.title, "project": source.project}
         try:
             session = read_session(self._root.file(source.path))
         except (OSError, ContentError):  # gone since it was indexed
             return ListedSession(**row, goal="", outcome="gone", files=0, commits=0, errors=0)
-        goal = next((one.text for one in statements_in(session, "Goal")), session.summary)
+        goal = next((one.text for one in find_statements(session, "Goal")), session.summary)
         errors = sum(len(section.statements) for section in session.sections if section.title in ERRORS)
         files, commits = len(session.files_touched), len(session.commits)
         return ListedSession(**row, goal=goal, outcome=session.outcome, files=files, commits=commits, errors=errors)
 
-    def named(self, name: str) -> str:
+    def find_session_id(self, name: str) -> str:
         """The id of a session by it, by its beginning, or by a path. Raises ContentError where there is none."""
-        wanted = session_named(self._root, name)
-        found = [one for one in self._archived() if one.startswith(wanted)]
+        wanted = find_session_id(self._root, name)
+        found = [one for one in self._list_archived() if one.startswith(wanted)]
         if len(found) == 1 or wanted in found:
             return wanted if wanted in found else found[0]
         if file := self._file(wanted):
@@ -145,20 +145,20 @@ class _Sessions:
 
     def _file(self, session_id: str) -> Path | None:
         """The newest revision of a session's file, also by the first eight letters of its id."""
-        if found := files_of(self._root.sessions, session_id):
+        if found := find_session_files(self._root.sessions, session_id):
             return found[-1]
         paths = (one.path for one in self._served.memory.indices.snapshot().sources.values())
-        return next((self._root.file(path) for path in paths if id8_in(path) == session_id[:8]), None)
+        return next((self._root.file(path) for path in paths if parse_id8(path) == session_id[:8]), None)
 
     def session(self, name: str, depth: Depth, entry: str, line: int, first: int) -> HTMLResponse:
         """A session at a depth; at its turns from the one that an entry is of, or that is numbered."""
-        session_id = self.named(name)
-        file, is_archived = self._file(session_id), session_id in self._archived()
+        session_id = self.find_session_id(name)
+        file, is_archived = self._file(session_id), session_id in self._list_archived()
         if depth is not Depth.RAW and file is None:
             depth = Depth.RAW
         session = read_session(file) if file else None
         record = self._served.archive.record(session_id) if is_archived else None
-        place = self._place_of(session_id, entry) if entry else first
+        place = self._find_turn_number(session_id, entry) if entry else first
         shown, total = self.turns(session_id, max(1, place - BEFORE_ENTRY)) if depth is Depth.RAW else ([], 0)
         return self._render(
             "session.html",
@@ -167,7 +167,7 @@ class _Sessions:
             project=project_name(session.project or session.cwd) if session else self._project(record),
             depth=depth,
             depths=[one for one in Depth if file or one is Depth.RAW],
-            sections=sections_at(session, depth) if session else (),
+            sections=select_sections(session, depth) if session else (),
             is_archived=is_archived,
             turns=shown,
             total=total,
@@ -175,14 +175,14 @@ class _Sessions:
             lines=file.read_text(encoding="utf-8").split("\n") if file and depth is Depth.FILE and line else (),
             line=line,
             path=self._root.relative(file) if file else SourcePath(""),
-            became=self._became_of(session_id),
+            became=self._find_hunks(session_id),
         )
 
     @staticmethod
     def _project(record: SessionRecord | None) -> str:
         return project_name(record.project or record.cwd) if record else ""
 
-    def _place_of(self, session_id: str, entry: str) -> int:
+    def _find_turn_number(self, session_id: str, entry: str) -> int:
         """The number of the turn that an entry is of, from 1; entries may be named by their beginnings."""
         turns = self._served.archive.turns(session_id)
         found = (at for at, turn in enumerate(turns, 1) if any(one.startswith(entry) for one in turn.entries))
@@ -194,32 +194,32 @@ class _Sessions:
             turns = list(self._served.archive.turns(session_id))
         except ContentError:
             return (), 0
-        outcomes = outcomes_of(turns)
+        outcomes = find_outcomes(turns)
         numbered = islice(enumerate(turns, start=1), first - 1, first - 1 + TURNS)
-        return [NumberedTurn(at, turn, outcomes.get(at), call_of(turn)) for at, turn in numbered], len(turns)
+        return [NumberedTurn(at, turn, outcomes.get(at), format_call(turn)) for at, turn in numbered], len(turns)
 
-    def _became_of(self, session_id: str) -> list[Hunk]:
+    def _find_hunks(self, session_id: str) -> list[Hunk]:
         """What was proposed because of a session."""
         hunks = self._served.decisions().store.hunks()
         return [hunk for hunk in hunks if any(quote.session_id == session_id for quote in hunk.quotes)]
 
 
-def statements_in(session: CompressedSession, title: str) -> Sequence[Statement]:
+def find_statements(session: CompressedSession, title: str) -> Sequence[Statement]:
     """The statements below one heading."""
     return next((section.statements for section in session.sections if section.title == title), ())
 
 
-def sections_at(session: CompressedSession, depth: Depth) -> Sequence[Section]:
+def select_sections(session: CompressedSession, depth: Depth) -> Sequence[Section]:
     """What a depth shows of a session's file."""
     if depth is Depth.FILE:
         return session.sections
     return list(digest_sections(session)) if depth is Depth.DIGEST else ()
 
 
-def call_of(turn: Turn) -> str:
+def format_call(turn: Turn) -> str:
     """What a tool was called with, in a line: its most telling argument."""
     if turn.role is not Role.TOOL:
         return ""
-    given = arguments_of(turn)
+    given = parse_arguments(turn)
     told = next((given[name] for name in ("command", "file_path", "pattern", "query", "url") if name in given), given)
     return told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)

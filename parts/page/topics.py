@@ -23,10 +23,10 @@ from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import SourceFile, TopicHead, as_document, read_text, topic_heads
-from memory_server.reading import source_named
+from memory_server.reading import find_source
 from oneiros.served import ServedMemory
 from parts.page.diffs import diff_rows
-from parts.page.markdown import Block, blocks_of, is_renderable
+from parts.page.markdown import Block, is_renderable, render_blocks
 from parts.page.rendering import Renderer
 
 PAGE = 100  # topics loaded at a time
@@ -61,7 +61,7 @@ def topic_routes(served: ServedMemory, render: Renderer) -> APIRouter:
 
     @routes.get("/topics")
     def topic_list(first: Annotated[int, Query(ge=0)] = 0) -> HTMLResponse:
-        return topics.listed(first)
+        return topics.render_list(first)
 
     @routes.get("/topics/{name:path}")
     def topic(
@@ -71,7 +71,7 @@ def topic_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         day: dt.date | None = None,
         commit: Annotated[str, Query(pattern="^[0-9a-f]{0,64}$")] = "",
     ) -> HTMLResponse:
-        source = source_named(served.memory.root, name)
+        source = find_source(served.memory.root, name)
         if commit:
             return topics.change(source, commit)
         if show == "history":
@@ -79,9 +79,9 @@ def topic_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         return topics.text(source, line, day, is_source=show == "source")
 
     @routes.get("/blame/{name:path}")
-    def behind(name: str, line: Annotated[int, Query(ge=1)]) -> HTMLResponse:
+    def show_blame(name: str, line: Annotated[int, Query(ge=1)]) -> HTMLResponse:
         """What stands behind a line, looked up in the archive."""
-        decisions, source = served.decisions(), source_named(served.memory.root, name)
+        decisions, source = served.decisions(), find_source(served.memory.root, name)
         text = read_text(served.memory.root.file(source.path))
         return render("topic_blame.html", found=blame(text, line, decisions.store, served.archive, decisions.is_signed))
 
@@ -96,7 +96,7 @@ class _Topics:
         self._root = served.memory.root
         self._render = render
 
-    def listed(self, first: int) -> HTMLResponse:
+    def render_list(self, first: int) -> HTMLResponse:
         """A part of the list by name, with what waits for each."""
         hunks = self._served.decisions().store.hunks()
         waiting = Counter(hunk.target for hunk in hunks if hunk.state is State.PENDING)
@@ -119,10 +119,10 @@ class _Topics:
 
     def text(self, source: SourceFile, line: int, day: dt.date | None, *, is_source: bool) -> HTMLResponse:
         """A topic as it is, or as it was at the end of a day."""
-        text = read_text(self._root.file(source.path)) if day is None else self._text_of(source, day)
+        text = read_text(self._root.file(source.path)) if day is None else self._read_earlier_text(source, day)
         document = as_document(source, parse_frontmatter(text))
         is_shown = is_source or not is_renderable(document.body)
-        blocks = [] if is_shown else list(blocks_of(document.body, document.body_line, source.path, self._exists))
+        blocks = [] if is_shown else list(render_blocks(document.body, document.body_line, source.path, self._exists))
         is_titled = bool(blocks) and blocks[0].html.striptags() == document.title
         file = self._root.file(source.path)
         return self._render(
@@ -172,7 +172,7 @@ class _Topics:
         repository = find_repository(self._root.path)
         return repository.versions(source.path, VERSIONS) if repository else []
 
-    def _text_of(self, source: SourceFile, day: dt.date) -> str:
+    def _read_earlier_text(self, source: SourceFile, day: dt.date) -> str:
         """The last text that git has of a topic at the end of a day."""
         repository = find_repository(self._root.path)
         versions = repository.versions(source.path, 1, day) if repository else []

@@ -47,7 +47,7 @@ class MifBundle:
 
 def find_approved(decisions: Decisions, project: str = "") -> tuple[list[TopicText], tuple[str, ...]]:
     """The files of layer 1, of a project alone where one is named, that somebody has answered for; and the others."""
-    doubtful = {one.path for one in decisions.unexplained()}
+    doubtful = {one.path for one in decisions.find_unexplained()}
     files = read_topics(decisions.root).files
     wanted = [one for one in files if one.path not in doubtful and (not project or one.project == project.casefold())]
     return wanted, tuple(sorted(doubtful))
@@ -86,7 +86,7 @@ def read_bundle(folder: Path, redactor: Redactor) -> MifBundle:
             text = as_own(read_text(file))
             if is_deceptive(text):
                 raise ContentError("it holds characters that a reader cannot see or tell apart", remedy="Retype them")
-            path = target_of(name)
+            path = make_target_path(name)
             if path in topics:
                 raise ContentError(f"another file is to be {path} too", remedy="Rename one of them")
             topics[path] = redactor.redact(text).text
@@ -95,7 +95,7 @@ def read_bundle(folder: Path, redactor: Redactor) -> MifBundle:
     return MifBundle(topics, tuple(problems))
 
 
-def taken_in(bundle: MifBundle, texts: Texts) -> Arrangement:
+def build_arrangement(bundle: MifBundle, texts: Texts) -> Arrangement:
     """The topics of a bundle that are not here yet.
 
     Raises UsageError where one has the path or the id of another that is here.
@@ -115,7 +115,7 @@ def taken_in(bundle: MifBundle, texts: Texts) -> Arrangement:
     return Arrangement(f"Take in {len(new)} topics of a MIF bundle", new, {})
 
 
-def target_of(name: str) -> str:
+def make_target_path(name: str) -> str:
     """The path that a file of a bundle is to have here: its own, without what no path here may have."""
     if name == "lessons.md":
         return name

@@ -116,7 +116,7 @@ def as_id(file: Frontmatter, path: str) -> str:
 def _fields(file: Frontmatter, path: SourcePath, day: str) -> dict[str, Any]:
     """The fields as MIF 1.0 names, types and orders them."""
     told: dict[str, Any] = dict(file.fields)
-    typed = _typed(file)
+    typed = _parse_block(file)
     fields: dict[str, Any] = {key: typed.get(key) for key in FREE if isinstance(typed.get(key), dict)}
     own: dict[str, Any] = {key: typed.get(key, told[key]) for key in told if key not in (*KNOWN, *MOVED)}
     name = told.get("id") or str(path)
@@ -161,7 +161,7 @@ def _fields(file: Frontmatter, path: SourcePath, day: str) -> dict[str, Any]:
     return {key: fields[key] for key in KNOWN if key in fields}
 
 
-def _typed(file: Frontmatter) -> dict[str, Any]:
+def _parse_block(file: Frontmatter) -> dict[str, Any]:
     """The block with the types of YAML; empty where there is none."""
     source = "\n".join(file.block.splitlines()[1:-1])
     found = yaml.load(source, Loader=_Typed) if source else None  # noqa: S506  # makes texts, numbers, lists and mappings alone

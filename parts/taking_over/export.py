@@ -38,20 +38,20 @@ def export_approved(decisions: Decisions, file: Path, redactor: Redactor, projec
     """Writes one JSON object a line, the same bytes for the same memory; with a project of its topics alone."""
     topics, doubtful = find_approved(decisions, project)
     approvals, rejections = decisions.store.approvals(), decisions.rejections()
-    rows = [row for topic in topics for row in rows_of(topic, approvals, rejections)]
+    rows = [row for topic in topics for row in build_rows(topic, approvals, rejections)]
     lines = [json.dumps(redactor.redact_json(row), ensure_ascii=False) + "\n" for row in rows]
     replace_file(file, "".join(lines), follow=True)
     return Exported(len(lines), doubtful)
 
 
-def rows_of(
+def build_rows(
     topic: TopicText, approvals: Sequence[Approval], rejections: Sequence[Rejection]
 ) -> Iterator[dict[str, object]]:
     """The lines of one topic."""
     by_label = find_approvals(topic.text, approvals)
     notes = {label: read_note(note) for label, note in read_notes(topic.text).items()}
     turned_down = [one for one in rejections if one.target == topic.path]
-    for number, block in enumerate(_blocks_of(topic)):
+    for number, block in enumerate(_build_blocks(topic)):
         known = [by_label[label] for label in block.labels if label in by_label]
         place = f"{topic.path} {number} {block.text}"
         yield {
@@ -71,7 +71,7 @@ def rows_of(
                 for one in notes.get(label, ())
                 if one.session_id
             ],
-            "date": _date_of(known, topic),
+            "date": _find_date(known, topic),
         }
 
 
@@ -87,12 +87,12 @@ class _Block:
     labels: tuple[str, ...]
 
 
-def _blocks_of(topic: TopicText) -> Iterator[_Block]:
+def _build_blocks(topic: TopicText) -> Iterator[_Block]:
     """The paragraphs and list items of a topic: neighbouring sentences of the same lines and headings, joined."""
     lines = topic.lines
     blocks: list[list[TopicStatement]] = []
     for statement in topic.statements:
-        if blocks and _goes_on(statement, blocks[-1][-1], lines):
+        if blocks and _is_continuation(statement, blocks[-1][-1], lines):
             blocks[-1].append(statement)
         else:
             blocks.append([statement])
@@ -103,7 +103,7 @@ def _blocks_of(topic: TopicText) -> Iterator[_Block]:
         yield _Block(text, heading, tuple(dict.fromkeys(REFERENCE.findall(raw))))
 
 
-def _goes_on(statement: TopicStatement, last: TopicStatement, lines: Sequence[str]) -> bool:
+def _is_continuation(statement: TopicStatement, last: TopicStatement, lines: Sequence[str]) -> bool:
     """Whether a sentence goes on where the last one ended, in the same paragraph or item."""
     if statement.headings != last.headings or statement.lines.first > last.lines.last + 1:
         return False
@@ -126,7 +126,7 @@ def _plain(text: str) -> str:
     return re.sub(r"\s+", " ", LIST_SIGN.sub("", bare, count=1)).strip()
 
 
-def _date_of(known: Sequence[Approval], topic: TopicText) -> str:
+def _find_date(known: Sequence[Approval], topic: TopicText) -> str:
     days: list[dt.date] = [local_day(one.at) for one in known]
     day = max(days, default=topic.date)
     return day.isoformat() if day else ""

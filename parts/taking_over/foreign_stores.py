@@ -38,16 +38,16 @@ STORES = (
 UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-def pages_of(file: Path) -> dict[str, str]:
+def read_pages(file: Path) -> dict[str, str]:
     """The pages of a database file. Raises UsageError where it is none."""
     try:
         with closing(open_foreign(file)) as database:
-            return references_of(database, file)
+            return make_pages(database, file)
     except sqlite3.Error as error:
         raise UsageError(f"{file} cannot be read ({error})", remedy="Name a database of claude-mem") from error
 
 
-def references_of(database: sqlite3.Connection, file: Path) -> dict[str, str]:
+def make_pages(database: sqlite3.Connection, file: Path) -> dict[str, str]:
     """The pages that stand for a database, by their path below the references; none where it is of no memory known."""
     lines: dict[str, dict[str, None]] = defaultdict(dict)
     names: dict[str, str] = {}

@@ -9,20 +9,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from crawler.instructions import InstructionReader, Instructions, folders_of
+from crawler.instructions import InstructionReader, Instructions, find_folders
 from dream.evidence import Evidence
 from dream.judge.reader import ReaderRun
-from dream.written.duplicates import Embed, embedder_of
+from dream.written.duplicates import Embed, make_embedder
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.machine.files import replace_file
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
-from oneiros.dreaming import bring_level, decisions_of, dream_on, reader_of
+from oneiros.dreaming import bring_level, build_dream, open_decisions, reader_of
 from oneiros.environment import Environment, now
-from oneiros.ingest.settings import archive_of
-from parts.taking_over.foreign_stores import pages_of
+from oneiros.ingest.settings import open_archive
+from parts.taking_over.foreign_stores import read_pages
 from parts.taking_over.takeover import TakenOver, Takeover
 
 MEASURED = "all-MiniLM-L6-v2"  # the model whose cosines tell what says the same; see RESULTS.md
@@ -53,7 +53,7 @@ def import_files(
     with a project those of it alone. `on_filing` is called before a reader is asked where they go.
     """
     begun = time.monotonic()
-    decisions = decisions_of(environment)
+    decisions = open_decisions(environment)
     reader = InstructionReader(environment.home, with_others=with_others)
     databases = [path for path in paths if path.suffix.lower() in DATABASES]
     for path in paths:
@@ -66,16 +66,16 @@ def import_files(
         read_known(environment, decisions.root, reader)
     takeover = Takeover(
         decisions,
-        Evidence(archive_of(decisions.root), environment.home),
+        Evidence(open_archive(decisions.root), environment.home),
         Redactor(environment.person.deny_words),
         now=now,
-        embed=embed_of(environment, decisions.root),
+        embed=choose_embedder(environment, decisions.root),
     )
     files = [one for one in reader.found.files if not project or one.project.casefold() == project.casefold()]
     imported = Imported(reader.found, takeover.run(files, dry=dry))
     if imported.taken.proposal and (asked := reader_of(environment, decisions.root, project)):
         on_filing()
-        imported.filed = dream_on(environment, decisions, asked).file_waiting()
+        imported.filed = build_dream(environment, decisions, asked).file_waiting()
         imported.taken.updates = [one.update for one in decisions.store.proposal(imported.taken.proposal).hunks]
     for path in databases:
         imported.references += _as_references(environment, decisions.root, environment.working_folder / path, dry=dry)
@@ -83,18 +83,18 @@ def import_files(
     return imported
 
 
-def embed_of(environment: Environment, root: MemoryRoot) -> Embed | None:
+def choose_embedder(environment: Environment, root: MemoryRoot) -> Embed | None:
     """The vectors of the memory's model, loaded when first asked for; None where it is not the measured one."""
     try:
         files = environment.catalogue.find(read_memory_settings(root.settings).model)
     except NeedsRepair:
         return None
-    return embedder_of(lambda: OnnxEngine(files)) if files.card.name == MEASURED else None
+    return make_embedder(lambda: OnnxEngine(files)) if files.card.name == MEASURED else None
 
 
 def read_known(environment: Environment, root: MemoryRoot, reader: InstructionReader) -> None:
     """Reads the files of the home, and of the projects whose sessions the archive holds."""
-    folders = folders_of({record.project: record.cwd for record in archive_of(root).records()})
+    folders = find_folders({record.project: record.cwd for record in open_archive(root).records()})
     for client in environment.claude_folders:
         reader.read_client(client, folders)
     for project, folder in folders.items():
@@ -105,7 +105,7 @@ def read_known(environment: Environment, root: MemoryRoot, reader: InstructionRe
 def _as_references(environment: Environment, root: MemoryRoot, file: Path, *, dry: bool) -> list[str]:
     """Copies what another memory's database says, masked, beside the other references; their paths."""
     redactor = Redactor(environment.person.deny_words)
-    pages = pages_of(file)
+    pages = read_pages(file)
     for name, text in pages.items():
         if not dry:
             replace_file(root.references / name, redactor.redact(text).text)

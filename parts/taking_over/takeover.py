@@ -13,15 +13,15 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from crawler.instructions import WrittenFile
-from crawler.reading.signs import signs_in
+from crawler.reading.signs import find_signs
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence, holds
 from dream.judge.compare import compare, is_known
 from dream.judge.filing import MAX_NAME, MOST_PLAIN
 from dream.judge.gate import Gate
 from dream.judge.rejections import Rejections
-from dream.records import Candidate, Hunk, Kind, Place, Relation, State, Update, Written, words_of
-from dream.topics import Topics, read_topics, topics_of
+from dream.records import Candidate, Hunk, Kind, Place, Relation, State, Update, Written, split_words
+from dream.topics import Topics, build_topics, read_topics
 from dream.written.cutting import Lead, Passage, bare_lead, cut, cut_decision
 from dream.written.duplicates import Embed, same_as_earlier
 from memory_server.document import LineRange
@@ -77,16 +77,16 @@ class Takeover:
         report, topics = TakenOver(files=len(files)), read_topics(self._decisions.root)
         hunks = self._decisions.store.hunks()
         said = [hunk.update.candidate for hunk in hunks]
-        asked = {(one.project, *words_of(text)) for one in said for text in (one.text, _written(one))}
-        fresh = [one for one in _candidates(files, report) if (one.project, *words_of(one.text)) not in asked]
+        asked = {(one.project, *split_words(text)) for one in said for text in (one.text, _find_wording(one))}
+        fresh = [one for one in _candidates(files, report) if (one.project, *split_words(one.text)) not in asked]
         report.known = report.statements - len(fresh)
         texts = {file.shown: file.text for file in files}
-        gone = [hunk for hunk in hunks if _left_file(hunk, texts)]
+        gone = [hunk for hunk in hunks if _has_left_file(hunk, texts)]
         fresh = self._distinct(fresh, [hunk for hunk in hunks if hunk not in gone], report)
         changed = dict(_replacements(fresh, gone, topics))
         report.updates = list(self._passing(fresh, changed, topics, report))
         if not dry:
-            with self._decisions.locked():
+            with self._decisions.hold_lock():
                 report.proposal = self._decisions.desk.propose(report.updates, local_day(self._now()))
         return report
 
@@ -95,7 +95,7 @@ class Takeover:
         kept = list[Candidate]()
         for project in sorted({one.project for one in fresh}):  # the person's own, which has none, comes first
             ours, near = [one for one in fresh if one.project == project], ("", project)
-            asked = [_written(one) for hunk in before if (one := hunk.update.candidate).project in near]
+            asked = [_find_wording(one) for hunk in before if (one := hunk.update.candidate).project in near]
             texts = [*asked, *(one.text for one in kept if one.project in near)]
             same = same_as_earlier([*texts, *(one.text for one in ours)], self._embed)[len(texts) :]
             kept += [one for one, earlier in zip(ours, same, strict=True) if earlier is None]
@@ -109,14 +109,14 @@ class Takeover:
     ) -> Iterator[Update]:
         refused: Counter[str] = Counter()
         with closing(Rejections(self._decisions.rejections())) as rejections:
-            gates = [Gate(self._evidence, said, rejections, self._redactor) for said in (topics, topics_of({}))]
+            gates = [Gate(self._evidence, said, rejections, self._redactor) for said in (topics, build_topics({}))]
             for one in fresh:
                 place = changed.get(one.text)
-                if place is None and _all_known(one, topics):
+                if place is None and _is_fully_known(one, topics):
                     report.known += 1
                 elif refusals := gates[place is not None].check(one):
                     refused.update({str(refusals[0].reason): 1})
-                    report.refused_at.append(f"{one.given[0].place_in('')}: {refusals[0].what}")
+                    report.refused_at.append(f"{one.given[0].describe_place('')}: {refusals[0].what}")
                 elif place is not None:
                     report.changed += 1
                     yield Update(one, Relation.SUPERSEDES, place, f"{place.target}: its file says this now.")
@@ -152,7 +152,7 @@ def _candidate(file: WrittenFile, passage: Passage, together: int) -> Candidate:
     lead, subject = passage.lead, name_subject(passage)
     said: list[Passage | Lead] = [passage, lead] if lead else [passage]
     text = f"{bare_lead(lead)}: {passage.text}" if lead else passage.text
-    is_rule = any(signs_in(passage.text, "offer", is_persons=True))
+    is_rule = any(find_signs(passage.text, "offer", is_persons=True))
     kind = Kind.DECISION if file.is_decision else Kind.RULE if is_rule else Kind.FACT
     under = f" under {passage.headings[-1]}" if passage.headings else ""
     return Candidate(
@@ -166,11 +166,11 @@ def _candidate(file: WrittenFile, passage: Passage, together: int) -> Candidate:
         topic=subject if together >= SUBSTANCE else "",
         section=clean_heading(passage.sections[-1]) if len(passage.sections) > 1 and together > MOST_PLAIN else "",
         context=" > ".join(passage.headings),
-        given=tuple(Written(file.shown, one.line, one.text, file.day_of(one.line)) for one in said),
+        given=tuple(Written(file.shown, one.line, one.text, file.find_day(one.line)) for one in said),
     )
 
 
-def _all_known(candidate: Candidate, topics: Topics) -> bool:
+def _is_fully_known(candidate: Candidate, topics: Topics) -> bool:
     """Whether topics say every sentence of a statement."""
     spans = sentence_spans(candidate.text)
     return len(spans) > 1 and all(is_known(replace(candidate, text=candidate.text[a:b]), topics) for a, b in spans)
@@ -179,34 +179,34 @@ def _all_known(candidate: Candidate, topics: Topics) -> bool:
 def _replacements(fresh: Sequence[Candidate], gone: Sequence[Hunk], topics: Topics) -> Iterator[tuple[str, Place]]:
     """Which new statement stands where a file held one that was taken over: its text, and the place of the old one."""
     for hunk in (one for one in gone if one.state is State.ACCEPTED):
-        rivals = [one for one in fresh if _file_of(one) == hunk.file]
-        was = _written(hunk.update.candidate)
-        best = max(rivals, key=lambda one: _shared(one.text, was), default=None)
-        if best and _shared(best.text, was) >= SAME_SUBJECT and (place := _place_of(hunk, topics)):
+        rivals = [one for one in fresh if _find_file(one) == hunk.file]
+        was = _find_wording(hunk.update.candidate)
+        best = max(rivals, key=lambda one: _measure_overlap(one.text, was), default=None)
+        if best and _measure_overlap(best.text, was) >= SAME_SUBJECT and (place := _find_place(hunk, topics)):
             yield best.text, place
 
 
-def _left_file(hunk: Hunk, texts: dict[str, str]) -> bool:
+def _has_left_file(hunk: Hunk, texts: dict[str, str]) -> bool:
     """Whether the file that a hunk is from no longer holds its words."""
     words = [one for one in hunk.update.candidate.given if isinstance(one, Written)]
     return bool(words) and words[0].file in texts and not holds(texts[words[0].file], words[0].text)
 
 
-def _written(candidate: Candidate) -> str:
+def _find_wording(candidate: Candidate) -> str:
     """A statement as its file has it, the leading line ahead; one of a session in the words of its reader."""
     return " ".join(one.text for one in reversed(candidate.given)) or candidate.text
 
 
-def _file_of(candidate: Candidate) -> str:
+def _find_file(candidate: Candidate) -> str:
     return next((one.file for one in candidate.given if isinstance(one, Written)), "")
 
 
-def _shared(one: str, other: str) -> float:
+def _measure_overlap(one: str, other: str) -> float:
     ours, theirs = set(content_words(one)), set(content_words(other))
     return len(ours & theirs) / max(1, min(len(ours), len(theirs)))
 
 
-def _place_of(hunk: Hunk, topics: Topics) -> Place | None:
+def _find_place(hunk: Hunk, topics: Topics) -> Place | None:
     """Where a hunk's statement stands today; None where its topic no longer says it in these words."""
     topic = topics.file(hunk.target)
     said = {" ".join(hunk.text[a:b].split()) for a, b in sentence_spans(hunk.text)}

@@ -19,7 +19,7 @@ for group in GROUPS:
 
 
 @app.callback()
-def told(
+def load_settings(
     context: typer.Context,
     settings: Annotated[
         Path | None, typer.Option(envvar="ONEIROS_TEAM_SETTINGS", help="TOML file; see docs/team.md")

@@ -66,7 +66,7 @@ class TenantIndexer:
     def commits(self, connection: psycopg.Connection, tenant: int) -> tuple[str, str]:
         """The newest commit, and the one that the index stands at."""
         row = connection.execute("select git_rev from tenant where id = %s", (tenant,)).fetchone()
-        return self.outbox.repositories.of(tenant).head(), row[0] if row else ""
+        return self.outbox.repositories.find(tenant).head(), row[0] if row else ""
 
     def differences(self, tenant: int) -> list[str]:
         """What of the rows is not what an index made of the newest commit holds; empty where all is level."""
@@ -75,7 +75,7 @@ class TenantIndexer:
                 commit, stands = self.commits(connection, tenant)
             if not commit and not stands:
                 return []
-            with self._indexed(tenant, commit) as memory, self._database.tenant(tenant) as connection:
+            with self._index_commit(tenant, commit) as memory, self._database.tenant(tenant) as connection:
                 found = differences(connection, tenant, memory.indices)
         return found if commit == stands else [f"the index stands at {stands or 'no commit'}, git at {commit}", *found]
 
@@ -104,14 +104,14 @@ class TenantIndexer:
                     connection.execute(f"listen {CHANNEL}")  # a name of our own
                     self.sweep(tenants())
                     while not stop.is_set():
-                        self.sweep(sorted(notified_tenants(connection, stop)) or tenants())
+                        self.sweep(sorted(wait_for_notices(connection, stop)) or tenants())
             except (psycopg.OperationalError, OneirosError) as error:
                 logger.warning("the database does not answer (%s); trying again", type(error).__name__)
                 stop.wait(1.0)
 
     def _load(self, tenant: int, commit: str, *, rebuild: bool) -> Loaded:
         owner_dsn = self.settings.owner_dsn  # without it no tenant gets a graph here: the application makes no index
-        with self._indexed(tenant, commit, rebuild=rebuild) as memory:
+        with self._index_commit(tenant, commit, rebuild=rebuild) as memory:
             if rebuild and owner_dsn:
                 drop_graph(owner_dsn, tenant)
             with self._database.tenant(tenant) as connection:
@@ -124,14 +124,14 @@ class TenantIndexer:
         return loaded
 
     @contextmanager
-    def _indexed(self, tenant: int, commit: str, *, rebuild: bool = False) -> Iterator[Memory]:
+    def _index_commit(self, tenant: int, commit: str, *, rebuild: bool = False) -> Iterator[Memory]:
         """The memory of a commit, indexed in its folder. Raises QuotaExceeded before its texts are embedded."""
         with self._database.tenant(tenant) as connection:
             most, held = room(connection, self.settings.passages)
-        with work_memory(self.settings, self._checked_out(tenant, commit)) as memory:
+        with work_memory(self.settings, self._check_out(tenant, commit)) as memory:
 
             def check(progress: Progress | None = None) -> None:
-                if not self.outbox.repositories.of(tenant).folder.exists():
+                if not self.outbox.repositories.find(tenant).folder.exists():
                     raise NotFound("there is no such memory")  # it is being purged
                 if progress and progress.stage == "reading" and progress.done < progress.total:
                     return  # what goes or shrinks may come last
@@ -146,17 +146,17 @@ class TenantIndexer:
             check()
             yield memory
 
-    def _checked_out(self, tenant: int, commit: str) -> Path:
+    def _check_out(self, tenant: int, commit: str) -> Path:
         folder = self.settings.work(tenant)
         make_folder(folder)
-        self.outbox.repositories.of(tenant).check_out(commit, folder)
+        self.outbox.repositories.find(tenant).check_out(commit, folder)
         page = folder / "MEMORY.md"
         if not page.exists():  # a folder without it is no memory
             replace_file(page, NEW_PAGE)
         return folder
 
 
-def notified_tenants(connection: psycopg.Connection, stop: threading.Event) -> set[int]:
+def wait_for_notices(connection: psycopg.Connection, stop: threading.Event) -> set[int]:
     """The tenants that the database tells of; none after SWEEP_SECONDS, or where this is to end."""
     end, found = time.monotonic() + SWEEP_SECONDS, set[int]()
     while not found and not stop.is_set() and time.monotonic() < end:

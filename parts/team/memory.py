@@ -14,12 +14,12 @@ from memory_server.language.words import WORDS, Stemmer
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import SourceFile, TopicHead, as_document, by_name, topic_name
 from memory_server.machine.clock import local_day
-from memory_server.reading import SourceText, reading_of
+from memory_server.reading import SourceText, make_reading
 from memory_server.search.pipeline import Pipeline
 from memory_server.search.question import Question
 from parts.team.engine.database import Database
 from parts.team.engine.heads import HeadsCache
-from parts.team.engine.loading import made_by
+from parts.team.engine.loading import name_maker
 from parts.team.engine.store import pipeline
 from parts.team.errors import NotFound, Unfit
 
@@ -86,8 +86,8 @@ class TeamMemory:
 
     def pipeline(self, connection: psycopg.Connection, tenant: int) -> Pipeline:
         """The way from a question to an answer, in the transaction of `connection`. Raises Unfit as `search` does."""
-        heads = self._heads.of(connection, tenant)
-        if heads.made_by not in ("", made_by(self._model.files.fingerprint)):
+        heads = self._heads.load(connection, tenant)
+        if heads.made_by not in ("", name_maker(self._model.files.fingerprint)):
             raise Unfit(f"the index of this memory is {heads.made_by}", remedy="Run `oneiros-team index` again")
         parts = (self._cutter, self._stemmer, self._model.embed_query, local_day(self._now()), self._unread)
         return pipeline(connection, tenant, heads, *parts)
@@ -108,7 +108,7 @@ class TeamMemory:
             raise NotFound(f"there is no {path!r}", remedy="List the topics, or search for it")
         found, layer, text, commit = row
         document = as_document(SourceFile(SourcePath(found), Layer(layer)), parse_frontmatter(text))
-        return TeamReading(reading_of(document, text, first, last, local_day(self._now())), commit)
+        return TeamReading(make_reading(document, text, first, last, local_day(self._now())), commit)
 
     def topics(self, tenant: int) -> list[TopicHead]:
         """The topics of a tenant, as `topic_heads` lists them but for the summaries, which stand in the texts."""

@@ -41,7 +41,7 @@ def move_in(indexer: TenantIndexer, tenant: int, root: MemoryRoot, *, sessions: 
     has another one, ContentError for a file with a secret in it, NotLevel where what stands in the rows afterwards is
     not what the root holds.
     """
-    files = files_of(require_memory(root), sessions=sessions)
+    files = collect_files(require_memory(root), sessions=sessions)
     seed_vectors(root.path, indexer.settings.work(tenant))
 
     def change(repository: TeamRepository) -> Files:
@@ -66,7 +66,7 @@ def move_out(indexer: TenantIndexer, tenant: int, folder: Path) -> MovedMemory:
         raise UsageError("the folder is not empty", where=folder, remedy="Name a new one")
     indexer.level(tenant)
     require_level(indexer, tenant)
-    repository = indexer.outbox.repositories.of(tenant)
+    repository = indexer.outbox.repositories.find(tenant)
     commit = repository.newest()
     make_folder(folder)
     repository.check_out(commit, folder)
@@ -74,7 +74,7 @@ def move_out(indexer: TenantIndexer, tenant: int, folder: Path) -> MovedMemory:
     return MovedMemory(len(repository.topics(commit)), 0, commit)
 
 
-def files_of(root: MemoryRoot, *, sessions: bool) -> dict[str, bytes]:
+def collect_files(root: MemoryRoot, *, sessions: bool) -> dict[str, bytes]:
     """The files that a team's memory is made of. Raises ContentError for the first ones that hold a secret."""
     redactor, found, bad = Redactor(), dict[str, bytes](), list[str]()
     for source in find_sources(root):

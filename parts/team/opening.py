@@ -59,7 +59,7 @@ class KeptEngine:
         """Stays open for the next memory."""
 
 
-def kept_engine(files: ModelFiles) -> KeptEngine:
+def load_engine(files: ModelFiles) -> KeptEngine:
     """The engine of a model, loaded once in a process."""
     if files.fingerprint not in _ENGINES:
         _ENGINES[files.fingerprint] = KeptEngine(OnnxEngine(files))
@@ -94,5 +94,5 @@ def work_memory(settings: TeamSettings, folder: Path) -> Memory:
         person=PersonSettings(),
         catalogue=catalogue(settings),
         now=lambda: dt.datetime.now(dt.UTC),
-        make_engine=kept_engine,
+        make_engine=load_engine,
     )

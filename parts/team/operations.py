@@ -30,7 +30,7 @@ from parts.team.opening import catalogue
 from parts.team.outbox import Outbox
 from parts.team.repositories import Repositories, run_program
 from parts.team.settings import TeamSettings
-from parts.team.tenants import Tenant, tenant_named, tenants
+from parts.team.tenants import Tenant, find_tenant, tenants
 
 DUMP = "tenants.dump"
 KEPT = ("tenant", "token")  # tables of which nothing is in git
@@ -54,7 +54,7 @@ def upgrade(settings: TeamSettings) -> list[int]:
 
 
 @contextmanager
-def opened(settings: TeamSettings) -> Iterator[TenantIndexer]:
+def open_indexer(settings: TeamSettings) -> Iterator[TenantIndexer]:
     """Who indexes a database, with its own connections to it."""
     with closing(Database(settings.dsn, connections=settings.connections)) as database:
         yield TenantIndexer(database, Outbox(database, Repositories(settings.repositories)), settings)
@@ -66,8 +66,8 @@ def export(settings: TeamSettings, name: str, folder: Path) -> Path:
     The Markdown in it is what a personal memory reads: `git clone NAME.bundle`. Raises NotFound, Unfit for a tenant
     without a commit.
     """
-    tenant = tenant_named(settings.owner_dsn, name)
-    repository = Repositories(settings.repositories).of(tenant.id)
+    tenant = find_tenant(settings.owner_dsn, name)
+    repository = Repositories(settings.repositories).find(tenant.id)
     head = repository.newest()
     make_folder(folder)
     bundle = folder / f"{tenant.id}.bundle"
@@ -84,7 +84,7 @@ def purge(settings: TeamSettings, name: str) -> None:
     """
     repositories = Repositories(settings.repositories)
     try:
-        tenant = tenant_named(settings.owner_dsn, name)
+        tenant = find_tenant(settings.owner_dsn, name)
         repositories.retire(tenant.id)  # an indexer that is at it ends
         with turn(settings.owner_dsn, tenant.id, PURGE_SECONDS):
             _remove_rows(settings, tenant.id)
@@ -116,7 +116,7 @@ def back_up(settings: TeamSettings, folder: Path) -> list[Tenant]:
     rows = ("--data-only", "--column-inserts", "--enable-row-security")
     try:
         _run(settings, "pg_dump", "--format=custom", *rows, *kept, f"--file={folder / DUMP}")
-        found = [one for one in tenants(settings.owner_dsn) if Repositories(settings.repositories).of(one.id).head()]
+        found = [one for one in tenants(settings.owner_dsn) if Repositories(settings.repositories).find(one.id).head()]
         for tenant in found:
             export(settings, tenant.name, folder)
     except BaseException:  # half a backup is none
@@ -157,7 +157,7 @@ def rehearse(settings: TeamSettings, folder: Path | None = None) -> list[Rehears
 
     `folder`: the backup; without it one is made. Vectors of texts that this server has embedded are used again.
     """
-    with tempfile.TemporaryDirectory(prefix="oneiros-rehearsal-") as scratch, _database_beside(settings) as names:
+    with tempfile.TemporaryDirectory(prefix="oneiros-rehearsal-") as scratch, _make_scratch_database(settings) as names:
         backup = folder or Path(scratch, "backup")
         if folder is None:
             back_up(settings, backup)
@@ -168,16 +168,16 @@ def rehearse(settings: TeamSettings, folder: Path | None = None) -> list[Rehears
         restore(there, backup)
         with psycopg.connect(there.owner_dsn) as connection:  # what git holds is to come back, also beyond a quota
             connection.execute("update tenant set most_passages = null")
-        with opened(there) as indexer:
-            return [_rehearsed(indexer, tenant, backup, settings) for tenant in tenants(there.owner_dsn)]
+        with open_indexer(there) as indexer:
+            return [_rehearse_tenant(indexer, tenant, backup, settings) for tenant in tenants(there.owner_dsn)]
 
 
-def _rehearsed(indexer: TenantIndexer, tenant: Tenant, backup: Path, settings: TeamSettings) -> Rehearsed:
+def _rehearse_tenant(indexer: TenantIndexer, tenant: Tenant, backup: Path, settings: TeamSettings) -> Rehearsed:
     told = backup / f"{tenant.id}.json"
     wanted = json.loads(told.read_text(encoding="utf-8"))["head"] if told.exists() else ""
     seed_vectors(settings.work(tenant.id), indexer.settings.work(tenant.id))
     loaded = indexer.level(tenant.id)
-    commit = indexer.outbox.repositories.of(tenant.id).head()
+    commit = indexer.outbox.repositories.find(tenant.id).head()
     faults = indexer.differences(tenant.id) if wanted else []
     if commit != wanted:
         faults.append(f"the backup was made at {wanted or 'no commit'}, {commit or 'none'} came back")
@@ -185,7 +185,7 @@ def _rehearsed(indexer: TenantIndexer, tenant: Tenant, backup: Path, settings: T
 
 
 @contextmanager
-def _database_beside(settings: TeamSettings) -> Iterator[tuple[str, str]]:
+def _make_scratch_database(settings: TeamSettings) -> Iterator[tuple[str, str]]:
     """An empty database on the same server, as owner and as the application's role; dropped at the end."""
     name = f"oneiros_rehearsal_{time.time_ns()}_{secrets.token_hex(4)}"
     with psycopg.connect(settings.owner_dsn, autocommit=True) as connection:

@@ -47,7 +47,10 @@ class Outbox:
             with self.alone(tenant) as connection:
                 named, queued = (tenant, row), "select from outbox where tenant = %s and id = %s for update"
                 is_queued = connection.execute(queued, named).rowcount
-                if is_queued and (commit := _committed(self.repositories.of(tenant), change, message)) is not None:
+                if (
+                    is_queued
+                    and (commit := _commit_change(self.repositories.find(tenant), change, message)) is not None
+                ):
                     connection.execute("update outbox set commit = %s where tenant = %s and id = %s", (commit, *named))
                     connection.execute("select pg_notify(%s, %s)", (CHANNEL, str(tenant)))
                     return commit
@@ -57,12 +60,12 @@ class Outbox:
     @contextmanager
     def alone(self, tenant: int) -> Iterator[psycopg.Connection]:
         """A transaction in which no other one of us moves the tenant's branch."""
-        with self.kept(tenant) as connection:
+        with self.hold(tenant) as connection:
             connection.execute("select pg_advisory_xact_lock(%s, %s)", (COMMITS, tenant))
             yield connection
 
     @contextmanager
-    def kept(self, tenant: int) -> Iterator[psycopg.Connection]:
+    def hold(self, tenant: int) -> Iterator[psycopg.Connection]:
         """A transaction in which the tenant has a repository and is not purged. Raises NotFound where it was."""
         # what another one committed while this one waited for a lock must be seen: so no snapshot of the beginning
         with self._database.tenant(tenant, IsolationLevel.READ_COMMITTED) as connection:
@@ -79,13 +82,13 @@ class Outbox:
         )
 
     def _queue(self, tenant: int) -> int:
-        with self.kept(tenant) as connection:
+        with self.hold(tenant) as connection:
             row = connection.execute("insert into outbox(tenant) values(%s) returning id", (tenant,)).fetchone()
         assert row is not None
         return int(row[0])
 
 
-def _committed(repository: TeamRepository, change: Callable[[TeamRepository], Files], message: str) -> str | None:
+def _commit_change(repository: TeamRepository, change: Callable[[TeamRepository], Files], message: str) -> str | None:
     """The newest commit after a change; None where a push moved the branch while it was made."""
     head = repository.head()
     files = change(repository)

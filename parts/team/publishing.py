@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from dream.decisions.publication import NONCE, Publication, day_of
-from dream.proposals.placing import dated, last_line_of_body, says_already
+from dream.decisions.publication import NONCE, Publication, format_day
+from dream.proposals.placing import last_line_of_body, says_already, set_change_day
 from memory_server.chunking import split_lines
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from memory_server.layers.mif import new_frontmatter, parse_frontmatter
 from memory_server.redaction import redact
 from parts.team.errors import Forbidden, NotFound, TeamError
@@ -58,7 +58,7 @@ class Publishing:
         """
         fault = publication.fault()
         if not fault and self._team and publication.team.rstrip("/") != self._team.rstrip("/"):
-            fault = f"it is signed for {shown_line(publication.team)}, not for {self._team}"
+            fault = f"it is signed for {escape_line(publication.team)}, not for {self._team}"
         for words in (publication.text, publication.project):
             if redact(words) != words:
                 fault = "it holds what looks like a secret"
@@ -68,7 +68,7 @@ class Publishing:
             )
         return self._outbox.accept(
             tenant,
-            lambda repository: _published(repository, person, publication),
+            lambda repository: _plan_publication(repository, person, publication),
             _message("Publish", person, publication),
         )
 
@@ -79,14 +79,14 @@ class Publishing:
         """
 
         def change(repository: TeamRepository) -> Files:
-            return _revoked(repository, _record(repository, person, nonce))
+            return _plan_revocation(repository, _record(repository, person, nonce))
 
-        return self._outbox.accept(tenant, change, f"Take a publication back\n\nBy {_shown(person)}: {nonce[:16]}")
+        return self._outbox.accept(tenant, change, f"Take a publication back\n\nBy {_clean_name(person)}: {nonce[:16]}")
 
     def copy(self, tenant: int) -> Copy:
         """What a person keeps to read where there is no network."""
-        with self._outbox.kept(tenant):
-            repository = self._outbox.repositories.of(tenant)
+        with self._outbox.hold(tenant):
+            repository = self._outbox.repositories.find(tenant)
             commit = repository.head()
             topics = repository.topics(commit) if commit else {}
             ids = {path: blob for path, blob in topics.items() if _is_topic(path)}
@@ -94,7 +94,7 @@ class Publishing:
             return Copy(commit, {path: text.decode("utf-8", "replace") for path, text in zip(ids, texts, strict=True)})
 
 
-def _published(repository: TeamRepository, person: str, publication: Publication) -> Files:
+def _plan_publication(repository: TeamRepository, person: str, publication: Publication) -> Files:
     git, place = repository.git, _place(publication.nonce)
     record = msgspec.json.encode({"person": person, "publication": publication})
     key_file = f"published/keys/{hashlib.sha256(person.encode()).hexdigest()[:32]}"
@@ -114,7 +114,7 @@ def _published(repository: TeamRepository, person: str, publication: Publication
     return {
         publication.target: with_statement(text, person, publication).encode(),
         place: record,
-        key_file: f"{key}\n{_shown(person)}\n".encode(),
+        key_file: f"{key}\n{_clean_name(person)}\n".encode(),
     }
 
 
@@ -126,7 +126,7 @@ def _record(repository: TeamRepository, person: str, nonce: str) -> Publication:
     return msgspec.json.decode(found["publication"], type=Publication)
 
 
-def _revoked(repository: TeamRepository, publication: Publication) -> Files:
+def _plan_revocation(repository: TeamRepository, publication: Publication) -> Files:
     text = repository.git.text(publication.target) or ""
     rest = without_statement(text, publication.label)
     is_empty = not any(line.strip() and not line.startswith("#") for line in parse_frontmatter(rest).body.splitlines())
@@ -136,7 +136,7 @@ def _revoked(repository: TeamRepository, publication: Publication) -> Files:
 
 def with_statement(text: str | None, person: str, publication: Publication) -> str:
     """A topic with a statement behind its last one, and a footnote that says whose it is; of no text a new topic."""
-    day = day_of(publication)
+    day = format_day(publication)
     if text is None:
         title = re.sub(r"[-_]+", " ", publication.target.rpartition("/")[2].removesuffix(".md")).capitalize()
         fields = {"id": str(uuid.uuid5(NAMESPACE, publication.target)), "type": "semantic", "title": title}
@@ -146,10 +146,12 @@ def with_statement(text: str | None, person: str, publication: Publication) -> s
     at = last_line_of_body("".join(lines))
     before, behind = lines[:at], lines[at:]
     gap = [] if before and before[-1].startswith("- ") else ["\n"]
-    note = f"[^{publication.label}]: published by {_shown(person)} on {day}, decision {publication.decision[:16]}\n"
+    note = (
+        f"[^{publication.label}]: published by {_clean_name(person)} on {day}, decision {publication.decision[:16]}\n"
+    )
     end = [] if behind else ["\n"]
     item = f"- {publication.text}[^{publication.label}]\n"
-    return dated("".join([*before, *gap, item, *behind, *end, note]), publication.at.date())
+    return set_change_day("".join([*before, *gap, item, *behind, *end, note]), publication.at.date())
 
 
 def without_statement(text: str, label: str) -> str:
@@ -165,11 +167,10 @@ def _place(nonce: str) -> str:
     return f"published/{nonce}.json"
 
 
-def _shown(person: str) -> str:
+def _clean_name(person: str) -> str:
     return UNSAFE.sub("_", person)[:80]
 
 
 def _message(what: str, person: str, publication: Publication) -> str:
-    return (
-        f"{what} to {publication.target}\n\nBy {_shown(person)}: {publication.nonce}, decision {publication.decision}"
-    )
+    by = f"By {_clean_name(person)}: {publication.nonce}, decision {publication.decision}"
+    return f"{what} to {publication.target}\n\n{by}"

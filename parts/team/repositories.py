@@ -80,7 +80,7 @@ class TeamRepository:
     def check_out(self, commit: str, folder: Path) -> None:
         """Makes the Markdown files below a folder those of a commit; what did not change is not touched."""
         wanted = self.topics(commit)
-        there = {path: file for path, file in _files_below(folder).items() if is_plain(path)}
+        there = {path: file for path, file in _list_files(folder).items() if is_plain(path)}
         for path in there.keys() - wanted.keys():
             there[path].unlink()
             _remove_empty(there[path].parent, folder)
@@ -104,13 +104,13 @@ class Repositories:
     def __init__(self, folder: Path):
         self.folder = folder
 
-    def of(self, tenant: int) -> TeamRepository:
+    def find(self, tenant: int) -> TeamRepository:
         """A tenant's repository, which may not be made yet."""
         return TeamRepository(self.folder / f"{tenant}.git")
 
     def make(self, tenant: int) -> None:
         """Makes a tenant's repository where there is none."""
-        if not (self.of(tenant).folder / "HEAD").exists():
+        if not (self.find(tenant).folder / "HEAD").exists():
             self._take(tenant, ("init", "--quiet", "--bare", f"--initial-branch={BRANCH}"))
 
     def restore(self, tenant: int, bundle: Path) -> TeamRepository:
@@ -119,7 +119,7 @@ class Repositories:
             raise NeedsRepair("the tenant has a repository", where=self.folder / f"{tenant}.git", remedy="Move it away")
         from_file = ("-c", "protocol.file.allow=always")
         self._take(tenant, (*from_file, "clone", "--quiet", "--bare", "--no-hardlinks", str(bundle.resolve())))
-        return self.of(tenant)
+        return self.find(tenant)
 
     def retire(self, tenant: int) -> None:
         """Takes a tenant's repository out of use, in one step; `remove_retired` removes it."""
@@ -154,7 +154,7 @@ def is_plain(path: str) -> bool:
     return is_text and path.endswith(".md") and not any(part.startswith(".") for part in parts)
 
 
-def _files_below(folder: Path) -> dict[str, Path]:
+def _list_files(folder: Path) -> dict[str, Path]:
     found = {}
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]

@@ -35,7 +35,7 @@ class Tenant:
 
 def create_tenant(owner_dsn: str, name: str) -> Tenant:
     """Makes an empty memory. Raises NameTaken, UsageError for a name that no list can show."""
-    name = checked_name(name)
+    name = check_name(name)
     try:
         with psycopg.connect(owner_dsn) as connection:
             row = connection.execute("insert into tenant(name) values(%s) returning id", (name,)).fetchone()
@@ -45,7 +45,7 @@ def create_tenant(owner_dsn: str, name: str) -> Tenant:
     return Tenant(row[0], name, "", False)
 
 
-def checked_name(name: str) -> str:
+def check_name(name: str) -> str:
     """A name of a tenant or a person without what surrounds it. Raises UsageError where no list can show it."""
     if not name.isprintable() or not name.strip():
         raise UsageError(f"{name!r} is no name", remedy="Give one of letters that can be seen")
@@ -60,7 +60,7 @@ def tenants(owner_dsn: str) -> list[Tenant]:
         ]
 
 
-def tenant_named(owner_dsn: str, name: str) -> Tenant:
+def find_tenant(owner_dsn: str, name: str) -> Tenant:
     """A tenant by its name. Raises NotFound."""
     for tenant in tenants(owner_dsn):
         if tenant.name == name:
@@ -103,7 +103,7 @@ def set_apart(owner_dsn: str, tenant: int, *, shared_up_to: int | None = None) -
             "own": sql.Identifier(f"embedding_{tenant}"),
             "number": sql.Literal(tenant),
             "size": sql.SQL(str(int(dimensions[0]))),
-            "graph": sql.Identifier(graph_of(tenant)),
+            "graph": sql.Identifier(name_graph(tenant)),
             "care": sql.SQL(f"ef_construction = {LARGE_CARE if row[1] > LARGE else GRAPH_CARE}"),
         }
         for statement in (
@@ -123,10 +123,10 @@ def drop_graph(owner_dsn: str, tenant: int) -> None:
     """
     with psycopg.connect(owner_dsn) as connection:
         connection.execute("update tenant set is_apart = false, generation = generation + 1 where id = %s", (tenant,))
-        connection.execute(sql.SQL("drop index if exists {}").format(sql.Identifier(graph_of(tenant))))
+        connection.execute(sql.SQL("drop index if exists {}").format(sql.Identifier(name_graph(tenant))))
 
 
-def graph_of(tenant: int) -> str:
+def name_graph(tenant: int) -> str:
     """The name of the index that is a tenant's graph."""
     return f"embedding_{tenant}_graph"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from crawler.archive.append import IngestSettings
 from crawler.archive.choice import Choice
-from crawler.transcripts.turns import Turn, turns_in
+from crawler.transcripts.turns import Turn, read_transcript
 
 Record = dict[str, Any]
 SESSION = "11111111-1111-4111-8111-111111111111"
@@ -79,7 +79,7 @@ def write_transcript(folder: Path, *records: Record, session: str = SESSION) -> 
 
 def turns_of(tmp_path: Path, *records: Record) -> list[Turn]:
     """The turns of a transcript made of these records."""
-    return list(turns_in(write_transcript(tmp_path, *records)))
+    return list(read_transcript(write_transcript(tmp_path, *records)))
 
 
 def settings_in(root: Path, *, choice: Choice | None = None, **more: Any) -> IngestSettings:

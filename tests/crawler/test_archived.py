@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from crawler.archived import archived_turn
+from crawler.archived import make_archived_turn
 from tests.crawler.builders import assistant, call, person, result, turns_of
 
 
@@ -17,7 +17,7 @@ def test_an_answer_to_a_tool_that_asks_is_said_by_the_person_and_other_results_b
         assistant(6, "It listens."),
     )
 
-    said = [(turn.is_person, turn.said) for turn in map(archived_turn, turns)]
+    said = [(turn.is_person, turn.said) for turn in map(make_archived_turn, turns)]
 
     assert said == [
         (True, "Set the relay up."),

@@ -26,11 +26,11 @@ def test_worktrees_and_subfolders_are_one_project(tmp_path: Path) -> None:
 
 
 def test_a_folder_outside_git_or_gone_is_its_own_project(tmp_path: Path) -> None:
-    assert Projects().of(str(tmp_path / "gone")) == str(tmp_path / "gone")
+    assert Projects().identify(str(tmp_path / "gone")) == str(tmp_path / "gone")
 
 
 def test_an_alias_keeps_a_moved_project_together(tmp_path: Path) -> None:
-    assert Projects({"/old/app": "/new/app"}).of("/old/app") == "/new/app"
+    assert Projects({"/old/app": "/new/app"}).identify("/old/app") == "/new/app"
 
 
 def test_a_memory_of_one_project_takes_no_other_in_whatever_is_allowed() -> None:

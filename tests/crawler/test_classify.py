@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from crawler.transcripts.turns import Role, turns_in
+from crawler.transcripts.turns import Role, read_transcript
 from tests.crawler.builders import Record, assistant, person, queued, record, result, to_lines, turns_of
 
 IDE = "<ide_opened_file>The user opened a.py</ide_opened_file>"
@@ -141,7 +141,10 @@ def test_a_sub_agents_own_file_holds_no_words_of_the_person(tmp_path: Path) -> N
     path = tmp_path / "agent-a1.jsonl"
     path.write_bytes(to_lines(person(1, "your task"), assistant(2, "done")))
 
-    assert [(turn.role, turn.agent) for turn in turns_in(path)] == [(Role.SUB_AGENT, "a1"), (Role.SUB_AGENT, "a1")]
+    assert [(turn.role, turn.agent) for turn in read_transcript(path)] == [
+        (Role.SUB_AGENT, "a1"),
+        (Role.SUB_AGENT, "a1"),
+    ]
 
 
 def test_a_sub_agents_report_is_taken_without_the_clients_frame(tmp_path: Path) -> None:

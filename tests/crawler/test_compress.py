@@ -13,11 +13,11 @@ from crawler.archive.store import Archive, SessionRecord
 from crawler.compress.decisions import decision
 from crawler.compress.exchanges import MIN_CUT, greatest_cut
 from crawler.compress.extractive import MIN_CHARS, EntryRefs, digest
-from crawler.compress.identifiers import identifiers_of
+from crawler.compress.identifiers import list_identifiers
 from crawler.compress.run import ClosedWhen, compress_closed
-from crawler.facts import facts_of
+from crawler.facts import gather_facts
 from crawler.quotes import session_turns
-from crawler.reading.quoting import located
+from crawler.reading.quoting import find_quote
 from crawler.reading.record import Line, LineKind
 from crawler.reading.rules import read_by_rules
 from crawler.reading.store import Readings
@@ -73,7 +73,7 @@ def test_a_call_with_arguments_of_any_shape_is_compressed(arguments: dict[str, A
 
     turns = list(join_turns(lambda: entries))
 
-    facts, said = facts_of(turns), session_turns(SESSION, "shop", turns)
+    facts, said = gather_facts(turns), session_turns(SESSION, "shop", turns)
     reading = read_by_rules(said, turns, facts, "")
     assert digest(turns, facts, SessionRecord(SESSION), reading).session_id == SESSION
 
@@ -83,7 +83,7 @@ def test_identifiers_stand_letter_by_letter_with_their_entries() -> None:
     done = EntryPart(PartKind.RESULT, "all 9.9.9 fine", call_id="c1")
     entries = [Entry(id=entry_id(1), parts=(EntryPart(PartKind.PROMPT, said),)), Entry(id=entry_id(2), parts=(done,))]
 
-    assert [(line.text, line.entries) for line in identifiers_of(list(join_turns(lambda: entries)))] == [
+    assert [(line.text, line.entries) for line in list_identifiers(list(join_turns(lambda: entries)))] == [
         ("Addresses: https://relay.lan/health, 10.0.0.7:2525", (entry_id(1),)),
         ("Versions: 4.2.1", (entry_id(1),)),
         ("Error codes: ECONNREFUSED", (entry_id(1),)),
@@ -94,7 +94,7 @@ def test_an_identifier_too_long_for_a_line_is_left_out_rather_than_cut() -> None
     said = f"See https://relay.lan/{'a' * 90} and 10.0.0.7."
     entry = Entry(id=entry_id(1), parts=(EntryPart(PartKind.PROMPT, said),))
 
-    assert [line.text for line in identifiers_of(list(join_turns(lambda: [entry])))] == ["Addresses: 10.0.0.7"]
+    assert [line.text for line in list_identifiers(list(join_turns(lambda: [entry])))] == ["Addresses: 10.0.0.7"]
 
 
 @given(st.lists(st.integers(0, 900), max_size=30), st.integers(0, 6_000))
@@ -318,9 +318,11 @@ def read_by_a_model(archive: Archive, readings: Readings, *lines: tuple[str, str
     turns = list(archive.turns(SESSION))
     said = session_turns(SESSION, "app", turns)
     noted = [
-        Line(LineKind.RULE, text, (quote,)) for text, words in lines if (quote := located(said, "", words)) is not None
+        Line(LineKind.RULE, text, (quote,))
+        for text, words in lines
+        if (quote := find_quote(said, "", words)) is not None
     ]
-    plain = read_by_rules(said, turns, facts_of(turns), archive.digest(SESSION))
+    plain = read_by_rules(said, turns, gather_facts(turns), archive.digest(SESSION))
     readings.save(msgspec.structs.replace(plain, reader="claude-cli", goal="Mend the relay.", lines=tuple(noted)))
 
 
@@ -355,7 +357,7 @@ def test_a_session_that_grew_behind_a_models_reading_is_read_by_rules_again(tmp_
         mark = ingester.archive.digest(SESSION)
 
     assert [read_session(one).compressor for one in (first, second)] == ["claude-cli", "extractive"]
-    reading = readings.of(SESSION)
+    reading = readings.load(SESSION)
     assert reading is not None and (reading.is_by_model, reading.mark) == (False, mark)
 
 
@@ -367,7 +369,7 @@ def test_a_session_compressed_by_a_version_without_readings_is_read_and_its_file
     reports = [compress_closed(archive, folder, readings, closed()) for _ in range(2)]
 
     assert [(report.written, report.unchanged) for report in reports] == [([], 1), ([], 1)]
-    assert readings.of(SESSION) is not None
+    assert readings.load(SESSION) is not None
     assert read_session(newest_files(folder)[SESSION]) == before
 
 

@@ -72,7 +72,7 @@ def test_a_projects_folder_that_is_a_link_is_read_once_by_its_real_path(ingester
     report = ingester.ingest([projects])
 
     assert (report.files, report.entries) == (1, 10)
-    assert ingester.sessions_of(disk) == [SESSION]
+    assert ingester.find_sessions(disk) == [SESSION]
 
 
 def test_a_link_is_told_where_it_is_not_followed_or_leads_nowhere(ingester: Ingester, tmp_path: Path) -> None:
@@ -520,7 +520,7 @@ def test_an_ingester_that_waits_too_long_says_what_to_do(tmp_path: Path) -> None
     with (
         Ingester(settings_in(tmp_path / "root")) as first,
         Ingester(settings_in(tmp_path / "root", lock_seconds=0.01)) as second,
-        first._locked(),
+        first._hold_lock(),
         pytest.raises(NeedsRepair, match="Wait for it"),
     ):
         second.ingest([tmp_path / "live"])

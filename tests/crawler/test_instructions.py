@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.instructions import MAX_BYTES, InstructionReader, folders_of
+from crawler.instructions import MAX_BYTES, InstructionReader, find_folders
 from tests.crawler.builders import person, write_transcript
 
 
@@ -157,4 +157,4 @@ def test_only_projects_that_are_still_there_have_a_folder(tmp_path: Path) -> Non
     (tmp_path / "app" / ".git").mkdir(parents=True)
     known = {str(tmp_path / "app" / ".git"): str(tmp_path / "app" / "pkg"), "/gone": "/gone", "": "relative"}
 
-    assert folders_of(known) == {"app": tmp_path / "app"}
+    assert find_folders(known) == {"app": tmp_path / "app"}

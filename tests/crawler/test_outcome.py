@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from crawler.archived import archived_turns
-from crawler.outcome import outcomes_of
+from crawler.archived import make_archived_turns
+from crawler.outcome import find_outcomes
 from memory_server.document import Standing
 from tests.crawler.builders import Record, assistant, call, entry_id, person, result, turns_of
 
@@ -19,7 +19,7 @@ STOPPED = REFUSAL.partition(" To tell you")[0] + " STOP what you are doing and w
 def told(folder: Path, *records: Record) -> dict[str, tuple[str, int]]:
     """For the first words of every turn of which the session tells an outcome: which, and the turn that shows it."""
     turns = turns_of(folder, *records)
-    found = outcomes_of(turns)
+    found = find_outcomes(turns)
     return {turns[at - 1].text.split(".")[0]: (one.standing.value, one.turn) for at, one in found.items()}
 
 
@@ -53,7 +53,7 @@ def test_an_option_that_the_person_chose_and_a_plan_that_they_accepted_are_agree
         result(5, "c2", "User has approved your plan."),
     )
 
-    said = [(turn.said, turn.is_person, turn.standing) for turn in archived_turns(turns) if turn.standing]
+    said = [(turn.said, turn.is_person, turn.standing) for turn in make_archived_turns(turns) if turn.standing]
 
     assert said == [
         ('The user answered: "Which port?"="2525"', True, Standing.AGREED),
@@ -167,7 +167,7 @@ def test_an_edit_that_the_person_refused_drops_what_led_into_it_and_their_words_
         assistant(5, "With the logger then."),
     ]
 
-    turns = archived_turns(turns_of(tmp_path, *records))
+    turns = make_archived_turns(turns_of(tmp_path, *records))
 
     assert told(tmp_path, *records) == {"I write to stderr": ("dropped", 3)}
     assert [(turn.said, turn.is_person) for turn in turns][2] == ("use our logger instead", True)
@@ -211,7 +211,7 @@ def test_what_was_dropped_is_not_called_done(tmp_path: Path) -> None:
 
 def test_a_session_of_tools_alone_tells_nothing(tmp_path: Path) -> None:
     assert told(tmp_path, bash(1, "ls"), result(2, "b1", "relay.py")) == {}
-    assert outcomes_of([]) == {}
+    assert find_outcomes([]) == {}
 
 
 def test_with_a_report_that_is_undone_all_is_dropped_that_its_exchange_had_done(tmp_path: Path) -> None:

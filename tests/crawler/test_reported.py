@@ -33,7 +33,7 @@ def test_pairs_of_a_session_follow_each_other_masked_and_none_is_evidence(tmp_pa
     assert [turn.is_live for turn in turns] == [True] * len(turns) and {turn.role for turn in turns} == {Role.SUB_AGENT}
     said = "\n".join(turn.text for turn in turns)
     assert SECRET not in said and said.index("I always want tabs") < said.index("And now?")
-    assert Evidence(archive).session(first.session_id).spoken == ()
+    assert Evidence(archive).session(first.session_id).spoken_turns == ()
     assert archive.record(first.session_id).agent == "reported"
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.intake import Figures, compare_prompts, refuse_negatives
 from crawler.archive.append import Ingester
-from crawler.compress.run import digest_of
+from crawler.compress.run import compress_session
 from crawler.reading.store import Readings
 from tests.crawler.builders import settings_in
 
@@ -38,6 +38,6 @@ def test_every_line_of_a_genuine_digest_leads_to_its_entries(tmp_path: Path) -> 
     with Ingester(settings_in(tmp_path)) as ingester:
         ingester.ingest(files)
         for session_id in ingester.archive.session_ids():
-            digest = digest_of(ingester.archive, session_id, Readings(tmp_path / "readings"))
+            digest = compress_session(ingester.archive, session_id, Readings(tmp_path / "readings"))
             named = [e for section in digest.sections for s in section.statements for e in s.entries] if digest else []
             assert all(ingester.archive.entry(session_id, entry).parts for entry in named)

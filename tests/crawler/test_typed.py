@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from crawler.compress.typed import MAX_LINES, DigestLine, DigestType, digest_lines
-from crawler.facts import facts_of
-from crawler.quotes import Quote, quote_of, session_turns
+from crawler.facts import gather_facts
+from crawler.quotes import Quote, make_quote, session_turns
 from crawler.reading.record import RULES, Line, LineKind, Reading
 from crawler.transcripts.turns import Turn
 from tests.crawler.builders import SESSION, Record, assistant, entry_id, person, turns_of, working_session
@@ -15,7 +15,7 @@ DECIDED = "I decided to send a keepalive every 300 seconds instead of raising th
 
 
 def lines_of(turns: list[Turn], *lines: Line, reader: str = RULES) -> list[DigestLine]:
-    return digest_lines(turns, facts_of(turns), Reading(SESSION, "", reader, 1, "shop", lines=lines))
+    return digest_lines(turns, gather_facts(turns), Reading(SESSION, "", reader, 1, "shop", lines=lines))
 
 
 def types_of(tmp_path: Path, *records: Record) -> dict[str, DigestType]:
@@ -26,7 +26,7 @@ def quoted(turns: list[Turn], words: str) -> Quote:
     """Where the session says these words."""
     turn = next(turn for turn in turns if words in turn.text)
     first = turn.text.index(words)
-    return quote_of(session_turns(SESSION, "shop", turns), turn, first, first + len(words))
+    return make_quote(session_turns(SESSION, "shop", turns), turn, first, first + len(words))
 
 
 def test_a_working_session_is_told_by_its_types(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from dream.decisions.approvals import approvals_on
+from dream.decisions.approvals import read_approvals
 from dream.proposals.store import Event
 from dream.records import State
 from memory_server.root.paths import MemoryRoot
@@ -108,7 +108,7 @@ def decide(root: MemoryRoot, name: str, step: int, *, after: float | None = None
 
 
 def repair(root: MemoryRoot) -> None:
-    decisions_on(root).unexplained()
+    decisions_on(root).find_unexplained()
 
 
 def look_whole(root: MemoryRoot, name: str) -> bool:
@@ -128,7 +128,7 @@ def look(root: MemoryRoot, name: str) -> dict[str, object]:
     is_approved = bool(events) and events[-1] is Event.ACCEPTED
     commits = int(git(root.path, "rev-list", "--count", "HEAD"))
     agree = is_in_file == is_approved == (hunk.state is State.ACCEPTED) and commits == 1 + len(events)
-    explained = not approvals_on(root, "").unexplained()
+    explained = not read_approvals(root, "").find_unexplained()
     return {"agree": agree and clean and explained, "state": hunk.state.value}
 
 

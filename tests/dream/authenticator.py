@@ -11,7 +11,7 @@ import cbor2
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from dream.decisions.passkey import RP_ID, bytes_of, text_of
+from dream.decisions.passkey import RP_ID, decode_base64, encode_base64
 
 PRESENT, VERIFIED, ATTESTED = 0x01, 0x04, 0x40
 
@@ -52,12 +52,17 @@ class SoftAuthenticator:
         return json.dumps(known | said).encode()
 
     def _answer(self, **parts: bytes) -> dict[str, Any]:
-        response = {name: text_of(part) for name, part in parts.items()}
-        return {"id": text_of(self.id), "rawId": text_of(self.id), "type": "public-key", "response": response}
+        response = {name: encode_base64(part) for name, part in parts.items()}
+        return {
+            "id": encode_base64(self.id),
+            "rawId": encode_base64(self.id),
+            "type": "public-key",
+            "response": response,
+        }
 
 
 def changed(answer: Mapping[str, Any], part: str, place: int) -> dict[str, Any]:
     """The answer with another bit in a part of it."""
-    data = bytearray(bytes_of(answer["response"][part]))
+    data = bytearray(decode_base64(answer["response"][part]))
     data[place % len(data)] ^= 1
-    return {**answer, "response": {**answer["response"], part: text_of(bytes(data))}}
+    return {**answer, "response": {**answer["response"], part: encode_base64(bytes(data))}}

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive
-from crawler.quotes import Quote, SessionTurns, quote_of
+from crawler.quotes import Quote, SessionTurns, make_quote
 from dream.evidence import Evidence
 from dream.records import Candidate, Kind
-from dream.topics import Topics, topics_of
+from dream.topics import Topics, build_topics
 from memory_server.document import SourcePath
 from tests.crawler.builders import SESSION, Record, settings_in, write_transcript
 
@@ -27,7 +27,7 @@ def quoted(session: SessionTurns, words: str) -> Quote:
     """A true quote of these words, wherever a turn of the session holds them first."""
     turn = next(turn for turn in session.turns if words in turn.text)
     first = turn.text.index(words)
-    return quote_of(session, turn, first, first + len(words))
+    return make_quote(session, turn, first, first + len(words))
 
 
 def said(session: SessionTurns, words: str, text: str = "") -> Candidate:
@@ -38,7 +38,7 @@ def said(session: SessionTurns, words: str, text: str = "") -> Candidate:
 
 def topics(**texts: str) -> Topics:
     """Topics by name."""
-    return topics_of({SourcePath(f"topics/{name}.md"): text for name, text in texts.items()})
+    return build_topics({SourcePath(f"topics/{name}.md"): text for name, text in texts.items()})
 
 
 __all__ = ["SESSION", "archived", "quoted", "said", "topics"]

@@ -288,7 +288,7 @@ def test_a_file_that_nobody_answered_for_is_not_built_upon(root: MemoryRoot) -> 
     decisions = decisions_on(root)
     [hunk] = proposed(decisions, extending(root, "It needs TLS.", "old server"))
     file = root.topics / "mail.md"
-    decisions.unexplained()
+    decisions.find_unexplained()
     file.write_text(file.read_text(encoding="utf-8") + "- Nobody said this.\n", encoding="utf-8")
 
     with pytest.raises(ContentError, match="nobody has answered"):

@@ -26,12 +26,12 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> MemoryRoot:
     if request.param == "git":
         git(made.path, "add", ".")
         git(made.path, "commit", "--quiet", "-m", "Begin")
-    assert decisions_on(made).unexplained() == []
+    assert decisions_on(made).find_unexplained() == []
     return made
 
 
 def unexplained(root: MemoryRoot) -> list[Unexplained]:
-    return decisions_on(root).unexplained()
+    return decisions_on(root).find_unexplained()
 
 
 def test_a_change_a_new_file_and_a_removal_are_named(root: MemoryRoot) -> None:
@@ -128,7 +128,7 @@ def test_an_approval_that_a_kill_tore_is_said_and_not_merged_into_the_next(
     root = new_root(tmp_path / "memory")
     decisions = decisions_on(root)
     [hunk] = proposed(decisions, new_topic("Backups run.", "backups"))
-    assert decisions.unexplained() == []  # what is there is noted
+    assert decisions.find_unexplained() == []  # what is there is noted
     with root.approvals.open("ab") as stream:
         stream.write(b'{"event":"accep')
 

@@ -15,9 +15,9 @@ from crawler.model.client import Completion, Prompt
 from dream.decisions.accept import Decisions
 from dream.judge.reader import DreamReader
 from dream.judge.splitting import ask_cut
-from dream.proposals.arrangement import merged, moved, regrouped, split
+from dream.proposals.arrangement import plan_merge, plan_move, plan_regrouping, split
 from dream.proposals.questions import list_statements
-from dream.records import State, words_of
+from dream.records import State, split_words
 from memory_server.document import Document, Layer, SourcePath
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.layers.validate import ValidationRule, validate_root
@@ -42,7 +42,7 @@ TEXTS = {
 
 
 def test_links_of_every_form_follow_a_topic(tmp_path: Path) -> None:
-    found = moved(TEXTS, MAIL, "topics/post/mail box.md")
+    found = plan_move(TEXTS, MAIL, "topics/post/mail box.md")
 
     assert found.files[MAIL] is None
     assert found.files["MEMORY.md"] == "# Memory\n\nSee [mail](topics/post/mail%20box.md) first.\n"
@@ -57,7 +57,7 @@ def test_links_of_every_form_follow_a_topic(tmp_path: Path) -> None:
 
 
 def test_a_merged_topic_becomes_a_section_with_footnotes_of_its_own() -> None:
-    found = merged(TEXTS, [MAIL, RELAY], MAIL, TODAY)
+    found = plan_merge(TEXTS, [MAIL, RELAY], MAIL, TODAY)
 
     text = found.files[MAIL] or ""
     assert found.files[RELAY] is None and next(iter(found.files)) == MAIL
@@ -73,13 +73,16 @@ def test_a_merge_says_what_frontmatters_lose() -> None:
     texts = {MAIL: mail, RELAY: relay}
     lost_of_relay = (f'{RELAY} tags: ["mta", "tls"]', f'{RELAY} temporal: {{"validUntil": "2026-12-31"}}')
 
-    assert merged(texts, [MAIL, RELAY], MAIL, TODAY).left_out == lost_of_relay
-    assert merged(texts, [MAIL, RELAY], "topics/post.md", TODAY).left_out == (f'{MAIL} tags: ["mta"]', *lost_of_relay)
-    assert merged(TEXTS, [MAIL, RELAY], MAIL, TODAY).left_out == ()
+    assert plan_merge(texts, [MAIL, RELAY], MAIL, TODAY).left_out == lost_of_relay
+    assert plan_merge(texts, [MAIL, RELAY], "topics/post.md", TODAY).left_out == (
+        f'{MAIL} tags: ["mta"]',
+        *lost_of_relay,
+    )
+    assert plan_merge(TEXTS, [MAIL, RELAY], MAIL, TODAY).left_out == ()
 
 
 def test_topics_merged_under_a_new_name_are_sections_both() -> None:
-    found = merged(
+    found = plan_merge(
         {**TEXTS, "topics/a.md": "# A\n\nOne.\n\n## B\n\nTwo.\n"}, ["topics/a.md", RELAY], "topics/new.md", TODAY
     )
 
@@ -111,7 +114,7 @@ def test_what_was_split_is_the_same_when_it_is_merged_again() -> None:
     cut = split(texts, "topics/notes.md", TODAY)
     parts = {path: text for path, text in cut.files.items() if text is not None}
 
-    again = merged(parts, ["topics/notes.md", "topics/a.md"], "topics/notes.md", TODAY)
+    again = plan_merge(parts, ["topics/notes.md", "topics/a.md"], "topics/notes.md", TODAY)
 
     assert again.files["topics/notes.md"] == texts["topics/notes.md"]
 
@@ -134,14 +137,14 @@ def test_nothing_that_is_said_is_lost_or_doubled(one: str, other: str) -> None:
     texts = {"topics/a.md": one, "topics/b.md": other}
 
     with suppress(UsageError):  # a code block without an end; below also nothing to cut, or two names alike
-        joined = merged(texts, ["topics/a.md", "topics/b.md"], "topics/c.md", TODAY)
+        joined = plan_merge(texts, ["topics/a.md", "topics/b.md"], "topics/c.md", TODAY)
         assert said_in(joined.files.values()) == said_in(texts.values())
     with suppress(UsageError):
         cut = split(texts, "topics/a.md", TODAY)
         assert said_in({**texts, **cut.files}.values()) == said_in(texts.values())
     names = {("plain",): "Six", ("item", "x", "b", "md"): "Seven"}
     with suppress(UsageError):
-        grouped = regrouped(texts, "topics/a.md", TODAY, names, {})
+        grouped = plan_regrouping(texts, "topics/a.md", TODAY, names, {})
         assert said_in({**texts, **grouped.files}.values()) == said_in(texts.values())
 
 
@@ -157,7 +160,7 @@ def test_statements_go_under_the_names_that_a_reader_gives_and_the_rest_stays() 
     names |= {("port", "24", "was", "old"): "Ports", ("tests", "are", "quick", "all", "of", "them"): "Mail"}
     texts = {"topics/shop/notes.md": GROWN, "topics/shop/mail.md": "# Mail\n"}
 
-    found = regrouped(texts, "topics/shop/notes.md", TODAY, names, {"Ports": "Which ports are taken."})
+    found = plan_regrouping(texts, "topics/shop/notes.md", TODAY, names, {"Ports": "Which ports are taken."})
 
     assert found.files["topics/shop/ports.md"] == (
         "---\nproject: shop\nsummary: Which ports are taken.\n---\n# Ports\n- Port 25 is old.[^1]\n\n## Rules\n"
@@ -168,14 +171,14 @@ def test_statements_go_under_the_names_that_a_reader_gives_and_the_rest_stays() 
         "---\nproject: shop\n---\n# Notes\n- Tests are quick.\n  - All of them.\n\n## History\n- Port 24 was old.\n"
     ), "what is past stays, and no statement goes under a name that is taken"
     with pytest.raises(UsageError, match="as it is"):
-        regrouped(texts, "topics/shop/notes.md", TODAY, {("no", "such"): "Ports"}, {})
+        plan_regrouping(texts, "topics/shop/notes.md", TODAY, {("no", "such"): "Ports"}, {})
 
 
 def test_names_that_come_to_one_path_are_one_topic() -> None:
     texts = {"topics/shop/notes.md": GROWN}
     names = {("port", "25", "is", "old"): "Ports", ("tests", "are", "quick", "all", "of", "them"): "ports!"}
 
-    found = regrouped(texts, "topics/shop/notes.md", TODAY, names, {"Ports": "Which ports are taken."})
+    found = plan_regrouping(texts, "topics/shop/notes.md", TODAY, names, {"Ports": "Which ports are taken."})
 
     text = found.files["topics/shop/ports.md"]
     assert text and "summary: Which ports are taken." in text and "- Port 25" in text and "- Tests are quick." in text
@@ -188,10 +191,10 @@ def test_a_long_statement_is_cut_nowhere() -> None:
     text = f"# Notes\n{item}- Mail is red.\n{line}- Mail is blue.\n"
     texts = {"topics/notes.md": text}
     document = read_document_of(text)
-    names = {tuple(words_of(one)): "Deploying" for one in list_statements(document)[:1]}
+    names = {tuple(split_words(one)): "Deploying" for one in list_statements(document)[:1]}
     names |= {("mail", "is", "blue"): "Colours", ("mail", "is", "red"): "Colours"}
 
-    found = regrouped(texts, "topics/notes.md", TODAY, names, {})
+    found = plan_regrouping(texts, "topics/notes.md", TODAY, names, {})
 
     assert found.files["topics/deploying.md"] == f"# Deploying\n{item}"
     assert found.files["topics/colours.md"] == "# Colours\n- Mail is red.\n- Mail is blue.\n"
@@ -228,19 +231,19 @@ def decisions(tmp_path: Path) -> Decisions:
     git(root.path, "add", ".")
     git(root.path, "commit", "--quiet", "-m", "Begin")
     found = decisions_on(root)
-    found.unexplained()
+    found.find_unexplained()
     return found
 
 
 @pytest.mark.parametrize(
     "wanted",
     [
-        lambda texts: moved(texts, MAIL, "topics/post.md"),
-        lambda texts: merged(texts, [MAIL, OPS], "topics/post.md", TODAY),
-        lambda texts: merged(texts, [OPS, MAIL], OPS, TODAY),
+        lambda texts: plan_move(texts, MAIL, "topics/post.md"),
+        lambda texts: plan_merge(texts, [MAIL, OPS], "topics/post.md", TODAY),
+        lambda texts: plan_merge(texts, [OPS, MAIL], OPS, TODAY),
         lambda texts: split(texts, MAIL, TODAY),
         lambda texts: split(texts, MAIL, TODAY, "relay", "topics/deep/port.md"),
-        lambda texts: regrouped(texts, MAIL, TODAY, {PORT: "Ports"}, {"Ports": "Which ports are taken."}),
+        lambda texts: plan_regrouping(texts, MAIL, TODAY, {PORT: "Ports"}, {"Ports": "Which ports are taken."}),
     ],
     ids=["mv", "merge", "merge into one", "split", "split one", "split by a reader"],
 )
@@ -255,16 +258,18 @@ def test_one_commit_moves_all_and_the_way_back_is_exact(decisions: Decisions, wa
 
     after = files_of(root.path)
     [now] = [one for one in decisions.store.hunks() if one.is_open]
-    assert decisions.unexplained() == [] and not git(root.path, "status", "--short") and after != before
+    assert decisions.find_unexplained() == [] and not git(root.path, "status", "--short") and after != before
     assert b"2525" in after[now.target] and (now.target == waiting.target) is (now.id == waiting.id)
-    assert decisions.faults_of(now) == [] and dead_pointers(root) == []
+    assert decisions.find_faults(now) == [] and dead_pointers(root) == []
     assert len(git(root.path, "log", "--format=%h").split()) == 3
 
-    undo = decisions.arranged(done.name[:8])
+    undo = decisions.find_arrangement(done.name[:8])
     assert undo is not None
     decisions.put_back(undo, PERSON)
 
-    assert files_of(root.path) == before and decisions.unexplained() == [] and not git(root.path, "status", "--short")
+    assert (
+        files_of(root.path) == before and decisions.find_unexplained() == [] and not git(root.path, "status", "--short")
+    )
     assert [one for one in decisions.store.hunks() if one.is_open] == [waiting]
     with pytest.raises(ContentError, match="undone already"):
         decisions.put_back(undo, PERSON)
@@ -292,7 +297,7 @@ def test_what_was_accepted_before_is_reverted_where_it_stands(decisions: Decisio
     [hunk] = proposed(decisions, extending(root, "It needs TLS.", "2525"))
     before = (root.path / MAIL).read_bytes()
     decisions.accept(hunk.id, PERSON)
-    decisions.arrange(lambda texts: moved(texts, MAIL, "topics/post.md"), PERSON)
+    decisions.arrange(lambda texts: plan_move(texts, MAIL, "topics/post.md"), PERSON)
 
     decisions.revert(hunk.id, PERSON)
 
@@ -300,10 +305,10 @@ def test_what_was_accepted_before_is_reverted_where_it_stands(decisions: Decisio
 
 
 def test_a_later_change_stands_in_the_way_of_the_way_back(decisions: Decisions) -> None:
-    done = decisions.arrange(lambda texts: moved(texts, MAIL, "topics/post.md"), PERSON)
+    done = decisions.arrange(lambda texts: plan_move(texts, MAIL, "topics/post.md"), PERSON)
     [hunk] = proposed(decisions, new_topic("It needs TLS.", "post"))
     decisions.accept(hunk.id, PERSON)
-    undo = decisions.arranged(done.name)
+    undo = decisions.find_arrangement(done.name)
     assert undo is not None
 
     with pytest.raises(ContentError, match="later changes"):
@@ -316,7 +321,7 @@ def test_what_cannot_be_moved_says_why_and_nothing_changes(decisions: Decisions)
 
     def why(new: str) -> str:
         with pytest.raises(OneirosError) as error:
-            decisions.arrange(lambda texts: moved(texts, MAIL, new), PERSON)
+            decisions.arrange(lambda texts: plan_move(texts, MAIL, new), PERSON)
         return str(error.value)
 
     before = files_of(root.path)
@@ -327,7 +332,7 @@ def test_what_cannot_be_moved_says_why_and_nothing_changes(decisions: Decisions)
     git(root.path, "checkout", "--quiet", "topics/ops.md")
     (root.path / ".git" / "MERGE_HEAD").write_text(git(root.path, "rev-parse", "HEAD"), encoding="utf-8")
     with pytest.raises(NeedsRepair, match="a merge is under way"):
-        decisions.arrange(lambda texts: moved(texts, MAIL, "topics/post.md"), PERSON)
+        decisions.arrange(lambda texts: plan_move(texts, MAIL, "topics/post.md"), PERSON)
     assert files_of(root.path) == before
 
 
@@ -337,8 +342,8 @@ def test_what_cannot_be_moved_says_why_and_nothing_changes(decisions: Decisions)
         (lambda texts: split(texts, RELAY, TODAY), "has no sections"),
         (lambda texts: split(texts, MAIL, TODAY, "Rules"), "no section 'Rules'. Its headings: Relay"),
         (lambda texts: split(texts, MAIL, TODAY), "topics/relay.md is there already"),
-        (lambda texts: merged(texts, [MAIL, MAIL], "topics/x.md", TODAY), "nothing to merge"),
-        (lambda texts: merged(texts, [MAIL, RELAY], OPS, TODAY), "topics/ops.md is there already"),
+        (lambda texts: plan_merge(texts, [MAIL, MAIL], "topics/x.md", TODAY), "nothing to merge"),
+        (lambda texts: plan_merge(texts, [MAIL, RELAY], OPS, TODAY), "topics/ops.md is there already"),
         (lambda texts: split({"topics/n.md": "## A\n\n1\n\n## a\n\n2\n"}, "topics/n.md", TODAY), "two sections"),
     ],
 )

@@ -10,7 +10,7 @@ from dream.evidence import Evidence
 from dream.records import Update
 from memory_server.errors import UsageError
 from memory_server.root.paths import MemoryRoot
-from oneiros.ingest.settings import archive_of
+from oneiros.ingest.settings import open_archive
 from tests.crawler.builders import assistant, person, settings_in, write_transcript
 from tests.dream.builders import PERSON, decisions_on, new_topic, proposed, quote
 from tests.memories import new_root
@@ -24,11 +24,11 @@ def taken_up(root: MemoryRoot, tmp_path: Path) -> list[str]:
     with Ingester(settings_in(root.path)) as ingester:
         ingester.ingest([transcript])
     decisions = decisions_on(root)
-    turn = next(iter(archive_of(root).turns("11111111-1111-4111-8111-111111111111")))
+    turn = next(iter(open_archive(root).turns("11111111-1111-4111-8111-111111111111")))
     said = quote("the relay listens on port 2526", first=12, end=42, time=turn.time, entry=turn.entries[0])
     update: Update = new_topic("The relay listens on port 2526.", quotes=(said,))
     [hunk] = proposed(decisions, update)
-    assert Evidence(archive_of(root)).resolve(said)
+    assert Evidence(open_archive(root)).resolve(said)
     decisions.accept(hunk.id, PERSON)
     return (root.topics / "mail.md").read_text(encoding="utf-8").splitlines()
 
@@ -42,7 +42,7 @@ def test_a_line_leads_to_the_very_words(tmp_path: Path) -> None:
     lines = taken_up(root, tmp_path)
     line = next(number for number, text in enumerate(lines, start=1) if "2526" in text)
 
-    [found] = blame("\n".join(lines), line, decisions_on(root).store, archive_of(root), unsigned)
+    [found] = blame("\n".join(lines), line, decisions_on(root).store, open_archive(root), unsigned)
 
     assert [(source.text, source.is_whole) for source in found.sources] == [("the relay listens on port 2526", True)]
 
@@ -53,9 +53,9 @@ def test_a_heading_a_rule_and_a_frontmatter_hold_no_statement(tmp_path: Path) ->
 
     for line in (1, 2, 4, 5, 8):
         with pytest.raises(UsageError, match=f"line {line} holds no statement"):
-            blame(text, line, decisions_on(root).store, archive_of(root), unsigned)
+            blame(text, line, decisions_on(root).store, open_archive(root), unsigned)
     for line in (6, 11):
-        assert blame(text, line, decisions_on(root).store, archive_of(root), unsigned) == []
+        assert blame(text, line, decisions_on(root).store, open_archive(root), unsigned) == []
 
 
 def test_without_the_approvals_the_footnote_still_names_day_and_session(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_without_the_approvals_the_footnote_still_names_day_and_session(tmp_path
     root.approvals.unlink()
     line = next(number for number, text in enumerate(lines, start=1) if "2526" in text)
 
-    [found] = blame("\n".join(lines), line, decisions_on(root).store, archive_of(root), unsigned)
+    [found] = blame("\n".join(lines), line, decisions_on(root).store, open_archive(root), unsigned)
 
     [source] = found.sources
     assert (source.where, source.text, source.is_whole) == ("session 11111111", "", False)

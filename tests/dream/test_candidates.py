@@ -7,9 +7,9 @@ import pytest
 
 from crawler.quotes import Quote
 from crawler.reading.record import Failure, Holds, Line, LineKind, Reading
-from crawler.reading.repeats import habits_among, requests_in
+from crawler.reading.repeats import find_requests, habits_among
 from crawler.transcripts.turns import Role
-from dream.candidates import candidates_in, lessons_among, taken_back
+from dream.candidates import find_taken_back, lessons_among, make_candidates
 from dream.evidence import Evidence
 from dream.judge.gate import Gate
 from dream.judge.rejections import Rejections
@@ -30,7 +30,7 @@ def suggested(
     """What becomes of a line that rests on these words of a session."""
     session = archived(folder, {SESSION: records}).session(SESSION)
     line = Line(kind, words, (quoted(session, words),), **more)  # type: ignore[arg-type]  # a builder
-    return list(candidates_in(Reading(SESSION, "m", "scripted", 1, "app", lines=(line,)), session))
+    return list(make_candidates(Reading(SESSION, "m", "scripted", 1, "app", lines=(line,)), session))
 
 
 def test_a_line_becomes_a_candidate_with_its_words_and_project(tmp_path: Path) -> None:
@@ -121,33 +121,33 @@ def test_of_two_lines_that_contradict_each_other_the_older_one_of_a_project_is_g
 ) -> None:
     later = reading(OTHER_SESSION, line(NEW, number, OTHER_SESSION), project=project)
 
-    assert taken_back([reading(SESSION, line(OLD, 1)), later]) == gone
+    assert find_taken_back([reading(SESSION, line(OLD, 1)), later]) == gone
 
 
 @pytest.mark.parametrize(("project", "gone"), [("app", {(SESSION, RULE)}), ("shop", set())])
 def test_a_line_ends_what_it_says_that_it_takes_back(project: str, gone: set[tuple[str, str]]) -> None:
     ending = line(RETRACTION, 9, OTHER_SESSION, takes_back="The linter is always run before a push.")
 
-    assert taken_back([reading(SESSION, line(RULE, 1)), reading(OTHER_SESSION, ending, project=project)]) == gone
+    assert find_taken_back([reading(SESSION, line(RULE, 1)), reading(OTHER_SESSION, ending, project=project)]) == gone
 
 
 def test_a_retraction_ends_nothing_that_was_said_after_it() -> None:
     ending = line(RETRACTION, 1, takes_back=RULE)
 
-    assert taken_back([reading(SESSION, ending), reading(OTHER_SESSION, line(RULE, 9, OTHER_SESSION))]) == set()
+    assert find_taken_back([reading(SESSION, ending), reading(OTHER_SESSION, line(RULE, 9, OTHER_SESSION))]) == set()
 
 
 def test_what_holds_for_now_takes_nothing_back() -> None:
     ending = line(RETRACTION, 9, OTHER_SESSION, takes_back=RULE, holds=Holds.NOW)
 
-    assert taken_back([reading(SESSION, line(RULE, 1)), reading(OTHER_SESSION, ending)]) == set()
+    assert find_taken_back([reading(SESSION, line(RULE, 1)), reading(OTHER_SESSION, ending)]) == set()
 
 
 def test_a_line_that_was_taken_back_is_not_offered(tmp_path: Path) -> None:
     session = archived(tmp_path, {SESSION: [person(1, f"{RULE} {OLD}")]}).session(SESSION)
     lines = [Line(LineKind.RULE, text, (quoted(session, text),)) for text in (RULE, OLD)]
 
-    found = candidates_in(reading(SESSION, *lines), session, gone={(SESSION, OLD)})
+    found = make_candidates(reading(SESSION, *lines), session, gone={(SESSION, OLD)})
 
     assert [candidate.text for candidate in found] == [RULE]
 
@@ -166,10 +166,10 @@ def test_a_habit_rests_on_every_session_in_which_it_was_asked_for(tmp_path: Path
         {name: [person(at * 10, text, session=name)] for at, (name, text) in enumerate(asked.items(), start=1)},
     )
     sessions = {name: evidence.session(name) for name in asked}
-    readings = [reading(name, requests=tuple(requests_in(session))) for name, session in sessions.items()]
+    readings = [reading(name, requests=tuple(find_requests(session))) for name, session in sessions.items()]
     habit = Line(LineKind.HABIT, "Latest main is pulled in first.", (quoted(sessions[THIRD], asked[THIRD]),))
 
-    [candidate] = candidates_in(reading(THIRD, habit), sessions[THIRD], habits=habits_among(readings))
+    [candidate] = make_candidates(reading(THIRD, habit), sessions[THIRD], habits=habits_among(readings))
 
     assert candidate.kind is Kind.HABIT
     assert {one.session_id: one.text for one in candidate.quotes} == asked

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from dream.decisions.chain import Chain, entry_for
+from dream.decisions.chain import Chain, make_entry
 from dream.proposals.store import Approval, Event
 from memory_server.errors import NeedsRepair
 from memory_server.root.paths import MemoryRoot
@@ -24,7 +24,7 @@ def root(tmp_path: Path) -> MemoryRoot:
     made = new_root(tmp_path / "memory")
     write_topic(made, "mail", "# Mail\n\nThe relay is old.\n")
     decisions = decisions_on(made)
-    decisions.unexplained()
+    decisions.find_unexplained()
     hunks = proposed(
         decisions, extending(made, "It hums.", "old"), *(new_topic("Backups run.", f"b{n}", n) for n in (2, 3, 4))
     )
@@ -96,9 +96,9 @@ def test_a_chain_with_a_fault_explains_nothing_and_takes_nothing_up(root: Memory
     root.decisions.write_bytes(b"".join(lines[:2] + lines[3:]))
     decisions = decisions_on(root)
 
-    assert {one.path for one in decisions.unexplained()} == {"MEMORY.md", "topics/mail.md", "topics/b3.md"}
+    assert {one.path for one in decisions.find_unexplained()} == {"MEMORY.md", "topics/mail.md", "topics/b3.md"}
     with pytest.raises(NeedsRepair, match="does not follow from the one before"):
-        Chain(root, "").add([entry_for(Approval(Event.ADOPTED, NOW, (), nonce="x"), "word")])
+        Chain(root, "").add([make_entry(Approval(Event.ADOPTED, NOW, (), nonce="x"), "word")])
 
 
 def test_adopting_begins_a_new_chain_beside_the_one_with_a_fault(root: MemoryRoot) -> None:
@@ -110,7 +110,7 @@ def test_adopting_begins_a_new_chain_beside_the_one_with_a_fault(root: MemoryRoo
     begun, adopted = Chain(root, "").entries
     assert (begun.event, adopted.event) == (Event.BEGUN, Event.ADOPTED)
     assert [file.read_bytes() for file in root.decisions.parent.glob("decisions-until-*")] == [broken]
-    assert decisions_on(root).unexplained() == [] and Chain(root, "").trouble == ""
+    assert decisions_on(root).find_unexplained() == [] and Chain(root, "").trouble == ""
 
 
 def test_an_entry_holds_no_word_of_what_was_decided(root: MemoryRoot) -> None:
@@ -124,7 +124,7 @@ def test_a_kill_between_chain_and_state_leaves_a_chain_that_is_known(
     root: MemoryRoot, monkeypatch: pytest.MonkeyPatch, written: str
 ) -> None:
     before = {file: file.read_bytes() for file in (root.decisions, root.decisions_head)}
-    Chain(root, "").add([entry_for(Approval(Event.ADOPTED, NOW, (), nonce="x"), "word")])
+    Chain(root, "").add([make_entry(Approval(Event.ADOPTED, NOW, (), nonce="x"), "word")])
     after = {file: file.read_bytes() for file in before}
     [new], [old] = (msgspec.json.decode(one[root.decisions_head]) for one in (after, before))
 
@@ -141,8 +141,8 @@ def test_what_was_approved_before_there_was_a_chain_is_taken_over_unsigned(root:
     lines[0]["nonce"] = ""  # as earlier versions left it
     root.approvals.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
-    assert decisions_on(root).unexplained() == []
+    assert decisions_on(root).find_unexplained() == []
 
     entries = Chain(root, "").entries
     assert len(entries) == 7 and {entry.how for entry in entries} == {""}
-    assert decisions_on(root).unexplained() == []
+    assert decisions_on(root).find_unexplained() == []

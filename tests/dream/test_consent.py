@@ -11,12 +11,12 @@ import pytest
 
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import UnapprovedFiles
-from dream.decisions.chain import Chain, Head, entry_for
+from dream.decisions.chain import Chain, Head, make_entry
 from dream.decisions.journal import Plan, PlannedFile
 from dream.decisions.key import fingerprint, sign
 from dream.decisions.presence import Consent, How, Process
 from dream.proposals.store import Approval, Event, FileChange
-from dream.records import State, hash_of
+from dream.records import State, hash_text
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, NeedsRepair
 from memory_server.machine.files import append_line
@@ -116,7 +116,7 @@ def test_what_a_person_accepted_at_a_terminal_is_never_listed(
 
 def test_a_forged_approval_explains_nothing(root: MemoryRoot) -> None:
     write_topic(root, "cats", "# Cats\n\nThe cat is grey.\n")
-    text = hash_of((root.topics / "cats.md").read_text(encoding="utf-8"))
+    text = hash_text((root.topics / "cats.md").read_text(encoding="utf-8"))
     forged = Approval(Event.ACCEPTED, NOW, (FileChange(CATS, "", text, text),), nonce="f" * 16)
     append_line(root.approvals, msgspec.json.encode(forged))
 
@@ -126,9 +126,9 @@ def test_a_forged_approval_explains_nothing(root: MemoryRoot) -> None:
 
 def test_a_forged_entry_is_named_and_explains_nothing(root: MemoryRoot) -> None:
     write_topic(root, "cats", "# Cats\n\nThe cat is grey.\n")
-    text = hash_of((root.topics / "cats.md").read_text(encoding="utf-8"))
+    text = hash_text((root.topics / "cats.md").read_text(encoding="utf-8"))
     forged = Approval(Event.ACCEPTED, NOW, (FileChange(CATS, "", text, text),), nonce="f" * 16)
-    entry = dataclasses.replace(entry_for(forged, "key"), previous=Chain(root, "").hashes[-2])
+    entry = dataclasses.replace(make_entry(forged, "key"), previous=Chain(root, "").hashes[-2])
     append_line(root.approvals, msgspec.json.encode(forged))
     append_line(root.decisions, msgspec.json.encode(entry))
 
@@ -166,10 +166,10 @@ def test_where_every_record_was_removed_what_is_there_is_named_as_found(root: Me
 def test_records_forged_as_a_whole_are_named_as_unsigned(root: MemoryRoot) -> None:
     """By one who knows the forms: approval, entry and head fit together."""
     write_topic(root, "cats", "# Cats\n\nThe cat is grey.\n")
-    text = hash_of((root.topics / "cats.md").read_text(encoding="utf-8"))
+    text = hash_text((root.topics / "cats.md").read_text(encoding="utf-8"))
     forged = Approval(Event.ADOPTED, NOW + dt.timedelta(days=3), (FileChange(CATS, "", text, text),), nonce="f" * 16)
     append_line(root.approvals, msgspec.json.encode(forged))
-    Chain(root, "").add([entry_for(forged, "key", "pts/7", ["oneiros", "bash"])])
+    Chain(root, "").add([make_entry(forged, "key", "pts/7", ["oneiros", "bash"])])
 
     assert f"1 adopted in {CATS} (by key, on pts/7, oneiros < bash)" in start(root, days=4)
 
@@ -205,7 +205,7 @@ def test_a_memory_that_was_just_founded_names_nothing(tmp_path: Path) -> None:
 
 
 def test_a_plan_that_somebody_planted_is_carried_out_in_sight(root: MemoryRoot) -> None:
-    change = FileChange(CATS, "", hash_of("The cat."), hash_of("The cat."))
+    change = FileChange(CATS, "", hash_text("The cat."), hash_text("The cat."))
     plan = Plan((PlannedFile(CATS, "", "The cat."),), Approval(Event.ACCEPTED, NOW, (change,), nonce="1"), (), "")
     root.journal.write_bytes(msgspec.json.encode(plan))
 
@@ -271,7 +271,7 @@ def keyed(root: MemoryRoot, key: Path) -> MemoryRoot:
     decisions = on(root, key)
     decisions.adopt_explained(Consent(How.KEY))
     signed(decisions, key)
-    assert start(root, key) == "" and on(root, key).unexplained() == []
+    assert start(root, key) == "" and on(root, key).find_unexplained() == []
     return root
 
 
@@ -283,9 +283,9 @@ def test_decisions_that_were_signed_are_explained_on_any_machine(keyed: MemoryRo
     signed(decisions, key)
 
     assert [entry.event for entry in Chain(keyed, "").entries][-3:] == [Event.ACCEPTED, Event.ACCEPTED, Event.SIGNED]
-    assert on(keyed, key).unexplained() == [] and start(keyed, key) == ""
+    assert on(keyed, key).find_unexplained() == [] and start(keyed, key) == ""
     elsewhere = MemoryRoot(keyed.path, tmp_path / "another machine")
-    assert on(elsewhere, key).unexplained() == []
+    assert on(elsewhere, key).find_unexplained() == []
     assert "The chain of decisions is new to this machine: 6 of them" in start(elsewhere, key)
     assert start(elsewhere, key, days=2) == ""
 
@@ -314,10 +314,10 @@ def test_what_the_key_did_not_sign_is_named_until_it_is_adopted(
     else:
         write_topic(keyed, "mail", "# Mail\n\nThe relay was sold.\n")
     if way == "forged":
-        text = hash_of(mail.read_text(encoding="utf-8"))
+        text = hash_text(mail.read_text(encoding="utf-8"))
         forged = Approval(Event.ACCEPTED, NOW, (FileChange("topics/mail.md", "", text, text),), nonce="f" * 16)
         old = next(entry for entry in Chain(keyed, "").entries if entry.signature)
-        entry = dataclasses.replace(entry_for(forged, "key"), key=old.key, signature=old.signature)
+        entry = dataclasses.replace(make_entry(forged, "key"), key=old.key, signature=old.signature)
         Chain(keyed, public_line(key)).add([entry])
     elif way in ("commit", "git apply"):
         if way == "git apply":
@@ -328,14 +328,14 @@ def test_what_the_key_did_not_sign_is_named_until_it_is_adopted(
         git(keyed.path, "commit", "--quiet", "-a", "-m", "Sold", "--author=A Person <a@example.org>")
 
     assert "topics/mail.md" in start(keyed, key) and "topics/mail.md" in told_without_daemon(keyed, key)
-    named = [one.path for one in on(keyed, key).unexplained()]
+    named = [one.path for one in on(keyed, key).find_unexplained()]
     assert "topics/mail.md" in named and UnapprovedFiles(keyed, public_line(key))([SourcePath("topics/mail.md")])
 
     decisions = on(keyed, key)
     decisions.adopt(named, Consent(How.KEY))
     signed(decisions, key)
 
-    assert on(keyed, key).unexplained() == []
+    assert on(keyed, key).find_unexplained() == []
 
 
 def test_a_signature_vouches_for_what_it_covers_alone(keyed: MemoryRoot, key: Path) -> None:
@@ -346,11 +346,11 @@ def test_a_signature_vouches_for_what_it_covers_alone(keyed: MemoryRoot, key: Pa
     on(keyed, key).accept(second.id, Consent(How.KEY))  # another process
     signed(decisions, key)
 
-    assert {one.path for one in on(keyed, key).unexplained()} == {"topics/backups.md"}
+    assert {one.path for one in on(keyed, key).find_unexplained()} == {"topics/backups.md"}
 
 
 def test_a_planted_plan_is_not_signed_along(keyed: MemoryRoot, key: Path) -> None:
-    change = FileChange(CATS, "", hash_of("The cat."), hash_of("The cat."))
+    change = FileChange(CATS, "", hash_text("The cat."), hash_text("The cat."))
     plan = Plan((PlannedFile(CATS, "", "The cat."),), Approval(Event.ACCEPTED, NOW, (change,), nonce="1"), (), "")
     decisions = on(keyed, key)
     [hunk] = proposed(decisions, extending(keyed, "It hums.", "old"))
@@ -358,7 +358,7 @@ def test_a_planted_plan_is_not_signed_along(keyed: MemoryRoot, key: Path) -> Non
     decisions.accept(hunk.id, Consent(How.KEY))
     signed(decisions, key)
 
-    assert {one.path for one in on(keyed, key).unexplained()} == {CATS}
+    assert {one.path for one in on(keyed, key).find_unexplained()} == {CATS}
 
 
 @pytest.mark.parametrize("changed", ["removed", "swapped"])
@@ -393,4 +393,4 @@ def test_without_a_signature_the_decisions_stand_unsigned(keyed: MemoryRoot, key
 def test_a_head_that_names_fewer_entries_hides_nothing_signed(keyed: MemoryRoot, key: Path) -> None:
     keyed.decisions_head.write_bytes(msgspec.json.encode([Head(0, "")]))
 
-    assert on(keyed, key).unexplained() == []
+    assert on(keyed, key).find_unexplained() == []

@@ -7,13 +7,13 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crawler.quotes import SessionTurns, is_true_of, quote_of, session_turns
-from crawler.reading.rules import sure_lines, typed_sentences, worded
+from crawler.quotes import SessionTurns, is_true_of, make_quote, session_turns
+from crawler.reading.rules import find_typed_sentences, sure_lines, trim_sentence
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
 from dream.judge.compare import compare, is_worth_asking
 from dream.records import Candidate, Kind
-from dream.topics import topics_of
+from dream.topics import build_topics
 from memory_server.document import SourcePath
 from tests.crawler.builders import SESSION, Record, assistant, call, person, result
 from tests.dream.house import archived, quoted
@@ -58,7 +58,10 @@ def test_what_a_tool_returned_is_not_spoken(tmp_path: Path) -> None:
     ]
     session = archived(tmp_path, {SESSION: records}).session(SESSION)
 
-    assert [(turn.role, turn.text) for turn in session.spoken] == [(Role.PERSON, "Look."), (Role.ASSISTANT, "Seen.")]
+    assert [(turn.role, turn.text) for turn in session.spoken_turns] == [
+        (Role.PERSON, "Look."),
+        (Role.ASSISTANT, "Seen."),
+    ]
 
 
 def test_a_note_for_sessions_is_evidence_of_nothing(tmp_path: Path) -> None:
@@ -80,15 +83,15 @@ def test_a_note_for_sessions_is_evidence_of_nothing(tmp_path: Path) -> None:
 def test_a_model_call_of_our_own_is_no_session() -> None:
     turn = Turn(Role.PERSON, PROMPT, "<oneiros-task dream>\nAlways use tabs.", ("e1",))
 
-    assert session_turns(SESSION, "app", [turn]).spoken == ()
+    assert session_turns(SESSION, "app", [turn]).spoken_turns == ()
 
 
 def said_in(session: SessionTurns) -> Iterator[Candidate]:
     """Every sentence that the person typed, as a candidate."""
-    for turn in session.spoken:
-        for span in typed_sentences(turn):
-            quote = quote_of(session, turn, *span)
-            yield Candidate(worded(quote.text), Kind.FACT, (quote,), 0.9, "test", "test")
+    for turn in session.spoken_turns:
+        for span in find_typed_sentences(turn):
+            quote = make_quote(session, turn, *span)
+            yield Candidate(trim_sentence(quote.text), Kind.FACT, (quote,), 0.9, "test", "test")
 
 
 @given(texts=TURN_TEXTS, lines=TOPIC_LINES)
@@ -96,12 +99,12 @@ def said_in(session: SessionTurns) -> Iterator[Candidate]:
 def test_every_update_over_random_turns_and_topics_has_quotes_that_resolve(texts: list[str], lines: list[str]) -> None:
     turns = [Turn(Role.PERSON, PROMPT, text, (f"entry-{number}",)) for number, text in enumerate(texts)]
     session = session_turns(SESSION, "app", turns)
-    topics = topics_of({SourcePath("topics/app.md"): "# App\n\n" + "".join(f"- {line}\n" for line in lines)})
+    topics = build_topics({SourcePath("topics/app.md"): "# App\n\n" + "".join(f"- {line}\n" for line in lines)})
 
     for candidate in said_in(session):
         update = compare(candidate, topics)
         for quote in update.candidate.quotes:
-            assert any(is_true_of(quote, turn) for turn in session.spoken)
+            assert any(is_true_of(quote, turn) for turn in session.spoken_turns)
         if update.place.replaces and is_worth_asking(update):
             old = "".join(topics.files[0].lines[update.place.replaces.first - 1 : update.place.replaces.last])
             assert old == update.place.old_text

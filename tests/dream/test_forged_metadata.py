@@ -68,7 +68,7 @@ def accepted_in(folder: Path, records: list[Record]) -> tuple[Hunk, str]:
     with Ingester(settings_in(house.root.path)) as ingester:
         ingester.ingest([transcript])
     for name in house.archive.session_ids():
-        if any(MOVED in turn.text for turn in house.evidence.session(name).spoken):
+        if any(MOVED in turn.text for turn in house.evidence.session(name).spoken_turns):
             house.has_read(name, MOVED, "The mail relay listens on port 2526.", kind=LineKind.CORRECTION)
     house.dream()
     [hunk] = house.decisions.store.hunks()

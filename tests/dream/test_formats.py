@@ -66,7 +66,7 @@ def test_a_plan_that_a_kill_left_has_these_keys(tmp_path: Path, monkeypatch: pyt
     root = new_root(tmp_path / "memory")
     decisions = decisions_on(root)
     [hunk] = proposed(decisions, new_topic("Backups run.", "b"))
-    monkeypatch.setattr(Journal, "_go_on_with", lambda *_: [])  # killed right behind the writing down
+    monkeypatch.setattr(Journal, "_complete_plan", lambda *_: [])  # killed right behind the writing down
 
     decisions.accept(hunk.id, PERSON)
 
@@ -83,7 +83,7 @@ def test_the_files_of_a_run_have_these_keys(tmp_path: Path) -> None:
 
     DreamProgress(house.root).serve(house.archive, "app", is_first=True, is_wanted=lambda _: True)
     read, served = (
-        json.loads((house.root.derived / f"{name}.json").read_bytes()) for name in ("dream", "dream-served")
+        json.loads((house.root.derived_folder / f"{name}.json").read_bytes()) for name in ("dream", "dream-served")
     )
     assert (list(read), list(served)) == (["sessions", "last_run"], ["past", "now", "project"])
 

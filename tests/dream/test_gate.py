@@ -299,7 +299,7 @@ def test_the_full_stop_of_a_statement_is_no_part_of_its_last_value(tmp_path: Pat
 def test_words_of_a_sub_agent_are_no_evidence(house: House) -> None:
     session = house.evidence.session(SESSION)
 
-    assert all("sub-agent" not in turn.text for turn in session.spoken)
+    assert all("sub-agent" not in turn.text for turn in session.spoken_turns)
 
 
 def test_recalled_memory_is_not_among_what_was_said(house: House) -> None:
@@ -355,7 +355,7 @@ def test_a_turn_that_was_rewound_is_no_evidence(tmp_path: Path) -> None:
     ]
     evidence = archived(tmp_path, {SESSION: records})
 
-    assert [turn.text for turn in evidence.session(SESSION).spoken if turn.is_prompt] == [
+    assert [turn.text for turn in evidence.session(SESSION).spoken_turns if turn.is_prompt] == [
         "Hello there.",
         "The relay listens on port 2222.",
     ]
@@ -450,6 +450,8 @@ def test_a_reviewer_is_told_how_a_finding_ended_and_which_words_were_not_said(
     evidence = archived(tmp_path, {SESSION: records})
     finding = replace(said(evidence.session(SESSION), FOUND), kind=Kind.FINDING)
 
-    noted = gate_over(evidence).noted(replace(finding, text="The nightly export is slow: the proxy buffers responses."))
+    noted = gate_over(evidence).annotate(
+        replace(finding, text="The nightly export is slow: the proxy buffers responses.")
+    )
 
     assert noted.why.endswith(f"; Claude said it, {told}; words that were not said: nightly")

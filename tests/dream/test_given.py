@@ -13,7 +13,7 @@ from dream.judge.gate import Gate, RefusalReason
 from dream.judge.rejections import Rejections
 from dream.proposals.rendering import hunk_json, said_lines
 from dream.proposals.store import ProposalStore
-from dream.records import Candidate, Given, Kind, Place, Rejection, Relation, Told, Update, Written, identity_of
+from dream.records import Candidate, Given, Kind, Place, Rejection, Relation, Told, Update, Written, make_hunk_id
 from dream.statements.provenance import read_note, read_notes
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
@@ -195,7 +195,7 @@ def test_the_same_words_have_the_same_name_on_another_line() -> None:
     target, written = "topics/builds.md", Written("~/AGENTS.md", 3, RULE)
     moved = Written("~/AGENTS.md", 9, "Release builds\n  use musl.", dt.date(2026, 3, 1))
 
-    assert identity_of([written], target) == identity_of([moved], target)
+    assert make_hunk_id([written], target) == make_hunk_id([moved], target)
     assert (
-        len({identity_of([one], target) for one in (written, SAID, Told(RULE, NOW.replace(hour=1)), quote(RULE))}) == 4
+        len({make_hunk_id([one], target) for one in (written, SAID, Told(RULE, NOW.replace(hour=1)), quote(RULE))}) == 4
     )

@@ -7,7 +7,7 @@ import pytest
 
 from dream.decisions.journal import Plan, PlannedFile
 from dream.proposals.store import Approval, Event, FileChange
-from dream.records import hash_of
+from dream.records import hash_text
 from memory_server.errors import NeedsRepair
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
@@ -17,7 +17,7 @@ from tests.memories import new_root
 
 def leave_plan(root: MemoryRoot, path: str) -> Path:
     """A plan under way that writes one file, as a killed acceptance leaves it."""
-    change = FileChange(path, "", hash_of("evil"), hash_of("evil"))
+    change = FileChange(path, "", hash_text("evil"), hash_text("evil"))
     plan = Plan((PlannedFile(path, "", "evil"),), Approval(Event.ACCEPTED, NOW, (change,), nonce="1"), (), "")
     file = root.journal
     replace_file(file, msgspec.json.encode(plan))
@@ -52,7 +52,7 @@ def test_a_plan_that_leads_out_of_layer_1_is_refused_before_anything_is_written(
     before = below(tmp_path)
 
     with pytest.raises(NeedsRepair, match="cannot be carried out"):
-        decisions_on(root).unexplained()
+        decisions_on(root).find_unexplained()
 
     assert [name for name in below(tmp_path) if not name.endswith("dream.lock")] == before
 
@@ -65,7 +65,7 @@ def test_a_plan_that_came_with_a_clone_is_not_carried_out(tmp_path: Path) -> Non
     git(root.path, "init", "--quiet")
     git(root.path, "add", ".")
 
-    decisions_on(root).unexplained()
+    decisions_on(root).find_unexplained()
 
     assert below(root.topics) == [] and not root.journal.exists()
 
@@ -76,7 +76,7 @@ def test_a_plan_of_an_earlier_version_is_carried_out_where_it_was_made(tmp_path:
     (root.path / "proposals").mkdir()
     root.journal.rename(root.path / "proposals" / ".journal.json")
 
-    decisions_on(root).unexplained()
+    decisions_on(root).find_unexplained()
 
     assert below(root.topics) == ["mail.md"] and below(root.path / "proposals") == ["decisions.jsonl"]
 
@@ -85,6 +85,6 @@ def test_a_plan_for_a_topic_is_carried_out(tmp_path: Path) -> None:
     root = new_root(tmp_path / "memory")
     leave_plan(root, "topics/a name (of a person's own).md")
 
-    decisions_on(root).unexplained()
+    decisions_on(root).find_unexplained()
 
     assert below(root.topics) == ["a name (of a person's own).md"]

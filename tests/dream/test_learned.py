@@ -9,7 +9,7 @@ import pytest
 
 from crawler.transcripts.turns import Role
 from dream.decisions.accept import Decisions
-from dream.judge.learned import MOST, Learned, forget_learned, learned_since
+from dream.judge.learned import MOST, Learned, forget_learned, read_learning_start
 from dream.records import Hunk, Kind, State
 from memory_server.root.paths import MemoryRoot
 from tests.dream.builders import NOW, PERSON, TODAY, candidate, decisions_on, new_topic, proposed, quote
@@ -87,8 +87,8 @@ def test_forgetting_leaves_the_decisions_and_lets_them_move_nothing(root: Memory
     assert learned_on(decisions).shift("fact", READ) == 0.0
     assert len(decisions.store.rejections()) == 1
     later = replace(decisions.store.hunk(hunk.id), decided=NOW + dt.timedelta(minutes=1))
-    assert Learned([later], learned_since(root)).shift("fact", READ) < 0
+    assert Learned([later], read_learning_start(root)).shift("fact", READ) < 0
 
 
 def learned_on(decisions: Decisions) -> Learned:
-    return Learned(decisions.store.hunks(), learned_since(decisions.root))
+    return Learned(decisions.store.hunks(), read_learning_start(decisions.root))

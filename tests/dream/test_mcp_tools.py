@@ -13,8 +13,8 @@ from mcp import Client
 from mcp.types import CallToolResult, TextContent
 
 from crawler.archive.store import Archive, SessionRecord
-from crawler.facts import facts_of
-from crawler.reading.page import page_of
+from crawler.facts import gather_facts
+from crawler.reading.page import render_page
 from dream.evidence import Evidence
 from dream.judge.compare import compare
 from dream.judge.gate import Gate
@@ -87,13 +87,15 @@ def reopened(folder: Path, own: str = "app") -> tuple[Desk, DreamDoor]:
         )
 
     def pages(names: Sequence[str]) -> list[str]:
-        return [page_of(evidence.session(name), facts_of(list(archive.turns(name))), "unknown") for name in names]
+        return [
+            render_page(evidence.session(name), gather_facts(list(archive.turns(name))), "unknown") for name in names
+        ]
 
     return desk, DreamDoor(
         evidence=evidence,
         archived=archive.session_ids,
         project_of=lambda _: own,
-        waiting=lambda: Counter(project_of(record) for record in progress.unserved(archive)),
+        waiting=lambda: Counter(project_of(record) for record in progress.list_unserved(archive)),
         serve=serve,
         pages=pages,
         topics=lambda _: "",

@@ -10,7 +10,7 @@ import pytest
 from crawler.quotes import Quote
 from crawler.transcripts.turns import Role
 from dream.decisions.accept import Decisions
-from dream.judge.compare import compare, outdated
+from dream.judge.compare import compare, find_outdated
 from dream.proposals.rendering import hunk_json
 from dream.records import Candidate, Kind, Relation, State, Update, Written
 from dream.report.findings import Concern, old_decisions
@@ -91,7 +91,7 @@ def test_of_two_statements_of_one_subject_the_newer_counts() -> None:
         update("Backups run on Sundays.", "2026-01-01"),
     ]
 
-    found = outdated(updates)
+    found = find_outdated(updates)
 
     assert list(found) == [1]
     assert found[1].relation is Relation.EARLIER
@@ -103,7 +103,7 @@ def test_a_denial_of_something_else_makes_no_question() -> None:
     old = stated("The desktop app mounts an encrypted vault at `~/CipherBox` using FUSE-T on macOS.", "2026-01-01")
     new = "Restoring file versions is web-only for now and does not work from the desktop FUSE mount."
 
-    assert outdated([compare(old, nothing), compare(stated(new, "2026-03-01"), nothing)]) == {}
+    assert find_outdated([compare(old, nothing), compare(stated(new, "2026-03-01"), nothing)]) == {}
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ import msgspec
 import pytest
 
 from dream.decisions.accept import Decisions
-from dream.decisions.chain import Chain, ChainEntry, Head, entry_for
+from dream.decisions.chain import Chain, ChainEntry, Head, make_entry
 from dream.decisions.page import Chosen
-from dream.decisions.passkey import Assertion, Passkey, answered, made, require_signed, text_of
+from dream.decisions.passkey import Assertion, Passkey, encode_base64, parse_assertion, require_signed, verify_passkey
 from dream.decisions.presence import Consent, How
-from dream.decisions.signing import PasskeyDesk, shown_digest
+from dream.decisions.signing import PasskeyDesk, hash_shown
 from dream.proposals.store import Approval, Event
 from dream.records import Hunk, State
 from memory_server.errors import ContentError, UsageError
@@ -72,7 +72,7 @@ class Page:
     def asks(self, *choices: Chosen, shown: Mapping[str, str] | None = None) -> dict[str, Any]:
         """What the browser is asked for these choices, as they were shown."""
         store = self.decisions.store
-        seen = {one.hunk: shown_digest(self.decisions, store.hunk(one.hunk)) for one in choices}
+        seen = {one.hunk: hash_shown(self.decisions, store.hunk(one.hunk)) for one in choices}
         return self.desk.freeze(self.decisions, choices, seen if shown is None else shown, ORIGIN)
 
     def answers(self, answer: Mapping[str, Any], origin: str = ORIGIN) -> list[State]:
@@ -141,7 +141,7 @@ def test_what_a_passkey_signed_is_done_explained_and_named_nowhere(
     assert states == [State.ACCEPTED, State.ACCEPTED, State.REJECTED]
     text = (page.root.topics / "mail.md").read_text(encoding="utf-8")
     assert "It hums." in text and "The relay is very loud." in text and not (page.root.topics / "backups.md").exists()
-    assert page.decisions.unexplained() == [] and start(page.root, page.key, days=8) == ""
+    assert page.decisions.find_unexplained() == [] and start(page.root, page.key, days=8) == ""
     assert [one.hunk for one in page.decisions.rejections()] == [third.id]
     assert [entry.how for entry in page.chain.entries[-4:]] == ["passkey"] * 4
     approvals = [one for one in page.decisions.store.approvals() if one.event is Event.ACCEPTED]
@@ -154,9 +154,9 @@ def test_what_it_signed_holds_on_any_machine_that_knows_the_key(keyed: Page, key
 
     elsewhere = MemoryRoot(keyed.root.path, tmp_path / "another machine")
 
-    assert on(elsewhere, key).unexplained() == []
-    assert Chain(elsewhere, public_line(key)).added_elsewhere() == []
-    assert {one.path for one in on(elsewhere, made_key(tmp_path / "other")).unexplained()} > {"topics/mail.md"}
+    assert on(elsewhere, key).find_unexplained() == []
+    assert Chain(elsewhere, public_line(key)).find_unknown() == []
+    assert {one.path for one in on(elsewhere, made_key(tmp_path / "other")).find_unexplained()} > {"topics/mail.md"}
 
 
 def test_an_entry_that_a_passkey_signed_holds_no_word(page: Page) -> None:
@@ -169,7 +169,7 @@ def test_an_entry_that_a_passkey_signed_holds_no_word(page: Page) -> None:
 
 
 def test_entries_of_before_keep_their_bytes(page: Page) -> None:
-    entry = entry_for(Approval(Event.ADOPTED, NOW, (), nonce="x"), "word")
+    entry = make_entry(Approval(Event.ADOPTED, NOW, (), nonce="x"), "word")
 
     assert list(json.loads(entry.line)) == (
         "event at how nonce previous hunk files terminal ancestors covers key signature".split()
@@ -187,7 +187,7 @@ def test_a_key_that_is_made_later_signs_the_passkey_too(page: Page, key: Path) -
 
     [_, second, _] = page.decisions.store.proposals()[0].hunks
     assert list(page.chain.passkeys()) and page.decides(yes(second)) == [State.ACCEPTED]
-    assert page.decisions.unexplained() == []
+    assert page.decisions.find_unexplained() == []
 
 
 # -- whose passkey it is --------------------------------------------------------------------------------------------
@@ -211,16 +211,16 @@ def test_a_passkey_cannot_vouch_for_another(keyed: Page, key: Path) -> None:
     """A program that once got a signature puts a registration of its own among what is covered."""
     stranger = SoftAuthenticator()
     options = {"challenge": "AAAA"}
-    passkey = made(stranger.make(options), b"\0\0\0", ORIGIN, "stranger")
+    passkey = verify_passkey(stranger.make(options), b"\0\0\0", ORIGIN, "stranger")
     registered = dataclasses.replace(
-        entry_for(Approval(Event.REGISTERED, NOW, (), nonce="r"), "passkey"),
+        make_entry(Approval(Event.REGISTERED, NOW, (), nonce="r"), "passkey"),
         passkey=passkey,
         previous=keyed.chain.last,
     )
     keyed.chain.add([registered])
     signing = ChainEntry(Event.SIGNED, NOW, "passkey", "n", keyed.chain.last, covers=(keyed.chain.last,))
-    answer = keyed.device.sign({"challenge": text_of(signing.challenge)})
-    keyed.chain.add([dataclasses.replace(signing, assertion=answered(answer))])
+    answer = keyed.device.sign({"challenge": encode_base64(signing.challenge)})
+    keyed.chain.add([dataclasses.replace(signing, assertion=parse_assertion(answer))])
 
     assert keyed.chain.is_signed(len(keyed.chain.entries) - 2)
     assert [one.name for one in keyed.chain.passkeys().values()] == ["laptop"]
@@ -248,7 +248,7 @@ def test_a_removed_passkey_signs_nothing_more_and_what_it_signed_stands(
         page.answers(waiting)
     with pytest.raises(UsageError, match="no passkey is registered"):
         page.asks(yes(second))
-    assert page.decisions.unexplained() == []
+    assert page.decisions.find_unexplained() == []
 
 
 def test_an_assertion_of_a_removed_passkey_vouches_for_nothing_behind_its_removal(keyed: Page) -> None:
@@ -258,10 +258,10 @@ def test_an_assertion_of_a_removed_passkey_vouches_for_nothing_behind_its_remova
     decisions = keyed.decisions
     decisions.accept(first.id, PERSON)
     signing = ChainEntry(Event.SIGNED, NOW, "passkey", "n", keyed.chain.last, covers=(keyed.chain.last,))
-    answer = keyed.device.sign({"challenge": text_of(signing.challenge)})
-    keyed.chain.add([dataclasses.replace(signing, assertion=answered(answer))])
+    answer = keyed.device.sign({"challenge": encode_base64(signing.challenge)})
+    keyed.chain.add([dataclasses.replace(signing, assertion=parse_assertion(answer))])
 
-    assert {one.path for one in keyed.decisions.unexplained()} >= {"topics/mail.md"}
+    assert {one.path for one in keyed.decisions.find_unexplained()} >= {"topics/mail.md"}
 
 
 # -- registration ---------------------------------------------------------------------------------------------------
@@ -421,16 +421,16 @@ def test_a_signature_without_its_person_or_of_another_device_decides_nothing(pag
 def test_no_mutation_of_an_answer_decides_or_raises_anything_else(page: Page) -> None:
     chance = random.Random(7)
     [passkey] = page.chain.passkeys().values()
-    answer, registration = (ask({"challenge": text_of(BYTES)}) for ask in (page.device.sign, page.device.make))
-    require_signed(passkey, BYTES, answered(answer), ORIGIN, 0)
+    answer, registration = (ask({"challenge": encode_base64(BYTES)}) for ask in (page.device.sign, page.device.make))
+    require_signed(passkey, BYTES, parse_assertion(answer), ORIGIN, 0)
     for _ in range(500):
         part = chance.choice(["clientDataJSON", "authenticatorData", "signature"])
-        odd = answered(changed(answer, part, chance.randrange(500)))
+        odd = parse_assertion(changed(answer, part, chance.randrange(500)))
         with pytest.raises(UsageError):
             require_signed(passkey, BYTES, odd, ORIGIN, 0)
         part = chance.choice(["clientDataJSON", "attestationObject"])
         with suppress(UsageError):  # a bit of the credential's id, or of the device's kind, is nobody's to check
-            made(changed(registration, part, chance.randrange(500)), BYTES, ORIGIN, "laptop")
+            verify_passkey(changed(registration, part, chance.randrange(500)), BYTES, ORIGIN, "laptop")
 
 
 @pytest.mark.parametrize("odd", [{}, {"id": 1}, {"id": "!", "response": {}}, {"id": "a", "response": None}])
@@ -438,7 +438,7 @@ def test_what_is_no_answer_at_all_is_refused(page: Page, odd: dict[str, Any]) ->
     with pytest.raises(UsageError):
         page.desk.sign(page.decisions, odd, ORIGIN)
     with pytest.raises(UsageError):
-        made(odd, BYTES, ORIGIN, "laptop")
+        verify_passkey(odd, BYTES, ORIGIN, "laptop")
 
 
 # -- what was shown -------------------------------------------------------------------------------------------------
@@ -448,7 +448,7 @@ def test_what_is_no_answer_at_all_is_refused(page: Page, odd: dict[str, Any]) ->
 @pytest.mark.parametrize("what", ["hunk", "topic", "chain"])
 def test_what_changed_after_it_was_shown_is_not_decided(page: Page, what: str, when: str) -> None:
     first, second, _ = hunks(page)
-    shown = {first.id: shown_digest(page.decisions, first)}
+    shown = {first.id: hash_shown(page.decisions, first)}
     if when != "before the challenge":
         answer = page.device.sign(page.asks(yes(first)))
     match what:
@@ -472,7 +472,7 @@ def test_what_was_not_shown_is_not_signed(page: Page) -> None:
     first, second, _ = hunks(page)
 
     with pytest.raises(ContentError, match="not as it was shown"):
-        page.asks(yes(first), yes(second), shown={first.id: shown_digest(page.decisions, first)})
+        page.asks(yes(first), yes(second), shown={first.id: hash_shown(page.decisions, first)})
     with pytest.raises(UsageError, match="something twice"):
         page.asks(yes(first), no(first))
     with pytest.raises(UsageError, match="nothing is chosen"):
@@ -533,7 +533,7 @@ def test_a_chain_that_was_forged_around_a_passkeys_signature_is_not_signed(keyed
     chain = in_chain(keyed, forge)
 
     assert not any(map(chain.is_signed, range(accepted[-1], len(chain.entries))))
-    assert "topics/backups.md" in {one.path for one in keyed.decisions.unexplained()}
+    assert "topics/backups.md" in {one.path for one in keyed.decisions.find_unexplained()}
 
 
 def test_a_chain_that_was_cut_behind_a_passkeys_signature_is_named(page: Page) -> None:
@@ -554,7 +554,7 @@ def test_odd_parts_of_an_entry_stop_nothing(page: Page) -> None:
     signing = ChainEntry(Event.SIGNED, NOW, "passkey", "s", covers=tuple(page.chain.entry_hashes))
     page.chain.add(
         [
-            dataclasses.replace(entry_for(Approval(Event.REGISTERED, NOW, (), nonce="r"), "word"), passkey=odd),
+            dataclasses.replace(make_entry(Approval(Event.REGISTERED, NOW, (), nonce="r"), "word"), passkey=odd),
             dataclasses.replace(signing, assertion=Assertion(odd.id, "AAAA", "e30", "AA")),
         ]
     )
@@ -562,5 +562,5 @@ def test_odd_parts_of_an_entry_stop_nothing(page: Page) -> None:
     told = start(page.root, days=9)
 
     assert "\x1b" not in told and "1 registered in passkey" in told
-    assert page.decisions.unexplained() == []
+    assert page.decisions.find_unexplained() == []
     assert not page.chain.is_signed(0)

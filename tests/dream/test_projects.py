@@ -8,13 +8,13 @@ import pytest
 
 from crawler.reading.record import Failure, Holds, Line, LineKind, Reading
 from dream.candidates import lessons_among
-from dream.judge.compare import compare, outdated
+from dream.judge.compare import compare, find_outdated
 from dream.judge.correction import wrong_statement
 from dream.judge.filing import choose_place, make_path, make_title
 from dream.judge.rejections import Rejections
 from dream.records import Candidate, Kind, Place, Rejection, Relation, Update
 from dream.report.findings import contradictions
-from dream.topics import LESSONS, Topics, topics_of
+from dream.topics import LESSONS, Topics, build_topics
 from memory_server.document import SourcePath
 from memory_server.errors import UsageError
 from tests.dream.builders import NOW, candidate, quote
@@ -58,9 +58,11 @@ def test_a_statement_is_compared_with_its_project_and_the_persons_own(
 def test_a_topic_is_named_within_its_project(memory: Topics) -> None:
     named = replace(said("Ports are fixed.", "app"), topic="Ports", section="Mail")
 
-    assert choose_place(named, memory.within("app")).target == "topics/app/ports.md"
-    assert choose_place(replace(named, project="shop"), memory.within("shop")).target == "topics/shop/ports.md"
-    assert choose_place(replace(named, topic="mail"), memory.within("app")).target == "topics/app/mail.md"
+    assert choose_place(named, memory.limit_to_project("app")).target == "topics/app/ports.md"
+    assert (
+        choose_place(replace(named, project="shop"), memory.limit_to_project("shop")).target == "topics/shop/ports.md"
+    )
+    assert choose_place(replace(named, topic="mail"), memory.limit_to_project("app")).target == "topics/app/mail.md"
 
 
 def test_a_memory_that_is_one_projects_has_no_folders(memory: Topics) -> None:
@@ -71,24 +73,26 @@ def test_a_memory_that_is_one_projects_has_no_folders(memory: Topics) -> None:
 
 
 def test_lessons_stand_below_their_project() -> None:
-    lessons = topics_of(
+    lessons = build_topics(
         {LESSONS: "# Lessons\n\n- Check first: is it on?\n\n## shop\n- Check first: is the relay on?\n"}
     )
 
-    place = choose_place(said("Check first: is the lock held?", "app", Kind.LESSON), lessons.within("app"))
+    place = choose_place(said("Check first: is the lock held?", "app", Kind.LESSON), lessons.limit_to_project("app"))
 
     assert (place.target, place.section) == ("lessons.md", "app")
-    assert [one.text for one in lessons.within("app").files[0].statements] == ["Check first: is it on?"]
-    assert len(lessons.within("shop").files[0].statements) == 2
+    assert [one.text for one in lessons.limit_to_project("app").files[0].statements] == ["Check first: is it on?"]
+    assert len(lessons.limit_to_project("shop").files[0].statements) == 2
 
 
 def test_lessons_of_one_project_are_all_compared_and_only_there() -> None:
     text = "---\nproject: shop\n---\n# Lessons\n\n## Mail\n- Check first: is the relay on?\n"
-    lessons = topics_of({LESSONS: text})
+    lessons = build_topics({LESSONS: text})
 
-    assert [one.text for one in lessons.within("shop").files[0].statements] == ["Check first: is the relay on?"]
-    assert lessons.within("app").files[0].statements == ()
-    place = choose_place(said("Check first: is the lock held?", "app", Kind.LESSON), lessons.within("app"))
+    assert [one.text for one in lessons.limit_to_project("shop").files[0].statements] == [
+        "Check first: is the relay on?"
+    ]
+    assert lessons.limit_to_project("app").files[0].statements == ()
+    place = choose_place(said("Check first: is the lock held?", "app", Kind.LESSON), lessons.limit_to_project("app"))
     assert (place.title, place.after_line) == ("", 4), "the file is there"
 
 
@@ -100,9 +104,9 @@ def test_older_words_of_another_project_stay() -> None:
 
     old, new = "The relay listens on port 2525.", "The relay listens on port 2626."
 
-    assert outdated([update(old, "shop", 1), update(new, "app", 2)]) == {}
-    assert list(outdated([update(old, "shop", 1), update(new, "shop", 2)])) == [0]
-    assert list(outdated([update(old, "shop", 1), update(new, "", 2)])) == [0]
+    assert find_outdated([update(old, "shop", 1), update(new, "app", 2)]) == {}
+    assert list(find_outdated([update(old, "shop", 1), update(new, "shop", 2)])) == [0]
+    assert list(find_outdated([update(old, "shop", 1), update(new, "", 2)])) == [0]
 
 
 def test_a_no_in_one_project_is_none_in_another() -> None:

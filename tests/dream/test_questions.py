@@ -48,9 +48,9 @@ def keys_in(memory: Memory) -> list[str]:
 def test_a_statement_is_known_by_its_words_wherever_it_stands(root: MemoryRoot) -> None:
     questions = ApprovedQuestions(root)
 
-    assert questions.of(CATS, f"**{STATEMENT}**[^3]") == (QUESTION,)
-    assert questions.of(SourcePath("topics/pets.md"), "cats are fed at seven") == (QUESTION,)
-    assert questions.of(CATS, "Cats are fed at eight.") == ()
+    assert questions.find_questions(CATS, f"**{STATEMENT}**[^3]") == (QUESTION,)
+    assert questions.find_questions(SourcePath("topics/pets.md"), "cats are fed at seven") == (QUESTION,)
+    assert questions.find_questions(CATS, "Cats are fed at eight.") == ()
 
 
 def test_a_question_is_kept_for_the_index_and_is_no_part_of_what_is_shown(memory: Memory) -> None:
@@ -86,14 +86,14 @@ def test_an_approval_of_before_has_none(root: MemoryRoot) -> None:
     lines = root.approvals.read_text(encoding="utf-8")
     root.approvals.write_text(lines.replace(f'"questions":["{QUESTION}"]', '"nonce":""'), encoding="utf-8")
 
-    assert ApprovedQuestions(root).of(CATS, STATEMENT) == ()
+    assert ApprovedQuestions(root).find_questions(CATS, STATEMENT) == ()
     assert ApprovedQuestions(root).mark(CATS) == ""
 
 
 def test_a_session_that_is_forgotten_takes_its_questions_along(root: MemoryRoot) -> None:
     ProposalStore(root).forget([SESSION])
 
-    assert ApprovedQuestions(root).of(CATS, STATEMENT) == ()
+    assert ApprovedQuestions(root).find_questions(CATS, STATEMENT) == ()
 
 
 def test_the_vector_with_a_question_is_kept_by_a_rebuild_and_goes_with_the_question(memory: Memory) -> None:
@@ -140,7 +140,9 @@ def test_a_reader_writes_once_what_statements_without_questions_answer(memory: M
     assert (first.statements, again.statements, len(writer.prompts)) == (2, 0, 1)
     assert "Dogs are walked" in writer.prompts[0] and STATEMENT not in writer.prompts[0], "it has a question already"
     asked = ApprovedQuestions(memory.root)
-    assert asked.of(SourcePath("topics/pets.md"), "Dogs are walked at eight.") == ("Who gets breakfast when?",)
+    assert asked.find_questions(SourcePath("topics/pets.md"), "Dogs are walked at eight.") == (
+        "Who gets breakfast when?",
+    )
     assert "Who gets breakfast when?" in " ".join(keys_in(memory))
 
 
@@ -218,7 +220,7 @@ def test_a_file_of_questions_that_is_none_is_written_anew(root: MemoryRoot) -> N
     root.questions.write_text("{no", encoding="utf-8")
 
     assert write(root, Writer()).statements == 1
-    assert ApprovedQuestions(root).of(CATS, STATEMENT) == (QUESTION,), "the approvals stand"
+    assert ApprovedQuestions(root).find_questions(CATS, STATEMENT) == (QUESTION,), "the approvals stand"
 
 
 def test_every_statement_of_the_example_has_its_questions(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_it_is_accepted_in_the_section_that_the_person_named(decisions: Decision
 
     assert (placed.target, placed.state, placed.proposal) == ("topics/shop/mail.md", State.PENDING, hunk.proposal)
     assert "- The relay listens on port 2525.\n- It needs TLS.[^1]\n" in text_of(root, "topics/shop/mail.md")
-    assert [one.id for one in decisions.store.hunks()] == [placed.id] and decisions.faults_of(placed) == []
+    assert [one.id for one in decisions.store.hunks()] == [placed.id] and decisions.find_faults(placed) == []
     page = (root.path / "proposals" / hunk.proposal / "proposal.md").read_text(encoding="utf-8")
     assert placed.id in page and hunk.id not in page
 
@@ -103,10 +103,10 @@ def test_a_name_that_is_none_is_refused_and_nothing_moves(decisions: Decisions, 
 def test_what_was_asked_about_there_before_is_not_asked_again(decisions: Decisions) -> None:
     [first] = proposed(decisions, new_topic("It needs TLS.", "shop/mail", project="shop"))
     decisions.reject(first.id, PERSON, "no")
-    hunk = decisions.desk.hunk_of(new_topic("It needs TLS.", "shop/shop", project="shop"), decisions.now().date())
+    hunk = decisions.desk.make_hunk(new_topic("It needs TLS.", "shop/shop", project="shop"), decisions.now().date())
 
     with pytest.raises(ContentError, match="asked about there before"):
-        decisions.refiled(hunk, "mail", "")
+        decisions.make_refiled(hunk, "mail", "")
 
 
 def test_a_lesson_stays_among_the_lessons(decisions: Decisions) -> None:

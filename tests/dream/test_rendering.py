@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.proposals.rendering import about_lines, changed_lines, hunk_lines, quote_lines, said_lines
+from dream.proposals.rendering import about_lines, diff_lines, hunk_lines, quote_lines, said_lines
 from dream.records import Hunk
 from oneiros.cli.review.batch import batch_text
 from tests.dream.builders import TODAY, decisions_on, new_topic, proposed
@@ -54,8 +54,8 @@ def test_a_replacement_shows_both_lines_and_nothing_around_them() -> None:
         "---\nproject: shop\nmodified: 2026-03-02\n---\n\n# Mail\n\n- It is 2526.[^2]\n- It hums.\n\n---\n[^2]: you\n"
     )
 
-    assert changed_lines(before, after) == [("-", "- It is 2525."), ("+", "- It is 2526.")]
+    assert diff_lines(before, after) == [("-", "- It is 2525."), ("+", "- It is 2526.")]
 
 
 def test_code_is_shown_as_it_stands() -> None:
-    assert changed_lines("", "```\n---\n[^1]: x\n```\n") == [("+", line) for line in ("```", "---", "[^1]: x", "```")]
+    assert diff_lines("", "```\n---\n[^1]: x\n```\n") == [("+", line) for line in ("```", "---", "[^1]: x", "```")]

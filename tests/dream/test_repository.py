@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dream.decisions.repository import find_repository
-from dream.topics import committed_on
+from dream.topics import read_commit_days
 from memory_server.errors import ContentError, NeedsRepair
-from memory_server.root.history import topics_on
+from memory_server.root.history import read_topics
 from memory_server.root.state import make_state
 from tests.dream.builders import PERSON, archive_said, decisions_on, new_topic, proposed
 from tests.memories import new_root, write_topic
@@ -30,7 +30,7 @@ def test_the_settings_of_a_bare_repository_among_the_files_of_a_clone_are_not_fo
     (tmp_path / "ran").unlink()
 
     make_state(root)
-    decisions_on(root).unexplained()
+    decisions_on(root).find_unexplained()
 
     assert find_repository(root.path) is None
     assert not (tmp_path / "ran").exists()
@@ -92,7 +92,7 @@ def test_no_program_that_looks_at_signatures_is_run(unpacked: Unpacked) -> None:
     assert unpacked.did_run() == ["gpg"], "git itself is not moved by these settings, so nothing is shown here"
     (unpacked.ran / "gpg").unlink()
 
-    assert committed_on(unpacked.root).keys() == {"topics/mail.md"}
+    assert read_commit_days(unpacked.root).keys() == {"topics/mail.md"}
     repository = find_repository(unpacked.root.path)
     assert repository is not None and repository.versions("topics/mail.md", 9)
     assert not repository.has_commits_of_assistant() and not repository.is_assistants("topics/mail.md")
@@ -104,7 +104,7 @@ def test_no_program_fetches_what_is_missing(unpacked: Unpacked) -> None:
     (unpacked.root.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
 
     with suppress(ContentError):  # by git's version it is missing, or ends the question
-        topics_on(unpacked.root.path, dt.date(2100, 1, 1))
+        read_topics(unpacked.root.path, dt.date(2100, 1, 1))
     repository = find_repository(unpacked.root.path)
     assert repository is not None and repository.text("topics/mail.md") is None
     assert unpacked.did_run() == []
@@ -122,7 +122,7 @@ def test_no_filter_of_a_repositorys_own_is_run_and_nothing_is_committed_past_it(
     (unpacked.ran / "clean").unlink()
 
     decisions = decisions_on(root)
-    decisions.unexplained()
+    decisions.find_unexplained()
     with pytest.raises(NeedsRepair, match="own settings name"):
         decisions.accept(hunk.id, PERSON)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dream.proposals.placing import Manner, anchored, placed
-from dream.proposals.rendering import diff_steps, unified
-from dream.proposals.store import splices_between, taken_out, undone
+from dream.proposals.placing import Manner, anchor_hunk, place_hunk
+from dream.proposals.rendering import diff_steps, make_diff
+from dream.proposals.store import find_splices, take_out, undone
 from dream.records import Kind, Place, Relation, Update
 from memory_server.chunking import split_lines
 from memory_server.document import LineRange, SourcePath
@@ -92,7 +92,7 @@ def test_apply_then_revert_gives_the_same_bytes(data: st.DataObject) -> None:
         accepted = []
         for hunk in hunks:
             old = (root.topics / "mail.md").read_bytes().decode()
-            if anchored(old, hunk) is not None:
+            if anchor_hunk(old, hunk) is not None:
                 decisions.accept(hunk.id, PERSON)
                 accepted.append(hunk)
                 before.append(files_of(root.path))
@@ -112,15 +112,15 @@ def test_a_placed_statement_stands_there_once_with_its_footnote(data: st.DataObj
         hunks = proposed(decisions_on(root), data.draw(updates_of(text)))
         assume(hunks)
         [hunk] = hunks
-        place = anchored(text, hunk)
+        place = anchor_hunk(text, hunk)
         assert place == hunk.update.place
 
-        new = placed(text, hunk, place, Manner(TODAY))
+        new = place_hunk(text, hunk, place, Manner(TODAY))
 
     notes, old_notes = find_footnotes(new), find_footnotes(text)
     [label] = set(notes.defined) - set(old_notes.defined)
     assert len(notes.defined[label]) == 1 and len(notes.used[label]) == 1
-    assert hunk.text in new and undone(new, splices_between(text, new)) == text
+    assert hunk.text in new and undone(new, find_splices(text, new)) == text
     fields = parse_frontmatter(new).fields
     assert fields.get("modified", "2026-03-02") == "2026-03-02"
     if hunk.update.place.replaces is None and text.endswith("\n"):
@@ -143,7 +143,7 @@ def test_git_applies_what_accepting_would_write(data: st.DataObject) -> None:
         git(root.path, "apply", f"proposals/{proposal.name}/changes.diff")
 
         assert (root.topics / "mail.md").read_bytes().decode() == steps[-1].after
-        assert unified("topics/mail.md", text, text) == ""
+        assert make_diff("topics/mail.md", text, text) == ""
 
 
 @given(st.data())
@@ -157,7 +157,7 @@ def test_an_earlier_hunk_is_taken_out_from_below_a_later_one(data: st.DataObject
     if len(steps) < 2:
         return
 
-    left = taken_out(steps[1].after, splices_between(text, steps[0].after))
+    left = take_out(steps[1].after, find_splices(text, steps[0].after))
 
     if left is not None:
         assert "[^1]" not in left and "[^2]" in left

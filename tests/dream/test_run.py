@@ -11,10 +11,10 @@ import pytest
 
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive, SessionRecord
-from crawler.facts import facts_of
-from crawler.quotes import quote_of
+from crawler.facts import gather_facts
+from crawler.quotes import make_quote
 from crawler.reading.record import Line, LineKind, Reading
-from crawler.reading.repeats import failures_in
+from crawler.reading.repeats import find_failures
 from crawler.reading.rules import read_by_rules
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
@@ -69,8 +69,8 @@ class House:
         name, mark = record.session_id, self.archive.digest(record.session_id)
         session, turns = self.evidence.session(name), list(self.archive.turns(name))
         if name not in self.by_model:
-            return read_by_rules(session, turns, facts_of(turns), mark)
-        failures = tuple(failures_in(session))
+            return read_by_rules(session, turns, gather_facts(turns), mark)
+        failures = tuple(find_failures(session))
         return Reading(name, mark, "scripted", 1, session.project, lines=self.by_model[name], failures=failures)
 
     def has_read(self, session: str, words: str, text: str = "", **more: Any) -> None:
@@ -134,7 +134,7 @@ def test_the_same_transcripts_twice_give_no_second_proposal(house: House) -> Non
 
     assert house.dream() == (1, 1)
     assert house.dream() == (0, 0)
-    (house.root.derived / "dream.json").unlink()
+    (house.root.derived_folder / "dream.json").unlink()
     assert house.dream() == (1, 0)
 
 
@@ -243,7 +243,9 @@ def test_forgetting_a_session_leaves_nothing_of_it_in_what_dream_derives(house: 
 
     house.decisions.forget([ONE])
 
-    left = [path.read_bytes() for path in house.root.derived.rglob("*") if path.is_file() and path.suffix == ".json"]
+    left = [
+        path.read_bytes() for path in house.root.derived_folder.rglob("*") if path.is_file() and path.suffix == ".json"
+    ]
     assert left and not any(b"migrations" in text or ONE.encode() in text for text in left)
 
 
@@ -274,7 +276,7 @@ def test_what_was_shown_is_not_served_again_unless_it_grew(house: House) -> None
     progress.note_shown([ONE, THREE])
 
     assert serve(house) == [TWO]
-    assert [record.session_id for record in progress.unserved(house.archive)] == [TWO]
+    assert [record.session_id for record in progress.list_unserved(house.archive)] == [TWO]
     house.ingest(*said(RULE, MOVED, session=ONE), session=ONE)
     assert serve(house) == [TWO, ONE]
 
@@ -335,8 +337,8 @@ def test_a_suggestion_passes_the_gate_and_is_proposed_at_once(house: House) -> N
     house.ingest(*said(RULE, session=ONE), session=ONE)
     dream = house.dreamer()
     session = Evidence(house.archive).session(ONE)
-    turn = session.spoken[0]
-    true = quote_of(session, turn, 0, len(RULE))
+    turn = session.spoken_turns[0]
+    true = make_quote(session, turn, 0, len(RULE))
     made = Candidate(RULE, Kind.FACT, (true,), 0.7, "proposed by the assistant", "claude", topic="deploys")
 
     refused = dream.suggest(replace(made, quotes=(replace(true, text=true.text.replace("before", "after")),)))
@@ -352,7 +354,7 @@ def test_a_suggestion_names_the_line_that_it_corrects(house: House) -> None:
     write_topic(house.root, "mail", "# Mail\n\n- The relay is down.\n- The press runs at night.\n")
     house.ingest(*said("The press runs at noon.", session=ONE), session=ONE)
     session = Evidence(house.archive).session(ONE)
-    true = quote_of(session, session.spoken[0], 0, len("The press runs at noon."))
+    true = make_quote(session, session.spoken_turns[0], 0, len("The press runs at noon."))
     made = Candidate("The press runs at noon.", Kind.CORRECTION, (true,), 0.7, "proposed by the assistant", "claude")
 
     taken = house.dreamer().suggest(made, "topics/mail.md:4")

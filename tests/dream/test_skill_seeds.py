@@ -7,7 +7,7 @@ import pytest
 from dream.evidence import Evidence
 from dream.judge.skill import refusals_of_skill
 from dream.proposals.skill import skill_text
-from dream.statements.habits import habits_in
+from dream.statements.habits import read_habits
 from memory_server.redaction import Redactor
 from tests.dream.skill_house import STEPS, archive_of_sessions, did
 
@@ -63,7 +63,7 @@ def told_of(folder: Path, commands: tuple[str, ...], **more: object) -> tuple[li
     archive = archive_of_sessions(folder, *(did(number, *commands, **more) for number in (1, 2)))  # type: ignore[arg-type]
     evidence, redactor = Evidence(archive), Redactor()
     passed, refused = list[str](), list[str]()
-    for habit in habits_in(archive)[0]:
+    for habit in read_habits(archive)[0]:
         text = skill_text(habit)
         (refused if refusals_of_skill(habit, text, evidence, redactor) else passed).append(text)
     return passed, refused

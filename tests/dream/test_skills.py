@@ -11,10 +11,10 @@ from crawler.reading.rules import sure_lines
 from dream.evidence import Evidence
 from dream.judge.gate import RefusalReason
 from dream.judge.skill import refusals_of_skill
-from dream.proposals.skill import allowed_by, forget_drafts, name_of, save_draft, skill_text, steps_of
+from dream.proposals.skill import forget_drafts, list_steps, list_tools, make_name, save_draft, skill_text
 from dream.records import Habit
-from dream.statements.deeds import shown_command
-from dream.statements.habits import habits_in
+from dream.statements.deeds import format_command
+from dream.statements.habits import read_habits
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from tests.dream.skill_house import ASKED, STEPS, archive_of_sessions, did, session_id
@@ -33,9 +33,9 @@ def twice(tmp_path: Path) -> Archive:
 
 
 def test_what_was_done_in_two_sessions_is_a_habit_with_the_words_that_asked_for_it(twice: Archive) -> None:
-    [habit] = habits_in(twice)[0]
+    [habit] = read_habits(twice)[0]
 
-    assert steps_of(habit) == list(STEPS)
+    assert list_steps(habit) == list(STEPS)
     assert [done.session_id for done in habit.times] == [session_id(1), session_id(2)]
     assert {quote.text for quote in habit.quotes} == {ASKED}
     assert habit.project == "app"
@@ -56,18 +56,18 @@ def test_what_was_done_in_two_sessions_is_a_habit_with_the_words_that_asked_for_
     ids=["one session", "other steps", "a step failed", "something destroyed in between", "little is the same"],
 )
 def test_anything_less_is_no_habit(tmp_path: Path, sessions: list[list[dict[str, object]]]) -> None:
-    assert habits_in(archive_of_sessions(tmp_path, *sessions))[0] == []
+    assert read_habits(archive_of_sessions(tmp_path, *sessions))[0] == []
 
 
 def test_a_fork_that_repeats_entries_is_no_second_session(tmp_path: Path) -> None:
     once = did(1, *STEPS)
     fork = [{**record, "sessionId": session_id(2)} for record in once]
 
-    assert habits_in(archive_of_sessions(tmp_path, once, fork))[0] == []
+    assert read_habits(archive_of_sessions(tmp_path, once, fork))[0] == []
 
 
 def test_a_skill_tells_its_steps_with_footnotes_and_allows_what_only_tests(twice: Archive) -> None:
-    [habit] = habits_in(twice)[0]
+    [habit] = read_habits(twice)[0]
 
     text = skill_text(habit)
     front = yaml.safe_load(text.split("---")[1])
@@ -87,10 +87,10 @@ def test_what_differs_is_a_gap_and_is_not_allowed(tmp_path: Path) -> None:
     archive = archive_of_sessions(
         tmp_path, did(1, *STEPS, "git push origin one"), did(2, *STEPS, "git push origin two", "make build")
     )
-    [habit] = habits_in(archive)[0]
+    [habit] = read_habits(archive)[0]
 
-    assert steps_of(habit) == [*STEPS, "git push origin …"]
-    assert allowed_by(habit) == ["Bash(make fmt)", "Bash(make lint)", "Bash(make test)"]
+    assert list_steps(habit) == [*STEPS, "git push origin …"]
+    assert list_tools(habit) == ["Bash(make fmt)", "Bash(make lint)", "Bash(make test)"]
 
 
 @pytest.mark.parametrize(
@@ -107,11 +107,11 @@ def test_what_differs_is_a_gap_and_is_not_allowed(tmp_path: Path) -> None:
     ],
 )
 def test_only_plain_words_that_were_the_same_are_shown(commands: list[str], shown: str) -> None:
-    assert shown_command(commands) == shown
+    assert format_command(commands) == shown
 
 
 def test_the_gate_looks_up_every_step_and_quote(twice: Archive) -> None:
-    [habit] = habits_in(twice)[0]
+    [habit] = read_habits(twice)[0]
     first, second = habit.times
     other = replace(second, commands=("make fmt", "make lint", "make deploy"))
     words = replace(habit.quotes[0], text="please run the deploy too")
@@ -126,7 +126,7 @@ def test_the_gate_looks_up_every_step_and_quote(twice: Archive) -> None:
 def test_a_wish_for_a_script_is_an_idea(tmp_path: Path) -> None:
     archive = archive_of_sessions(tmp_path, did(1, *STEPS, later=IDEA), did(2, *STEPS))
 
-    [habit], [[idea]] = habits_in(archive)
+    [habit], [[idea]] = read_habits(archive)
 
     assert idea.text in IDEA and "script for that" in idea.text
     assert idea.text in {quote.text for quote in habit.quotes}
@@ -144,18 +144,18 @@ def test_an_idea_that_was_said_twice_is_one(tmp_path: Path) -> None:
     said = "Please make a script for that."
     archive = archive_of_sessions(tmp_path, did(1, "ls", said=said), did(2, "ls", said=said))
 
-    habits, [group] = habits_in(archive)
+    habits, [group] = read_habits(archive)
 
     assert habits == [] and [one.session_id for one in group] == [session_id(1), session_id(2)]
 
 
 def test_a_draft_is_forgotten_with_its_sessions(tmp_path: Path, twice: Archive) -> None:
-    [habit] = habits_in(twice)[0]
+    [habit] = read_habits(twice)[0]
     root = MemoryRoot(tmp_path / "memory", tmp_path / "states")
 
     file = save_draft(root, habit)
 
-    assert file.read_text(encoding="utf-8") == skill_text(habit) and name_of(habit) == "fmt-lint-test"
+    assert file.read_text(encoding="utf-8") == skill_text(habit) and make_name(habit) == "fmt-lint-test"
     forget_drafts(root, [session_id(3)])
     assert file.exists()
     forget_drafts(root, [session_id(2)])

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from crawler.quotes import Quote, SessionTurns, quote_of
-from crawler.reading.rules import sure_lines, typed_sentences
-from crawler.spoken import MOST_QUESTIONS, picked_in, spoken_in
+from crawler.quotes import Quote, SessionTurns, make_quote
+from crawler.reading.rules import find_typed_sentences, sure_lines
+from crawler.spoken import MOST_QUESTIONS, find_picked, find_spoken
 from crawler.transcripts.turns import Role
 from dream.judge.gate import Gate, Refusal, RefusalReason
 from dream.judge.rejections import Rejections
@@ -43,13 +43,13 @@ def session_of(tmp_path: Path, *records: dict[str, Any]) -> tuple[SessionTurns, 
 
 
 def said_in(session: SessionTurns) -> list[str]:
-    return [turn.text[first:end] for turn in session.spoken for first, end in typed_sentences(turn)]
+    return [turn.text[first:end] for turn in session.spoken_turns for first, end in find_typed_sentences(turn)]
 
 
 def chosen_in(session: SessionTurns) -> list[Quote]:
     """The questions that the person answered with one of the options shown, each with its answer."""
-    spoken = [(turn, part) for turn in session.spoken for part in spoken_in(turn) if part.is_chosen]
-    return [quote_of(session, turn, part.first, part.end) for turn, part in spoken]
+    spoken = [(turn, part) for turn in session.spoken_turns for part in find_spoken(turn) if part.is_chosen]
+    return [make_quote(session, turn, part.first, part.end) for turn, part in spoken]
 
 
 def stating(text: str, *quotes: Quote) -> Candidate:
@@ -200,14 +200,14 @@ OPTIONS = (
     ],
 )
 def test_a_letter_picks_what_it_stands_for(answer: str, picked: list[str]) -> None:
-    assert [OPTIONS[first:end] for first, end in picked_in(OPTIONS, answer)] == picked
+    assert [OPTIONS[first:end] for first, end in find_picked(OPTIONS, answer)] == picked
 
 
 def test_a_picked_option_passes_the_gate_and_another_does_not(tmp_path: Path) -> None:
     def refusals(folder: Path, answer: str) -> tuple[Refusal, ...]:
         session, gate = session_of(folder, assistant(1, OPTIONS), person(2, answer))
-        option, letter = quoted(session, "Local** specs stay on this machine only."), session.spoken[-1]
-        return gate.check(stating("Local specs stay on this machine only.", option, quote_of(session, letter, 0, 1)))
+        option, letter = quoted(session, "Local** specs stay on this machine only."), session.spoken_turns[-1]
+        return gate.check(stating("Local specs stay on this machine only.", option, make_quote(session, letter, 0, 1)))
 
     assert refusals(tmp_path / "a", "a") == ()
     assert {one.reason for one in refusals(tmp_path / "b", "b")} >= {RefusalReason.NOT_AGREED}
@@ -234,7 +234,7 @@ def test_what_another_question_or_a_label_holds_is_no_answer(
 
     session, _ = session_of(tmp_path, *records)
 
-    taken = [spoken for turn in session.turns for spoken in spoken_in(turn)]
+    taken = [spoken for turn in session.turns for spoken in find_spoken(turn)]
     assert SHOWN not in [spoken.question for spoken in taken]
     assert not [clause for clause in said_in(session) if clause.startswith("always trust")]
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from dream.proposals.tidying import tidy, tidy_all
-from dream.records import words_of
+from dream.records import split_words
 from memory_server.errors import UsageError
 from memory_server.layers.footnotes import find_footnotes
 from memory_server.layers.mif import parse_frontmatter
@@ -91,15 +91,15 @@ def test_tidying_is_one_commit_and_the_way_back_gives_every_byte(tmp_path: Path)
     git(root.path, "add", "topics")
     git(root.path, "commit", "--quiet", "-m", "Begin")
     decisions = decisions_on(root)
-    decisions.unexplained()
+    decisions.find_unexplained()
     before = files_of(root.path)
 
     done = decisions.arrange(lambda texts: tidy_all(texts, ["topics/builds.md"], has_folders=True), PERSON)
 
     after = files_of(root.path)
     assert after["topics/shop/builds.md"].decode() == NEW and "topics/builds.md" not in after
-    assert after["topics/see.md"] == b"# See\n\n[Builds](shop/builds.md)\n" and decisions.unexplained() == []
-    undo = decisions.arranged(done.name)
+    assert after["topics/see.md"] == b"# See\n\n[Builds](shop/builds.md)\n" and decisions.find_unexplained() == []
+    undo = decisions.find_arrangement(done.name)
     assert undo is not None
     decisions.put_back(undo, PERSON)
     assert files_of(root.path) == before
@@ -111,7 +111,7 @@ def test_no_word_is_lost_and_a_second_time_changes_nothing(text: str) -> None:
 
     def words(told: str) -> list[str]:
         body = parse_frontmatter(told).body
-        return words_of(re.sub(r"(?m)^ {0,3}(?:\[\^[^\]]+\]:.*|-{3,}\s*)$", "", body))
+        return split_words(re.sub(r"(?m)^ {0,3}(?:\[\^[^\]]+\]:.*|-{3,}\s*)$", "", body))
 
     assert words(new) == words(text)
     assert tidy(new) == new

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dream.decisions.accept import Decisions
-from dream.decisions.approvals import approvals_on
+from dream.decisions.approvals import read_approvals
 from dream.decisions.page import Chosen, ChosenSoFar
 from dream.records import Candidate, Hunk, Kind, Place, Relation, State, Told, Update
 from memory_server.document import SourcePath
@@ -67,7 +67,7 @@ def test_each_topic_has_one_commit_that_names_each_of_its_statements(root: Memor
     assert message.count("Oneiros-approval: ") == 2 and "Backups run at 03:00." in message
     assert git(root.path, "status", "--porcelain", "topics", "MEMORY.md") == ""
     assert [decisions.store.hunk(hunk.id).state for hunk in hunks].count(State.ACCEPTED) == 4
-    assert approvals_on(root, "").unexplained() == []
+    assert read_approvals(root, "").find_unexplained() == []
 
 
 def test_each_of_them_is_taken_out_by_itself(root: MemoryRoot, hunks: list[Hunk]) -> None:
@@ -108,13 +108,13 @@ def test_a_plan_of_several_decisions_that_a_kill_left_is_finished(
         decided(decisions, [hunks[0], hunks[2]], "accept", "accept")
 
     again = decisions_on(root)
-    with again.locked():
+    with again.hold_lock():
         pass
 
     assert [again.store.hunk(hunk.id).state for hunk in (hunks[0], hunks[2])] == [State.ACCEPTED] * 2
     assert git(root.path, "log", "--format=%s").splitlines() == ["Take up 2 statements in topics/mail.md", "Begin"]
     assert len(again.chain().entries) == len({one.nonce for one in again.chain().entries})
-    assert approvals_on(root, "").unexplained() == []
+    assert read_approvals(root, "").find_unexplained() == []
 
 
 def test_what_a_person_tells_on_one_day_stands_in_one_proposal(root: MemoryRoot, hunks: list[Hunk]) -> None:
@@ -123,7 +123,7 @@ def test_what_a_person_tells_on_one_day_stands_in_one_proposal(root: MemoryRoot,
         told = Told(text, NOW + dt.timedelta(seconds=number))
         said = Candidate(text, Kind.FACT, (), 1.0, "said directly", "person", given=(told,))
         place = Place(SourcePath("topics/relay.md"), 0, title="Relay")
-        hunk = decisions.desk.hunk_of(Update(said, Relation.NEW, place, ""), decisions.now().date())
+        hunk = decisions.desk.make_hunk(Update(said, Relation.NEW, place, ""), decisions.now().date())
         decisions.take_up(hunk, PERSON)
 
     names = [one.name for one in decisions.store.proposals()]

@@ -9,7 +9,7 @@ from dream.decisions.approvals import NEW, REVIEWED, UnapprovedFiles, Unexplaine
 from memory_server.document import SourcePath
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.faces.memory_text import reading_json, reading_text
-from memory_server.layers.topics import approved_heads, topic_heads
+from memory_server.layers.topics import select_approved, topic_heads
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
@@ -28,7 +28,7 @@ def root(tmp_path: Path) -> MemoryRoot:
     """A memory with one topic that nobody has approved."""
     made = new_root(tmp_path / "memory")
     write_topic(made, "mail", "# Mail\n\nThe relay is old.\n")
-    assert decisions_on(made).unexplained() == []
+    assert decisions_on(made).find_unexplained() == []
     write_topic(made, "cats", "# Cats\n\nThe cat has a grey colour.\n")
     return made
 
@@ -119,12 +119,12 @@ def test_what_an_editing_program_plants_in_a_title_is_told_to_nobody(memory: Mem
 
     [hit] = [hit for hit in recall(memory, "which colour has the parcel").hits if hit.path == POST]
     read, place = memory.read("post"), memory.read(f"post:{hit.lines.first}").text
-    [head] = approved_heads([head for head in topic_heads(root) if head.path == POST], memory.unapproved)
+    [head] = select_approved([head for head in topic_heads(root) if head.path == POST], memory.unapproved)
     told = [hit.title, hit.passage, read.title, read.text, head.title, head.summary, root.index_page.read_text("utf-8")]
 
     assert not any("push" in text for text in told)
     assert (hit.unapproved, hit.decides, place) == (False, True, "- The parcel has a brown colour.\n")
-    assert doubts_for_model(decisions_on(root).unexplained()) == []
+    assert doubts_for_model(decisions_on(root).find_unexplained()) == []
     decisions_on(root).adopt([POST], PERSON)
     assert memory.read("post").text == POSTED.replace(old, new)
 

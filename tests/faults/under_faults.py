@@ -25,16 +25,16 @@ from unittest.mock import patch
 
 from crawler.archive.store import Archive
 from dream.records import State
-from dream.statements.habits import habits_in
+from dream.statements.habits import read_habits
 from memory_server.embedding.vector_cache import TextHash, VectorCache
 from memory_server.embedding.workers import WorkerPlan
 from memory_server.errors import OneirosError
 from memory_server.index.build import fill_cache
-from memory_server.index.ledger import embedded_text
+from memory_server.index.ledger import build_embedded_text
 from memory_server.index.token_vectors import token_bytes
 from memory_server.layers.index_page import own_lines
 from memory_server.lifecycle.use import UseLog
-from memory_server.machine.repair import refusal_of
+from memory_server.machine.repair import find_refusal
 from memory_server.settings import read_memory_settings
 from oneiros.cli import ingest, maintenance, searching  # noqa: F401
 from oneiros.cli.app import EXIT_BUG
@@ -117,7 +117,7 @@ def _make_vectors_anew(derived: Path) -> None:
     shutil.rmtree(folder)
     engine = WordEngine(TwoModels(Path("/nonexistent")).find())
     with closing(VectorCache(folder, engine.dimensions, token_bytes(engine.dimensions))) as cache:
-        wanted = {TextHash(key): embedded_text(context, passage) for key, context, passage in rows}
+        wanted = {TextHash(key): build_embedded_text(context, passage) for key, context, passage in rows}
         fill_cache(cache, list(wanted.items()), engine, WorkerPlan.of_share(1.0))
 
 
@@ -177,7 +177,7 @@ def drafted(home: Home) -> None:
 
 
 def _habit(home: Home) -> str:
-    [habit] = habits_in(Archive(root_at(memory_at(home)).path / "sessions" / "archive"))[0]
+    [habit] = read_habits(Archive(root_at(memory_at(home)).path / "sessions" / "archive"))[0]
     return habit.id
 
 
@@ -207,7 +207,7 @@ def aged(home: Home) -> None:
     """A conversation that was there half a year before the change."""
     ingested(home)
     log = UseLog(root_at(memory_at(home)).state_database, lambda: dt.date(2026, 3, 2))
-    log.found("an old question", ["topics/mail.md"])
+    log.count_found("an old question", ["topics/mail.md"])
     log.close()
 
 
@@ -229,7 +229,10 @@ def gone(home: Home) -> None:
 
 
 LEVEL = (command("reindex"),)
-DECIDED = (lambda home: decisions_on(root_at(memory_at(home))).unexplained(), *LEVEL)  # as every session's start does
+DECIDED = (
+    lambda home: decisions_on(root_at(memory_at(home))).find_unexplained(),
+    *LEVEL,
+)  # as every session's start does
 SCENARIOS = {
     "archive": Scenario(founded, command("ingest"), LEVEL),
     "append": Scenario(appended, command("ingest"), LEVEL),
@@ -268,7 +271,7 @@ def state_of(home: Home) -> dict[str, Any]:
         "archive": {session: archive.digest(session) for session in archive.session_ids()},
         "damaged": [str(problem) for problem in archive.verify() if problem.rule != "archive-orphan"],
         "model": read_memory_settings(root / "oneiros.toml").model,
-        "skills": [one.text for one in decisions_on(root_at(root)).installed()],
+        "skills": [one.text for one in decisions_on(root_at(root)).list_installed()],
         "hunks": [str(hunk.state) for hunk in decisions_on(root_at(root)).store.hunks()],
         "answer": _answer(home),
     }
@@ -299,7 +302,7 @@ def in_child(work: Callable[[], int], log: Path) -> tuple[int, str]:
                 os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), descriptor)
             code = work()
         except (OneirosError, OSError) as error:
-            told = error if isinstance(error, OneirosError) else refusal_of(error, log)
+            told = error if isinstance(error, OneirosError) else find_refusal(error, log)
             code = told.exit_code if told else EXIT_BUG
             sys.stderr.write(f"{told or f'failed unexpectedly: {error!r}'}\n")
         except BaseException:  # noqa: BLE001  the outermost of its process

@@ -16,7 +16,7 @@ from memory_server.faces.answer_text import (
     answer_text,
 )
 from memory_server.faces.memory_text import reading_text, topics_text
-from memory_server.language.sentences import shortened
+from memory_server.language.sentences import shorten_passage
 from memory_server.layers.topics import TopicHead
 from memory_server.reading import SourceText
 
@@ -112,7 +112,7 @@ def test_an_answer_keeps_its_budget_and_every_line_its_place(hits: list[Hit], bu
     ],
 )
 def test_a_long_passage_is_cut_around_its_terms(passage: str, terms: tuple[str, ...], chars: int, cut: str) -> None:
-    assert shortened(passage, terms, chars) == cut
+    assert shorten_passage(passage, terms, chars) == cut
 
 
 def reading_of(parts: Sequence[str], first: int = 1, more: int = 0) -> SourceText:

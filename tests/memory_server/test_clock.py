@@ -9,7 +9,7 @@ import pytest
 from memory_server.errors import UsageError
 from memory_server.layers.mif import parse_date
 from memory_server.layers.sessions import stamp
-from memory_server.machine.clock import begin_of, local, local_day, use_zone
+from memory_server.machine.clock import find_day_begin, local, local_day, use_zone
 from memory_server.settings import PersonSettings
 
 MONDAY_EVENING = dt.datetime(2026, 11, 24, 6, 30, tzinfo=dt.UTC)  # 22:30 of the 23rd in Los Angeles
@@ -48,8 +48,8 @@ def test_a_zone_that_nobody_knows_is_refused() -> None:
 
 @pytest.mark.parametrize("day", [dt.date(2026, 3, 8), dt.date(2026, 11, 1), dt.date(2026, 6, 1)])
 def test_a_day_begins_in_itself_when_clocks_are_changed_too(zone: pytest.MonkeyPatch, day: dt.date) -> None:
-    assert local_day(begin_of(day)) == day
-    assert local_day(begin_of(day).astimezone(dt.UTC) - dt.timedelta(seconds=1)) == day - dt.timedelta(days=1)
+    assert local_day(find_day_begin(day)) == day
+    assert local_day(find_day_begin(day).astimezone(dt.UTC) - dt.timedelta(seconds=1)) == day - dt.timedelta(days=1)
 
 
 @pytest.mark.parametrize(

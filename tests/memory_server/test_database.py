@@ -81,7 +81,7 @@ def earlier_file(folder: Path) -> Path:
 
 
 def rows_of(file: Path) -> list[tuple[str, int]]:
-    with SharedDatabase(file, ASKED, "asked.db").opened() as connection:
+    with SharedDatabase(file, ASKED, "asked.db").open() as connection:
         return connection.execute("select what, times from asked order by rowid").fetchall()
 
 
@@ -90,7 +90,7 @@ ROWS = [("which port", 1), ("which port", 1), ("what for", 1)]
 
 def test_the_file_of_an_earlier_layout_is_taken_over_once_and_goes(tmp_path: Path) -> None:
     earlier = earlier_file(tmp_path)
-    with SharedDatabase(tmp_path / "state.db", USED, "used.db").changed() as connection:
+    with SharedDatabase(tmp_path / "state.db", USED, "used.db").change() as connection:
         connection.execute("insert into used values ('topics/mail.md')")
 
     shared = SharedDatabase(tmp_path / "state.db", ASKED, "asked.db")
@@ -105,7 +105,7 @@ def test_rows_that_are_taken_over_are_found_by_their_words(tmp_path: Path) -> No
         earlier.executescript(WORDS)
         earlier.execute("insert into line(text) values ('the relay listens')")
 
-    with SharedDatabase(tmp_path / "sessions.db", WORDS, "digest.db").opened() as connection:
+    with SharedDatabase(tmp_path / "sessions.db", WORDS, "digest.db").open() as connection:
         assert connection.execute("select rowid from words where words match 'relay'").fetchall() == [(1,)]
 
 

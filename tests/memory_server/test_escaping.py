@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_server.escaping import shown, shown_line
+from memory_server.escaping import escape_line, escape_text
 
 
 @pytest.mark.parametrize(
@@ -26,12 +26,12 @@ from memory_server.escaping import shown, shown_line
     ],
 )
 def test_marks_that_hide_are_written_out(text: str, as_shown: str) -> None:
-    assert shown(text) == as_shown
+    assert escape_text(text) == as_shown
 
 
 @given(st.text())
 def test_nothing_shown_controls_a_screen(text: str) -> None:
-    for character in shown(text):
+    for character in escape_text(text):
         assert character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cs", "Zl", "Zp")
         assert unicodedata.bidirectional(character) not in (
             "LRE",
@@ -48,9 +48,9 @@ def test_nothing_shown_controls_a_screen(text: str) -> None:
 
 @given(st.text())
 def test_what_is_shown_stays_as_it_is_when_shown_again(text: str) -> None:
-    assert shown(shown(text)) == shown(text)
+    assert escape_text(escape_text(text)) == escape_text(text)
 
 
 @given(st.text())
 def test_a_shown_line_is_one_line(text: str) -> None:
-    assert len(shown_line(text).splitlines()) <= 1
+    assert len(escape_line(text).splitlines()) <= 1

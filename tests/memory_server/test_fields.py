@@ -9,7 +9,7 @@ import pytest
 from memory_server.document import Layer, SourceHead, SourcePath
 from memory_server.faces.rest import QuestionBody
 from memory_server.fields import BY_NAME, FIELDS, NO_FILTER, Filter
-from memory_server.search.query import filter_of
+from memory_server.search.query import build_filter
 from oneiros.cli.searching import SYNTAX, filter_option
 
 MAIL = SourceHead(
@@ -57,20 +57,20 @@ MAIL = SourceHead(
     ],
 )
 def test_a_filter_lets_a_source_through_by_its_column(name: str, value: str, is_allowed: bool) -> None:
-    assert filter_of({name: [value]}).find_allowed({7: MAIL}) == ({7} if is_allowed else set())
+    assert build_filter({name: [value]}).find_allowed({7: MAIL}) == ({7} if is_allowed else set())
 
 
 def test_values_of_one_filter_are_alternatives_and_filters_must_all_fit() -> None:
-    assert filter_of({"tag": ["ipv6", "dns"], "layer": ["topic"]}).find_allowed({7: MAIL}) == {7}
-    assert filter_of({"tag": ["dns"], "layer": ["session"]}).find_allowed({7: MAIL}) == set()
+    assert build_filter({"tag": ["ipv6", "dns"], "layer": ["topic"]}).find_allowed({7: MAIL}) == {7}
+    assert build_filter({"tag": ["dns"], "layer": ["session"]}).find_allowed({7: MAIL}) == set()
     assert NO_FILTER.find_allowed({7: MAIL}) == {7}
 
 
 def test_a_source_without_a_day_lies_in_no_time() -> None:
     undated = dataclasses.replace(MAIL, date=None)
 
-    assert filter_of({"after": ["2026"]}).find_allowed({7: undated}) == set()
-    assert filter_of({"before": ["2027"]}).find_allowed({7: undated}) == set()
+    assert build_filter({"after": ["2026"]}).find_allowed({7: undated}) == set()
+    assert build_filter({"before": ["2027"]}).find_allowed({7: undated}) == set()
 
 
 def test_every_filter_has_a_column_a_key_an_option_and_a_line_of_help() -> None:

@@ -70,7 +70,7 @@ def test_nothing_of_it_is_there_where_it_is_off(root: MemoryRoot, make_engine: M
         memory.reindex()
         hits = recall(memory, "relay").hits
 
-    assert not (root.derived / "terms").exists()
+    assert not (root.derived_folder / "terms").exists()
     assert all(not {"sparse", "cross"} & {*hit.parts} for hit in hits)
 
 
@@ -107,7 +107,7 @@ def test_the_arm_scores_the_inner_product_of_question_and_passage(
 ) -> None:
     with open_memory(root, make_engine, added=added, person=PersonSettings(sparse_model="tiny-sparse")) as memory:
         memory.reindex()
-        snapshot, scores = memory.indices.snapshot(), memory.further.scores_of(root.ledger)
+        snapshot, scores = memory.indices.snapshot(), memory.further.make_scorer(root.ledger)
         assert scores is not None
         found = scores(snapshot, "zorblax relay printer")
         paths = [snapshot.sources[number].path for number in snapshot.passages.sources.tolist()]
@@ -173,7 +173,7 @@ def test_another_sparse_model_has_weights_of_its_own(root: MemoryRoot, make_engi
             memory.reindex()
             assert first(memory, "zorblax") == found
 
-    assert len(list((root.derived / "terms").glob("*.db"))) == 2
+    assert len(list((root.derived_folder / "terms").glob("*.db"))) == 2
 
 
 def test_forgetting_leaves_no_weight_of_a_text_that_no_source_holds(
@@ -182,13 +182,13 @@ def test_forgetting_leaves_no_weight_of_a_text_that_no_source_holds(
     with open_memory(root, make_engine, added=added, person=PersonSettings(sparse_model="tiny-sparse")) as memory:
         memory.reindex()
         terms = np.array(sorted([NUMBER["relay"], NUMBER["zorblax"], NUMBER["listens"]]), "<u2").tobytes()
-        assert any(terms in one.read_bytes() for one in (root.derived / "terms").iterdir())
+        assert any(terms in one.read_bytes() for one in (root.derived_folder / "terms").iterdir())
         (root.topics / "mail.md").unlink()
         memory.reindex()
 
         memory.upkeep.forget_of_models()
 
-        assert not any(terms in one.read_bytes() for one in (root.derived / "terms").iterdir())
+        assert not any(terms in one.read_bytes() for one in (root.derived_folder / "terms").iterdir())
         assert first(memory, "printer jams") == "topics/print.md"
 
 
@@ -200,7 +200,7 @@ def test_forgetting_leaves_nothing_that_a_model_not_in_use_made(
         with memory.trial(memory.catalogue.find_any("tiny-late")):
             pass
         assert len(list(root.vector_cache.iterdir())) == 2
-    (root.derived / "trial").mkdir()
+    (root.derived_folder / "trial").mkdir()
 
     with open_memory(root, make_engine, added=added) as memory:
         memory.reindex()
@@ -210,7 +210,7 @@ def test_forgetting_leaves_nothing_that_a_model_not_in_use_made(
         memory.reindex()
 
         assert [folder.name for folder in root.vector_cache.iterdir()] == [memory.model.fingerprint]
-        assert not list((root.derived / "terms").iterdir()) and not (root.derived / "trial").exists()
+        assert not list((root.derived_folder / "terms").iterdir()) and not (root.derived_folder / "trial").exists()
 
 
 # -- late interaction -------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     """Two sessions, one with its compressed file, and a topic about something else."""
     folder = tmp_path_factory.mktemp("hands")
     root = root_at(folder / "mem")
-    root.derived.mkdir(parents=True)
+    root.derived_folder.mkdir(parents=True)
     root.index_page.write_text("# Memory\n", encoding="utf-8")
     write_transcript(folder / "live", *records())
     other = {"session": OTHER_SESSION, "cwd": "/srv/bakery", "timestamp": "2026-04-02T10:00:00.000Z"}

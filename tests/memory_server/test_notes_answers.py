@@ -43,7 +43,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
 def memory_with_notes(folder: Path) -> Iterator[Memory]:
     """A session that said something of a relay, and wrote a handoff that says it too, and more."""
     root = root_at(folder / "mem")
-    root.derived.mkdir(parents=True)
+    root.derived_folder.mkdir(parents=True)
     root.index_page.write_text("# Memory\n", encoding="utf-8")
     records = [
         person(1, "Which port shall the payment relay take?"),

@@ -56,7 +56,7 @@ def test_a_pipe_in_the_place_of_a_page_is_refused(root: MemoryRoot, name: str) -
 
 
 def test_a_derived_file_with_a_second_name_is_refused(root: MemoryRoot, tmp_path: Path) -> None:
-    root.derived.mkdir()
+    root.derived_folder.mkdir()
     (tmp_path / "victim").write_bytes(b"")
     root.ledger.hardlink_to(tmp_path / "victim")
 
@@ -65,7 +65,7 @@ def test_a_derived_file_with_a_second_name_is_refused(root: MemoryRoot, tmp_path
 
 
 def test_indices_that_git_tracks_are_refused(root: MemoryRoot) -> None:
-    root.derived.mkdir()
+    root.derived_folder.mkdir()
     root.ledger.write_bytes(b"lies")
     for command in (["init", "--quiet"], ["add", "--force", ".oneiros"]):
         subprocess.run(["git", *command], cwd=root.path, check=True)

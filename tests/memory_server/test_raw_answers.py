@@ -29,7 +29,7 @@ NOW = dt.datetime(2026, 3, 5, tzinfo=dt.UTC)
 def archived(folder: Path) -> Iterator[Memory]:
     """A memory that took one session in."""
     root = root_at(folder / "mem")
-    root.derived.mkdir(parents=True)
+    root.derived_folder.mkdir(parents=True)
     root.index_page.write_text("# Memory\n", encoding="utf-8")
     write_transcript(folder / "live", *working_session())
     closed = ClosedWhen(NOW, process_start=lambda pid: None)

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from memory_server.faces.indexing import FRESH_SECONDS
-from memory_server.faces.rest import QuestionBody, create_api, made_fresh
+from memory_server.faces.rest import QuestionBody, create_api, make_fresh
 from memory_server.fields import FIELDS, FilterKind
 from memory_server.index.build import UNFINISHED
 from memory_server.memory import Memory
-from memory_server.search.query import filter_of, parse_query
+from memory_server.search.query import build_filter, parse_query
 from memory_server.search.question import Search, question_json
 from oneiros.daemon.index_runs import IndexRuns
 from tests.memories import write_topic
@@ -48,11 +48,11 @@ def paths(answer: dict[str, Any]) -> list[str]:
 def test_a_question_is_the_same_as_json_and_as_it_is_logged(
     fields: dict[str, list[str]], layers: list[str], text: str
 ) -> None:
-    beside = filter_of({**fields, "layer": layers, "before": ["2027"]})
+    beside = build_filter({**fields, "layer": layers, "before": ["2027"]})
     question = parse_query(f"{text} x", Search.EXACT, beside=beside, types=["fact"], limit=3, include_raw=True)
 
     assert QuestionBody.model_validate(question_json(question)).question(Search.EXACT) == question
-    logged = parse_query(question.asked)
+    logged = parse_query(question.full_query)
     assert (logged.text, logged.filter) == (question.text, question.filter)
 
 
@@ -128,7 +128,7 @@ def test_a_question_waits_for_a_run_that_is_under_way(memory: Memory) -> None:
         return True
 
     with closing(IndexRuns(memory)) as indexer:
-        behind = anyio.run(made_fresh, memory, indexer, waited)
+        behind = anyio.run(make_fresh, memory, indexer, waited)
 
     assert behind == 0  # of files; the run's passages are not
     assert tickets == [(2, FRESH_SECONDS)]

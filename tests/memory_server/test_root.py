@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from memory_server.errors import NeedsRepair
-from memory_server.root.paths import choose_root, memories_above
+from memory_server.root.paths import choose_root, find_memories
 from memory_server.root.places import require_memory
 from tests.memories import root_at
 
@@ -81,8 +81,8 @@ def test_a_folder_is_a_memory_by_its_index_page_alone(tmp_path: Path) -> None:
     (tmp_path / "memory").mkdir()
     inside = make(tmp_path / "inner")
 
-    assert [*memories_above(inside)] == [inside]
-    assert [*memories_above(tmp_path / "memory")] == []
+    assert [*find_memories(inside)] == [inside]
+    assert [*find_memories(tmp_path / "memory")] == []
 
 
 def test_a_missing_memory_is_named_with_the_next_command(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from memory_server.errors import NeedsRepair, UsageError
 from memory_server.settings import (
     MemorySettings,
     PersonSettings,
-    checked,
+    check_settings,
     person_settings_file,
     read_memory_settings,
     read_person_settings,
@@ -230,7 +230,7 @@ def test_the_settings_of_a_person_stand_in_their_own_folder() -> None:
 )
 def test_a_setting_of_ingest_that_cannot_be_used_is_told(key: str, value: object, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        checked({key: value}, PersonSettings)
+        check_settings({key: value}, PersonSettings)
 
 
 def test_a_pipe_in_the_place_of_settings_is_named_and_not_waited_for(tmp_path: Path) -> None:
@@ -250,17 +250,17 @@ def test_an_empty_choice_is_named_as_it_is_typed(file: Path) -> None:
 def test_the_names_of_the_version_before_are_read_as_those_of_the_reader() -> None:
     old = {"compressor": "openai-url", "compressor_url": "ollama", "compressor_usd_in": 3.0, "recorder": "model"}
 
-    person = checked({**old, "dream_extractor": "model"}, PersonSettings)
+    person = check_settings({**old, "dream_extractor": "model"}, PersonSettings)
 
     assert (person.reader, person.reader_url, person.reader_usd_in) == ("openai-url", "ollama", 3.0)
-    assert checked({"compressor": "extractive"}, PersonSettings).reader == "rules"
-    assert checked({"recorder": "model"}, PersonSettings).reader == "rules"
+    assert check_settings({"compressor": "extractive"}, PersonSettings).reader == "rules"
+    assert check_settings({"recorder": "model"}, PersonSettings).reader == "rules"
 
 
 def test_a_name_of_the_reader_counts_before_the_older_one() -> None:
-    assert checked({"reader": "rules", "compressor": "anthropic"}, PersonSettings).reader == "rules"
+    assert check_settings({"reader": "rules", "compressor": "anthropic"}, PersonSettings).reader == "rules"
 
 
 def test_an_older_name_with_a_value_that_does_not_fit_is_told_by_the_name_that_it_has() -> None:
     with pytest.raises(UsageError, match=r"reader is .*"):
-        checked({"compressor": "gpt"}, PersonSettings)
+        check_settings({"compressor": "gpt"}, PersonSettings)

@@ -26,7 +26,7 @@ from memory_server.language.cues import AskedState
 from memory_server.lifecycle.fading import Fading
 from memory_server.memory import Memory
 from memory_server.search.amending import SaidPassage
-from memory_server.search.spoken import PASSAGE_CHARS, QUESTION_CHARS, _by_time, with_spoken
+from memory_server.search.spoken import PASSAGE_CHARS, QUESTION_CHARS, _by_time, add_spoken
 from memory_server.settings import PersonSettings
 from memory_server.upkeep import Upkeep
 from tests.conftest import MakeEngine
@@ -51,7 +51,7 @@ QUESTION = "a kitten that dozes in a warm place"  # shares no word with what was
 def opened(folder: Path, make_engine: MakeEngine, *, raw_vectors: bool = True) -> Iterator[Memory]:
     """A memory with two archived sessions, one on a cat and one on a printer."""
     root = root_at(folder / "mem")
-    root.derived.mkdir(parents=True, exist_ok=True)
+    root.derived_folder.mkdir(parents=True, exist_ok=True)
     root.index_page.write_text("# Memory\n", encoding="utf-8")
     write_transcript(folder / "live", person(1, "Our old cat sleeps on the heater all day long."))
     other = [
@@ -75,7 +75,7 @@ def opened(folder: Path, make_engine: MakeEngine, *, raw_vectors: bool = True) -
 def holding(folder: Path, make_engine: MakeEngine, records: list[Record]) -> Iterator[Memory]:
     """A memory with one archived session of these records."""
     root = root_at(folder / "mem")
-    root.derived.mkdir(parents=True, exist_ok=True)
+    root.derived_folder.mkdir(parents=True, exist_ok=True)
     root.index_page.write_text("# Memory\n", encoding="utf-8")
     write_transcript(folder / "live", *records)
     with Ingester(settings_in(root.path)) as ingester:
@@ -168,7 +168,7 @@ def test_a_reference_stays_behind_what_was_said_whatever_its_score() -> None:
     """Files of others are context: rank 4, below what was said."""
     told = {layer: hit_at(layer, 9.0 if layer is Layer.REFERENCE else 1.0) for layer in (Layer.REFERENCE, Layer.RAW)}
 
-    found = with_spoken(Answer((told[Layer.REFERENCE],)), [told[Layer.RAW]], 10, frozenset()).hits
+    found = add_spoken(Answer((told[Layer.REFERENCE],)), [told[Layer.RAW]], 10, frozenset()).hits
 
     assert [hit.layer for hit in found] == [Layer.RAW, Layer.REFERENCE]
 
@@ -444,7 +444,7 @@ def test_a_run_that_ended_before_every_index_was_made_anew_is_seen_and_finished(
     tmp_path: Path, make_engine: MakeEngine, ledger: str
 ) -> None:
     with opened(tmp_path, make_engine) as memory:
-        file = memory.root.derived / ledger
+        file = memory.root.derived_folder / ledger
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("pragma user_version = 3")
 
@@ -571,7 +571,7 @@ def apart(memory: Memory) -> Path:
     assert memory.stretches is not None
     folder = memory.root.stretches / "vectors" / memory.model.fingerprint
     with closing(VectorCache(folder, memory.model.card.dimensions, token_bytes(memory.model.token_dimensions))) as old:
-        memory.indices.cache.copy_of(memory.stretches.ledger.texts(), old)
+        memory.indices.cache.copy_rows(memory.stretches.ledger.texts(), old)
     memory.indices.keep_vectors({*memory.indices.ledger.texts()})
     return folder
 
@@ -690,7 +690,7 @@ def test_a_question_waits_for_no_long_session(
     tmp_path: Path, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def behind(memory: Memory) -> int:
-        return sum(one.count for one in memory.upkeep.skipped(Changes()) if one.kind is SkipKind.SESSION)
+        return sum(one.count for one in memory.upkeep.list_skipped(Changes()) if one.kind is SkipKind.SESSION)
 
     with holding(tmp_path, make_engine, EXCHANGE) as memory:
         write_transcript(

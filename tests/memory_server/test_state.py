@@ -51,11 +51,11 @@ def test_everything_of_an_earlier_version_is_moved_once_and_whole(root: MemoryRo
 
 
 def test_questions_that_lie_in_the_write_ahead_log_alone_are_moved_too(root: MemoryRoot) -> None:
-    root.derived.mkdir()
-    with closing(connect(root.derived / "queries.db")) as earlier:
+    root.derived_folder.mkdir()
+    with closing(connect(root.derived_folder / "queries.db")) as earlier:
         earlier.executescript(QUERIES)
         earlier.execute("insert into query values (1, '2026-03-02T12:00:00+00:00', 'recall', 'which port', '[]', 0)")
-        assert (root.derived / "queries.db-wal").stat().st_size > 0
+        assert (root.derived_folder / "queries.db-wal").stat().st_size > 0
 
         make_state(root)
 
@@ -66,15 +66,15 @@ def test_questions_that_lie_in_the_write_ahead_log_alone_are_moved_too(root: Mem
 
 def test_what_was_moved_is_for_its_owner_alone(root: MemoryRoot) -> None:
     fill_earlier(root)
-    for folder in (root.derived, root.path / "proposals"):
+    for folder in (root.derived_folder, root.path / "proposals"):
         folder.chmod(0o755)
-    root.derived.joinpath("queries.db").chmod(0o644)
+    root.derived_folder.joinpath("queries.db").chmod(0o644)
 
     make_state(root)
 
     open_to_others = [path for path in (root.states, root.state, *root.state.iterdir()) if path.stat().st_mode & 0o077]
     assert open_to_others == []
-    assert {folder.stat().st_mode & 0o777 for folder in (root.derived, root.path / "proposals")} == {0o700}
+    assert {folder.stat().st_mode & 0o777 for folder in (root.derived_folder, root.path / "proposals")} == {0o700}
 
 
 @pytest.mark.parametrize("name", LINES)
@@ -117,12 +117,12 @@ def test_what_is_no_file_of_the_memory_is_not_moved(root: MemoryRoot, tmp_path: 
     victim = tmp_path / "victim"
     (victim / "token" if how == "folder" else victim).mkdir(parents=True) if how == "folder" else victim.write_text("x")
     if how == "folder":
-        root.derived.symlink_to(victim)
+        root.derived_folder.symlink_to(victim)
     else:
-        root.derived.mkdir()
-        (root.derived / "token").symlink_to(victim) if how == "symlink" else (root.derived / "token").hardlink_to(
-            victim
-        )
+        root.derived_folder.mkdir()
+        (root.derived_folder / "token").symlink_to(victim) if how == "symlink" else (
+            root.derived_folder / "token"
+        ).hardlink_to(victim)
 
     make_state(root)
 
@@ -141,7 +141,7 @@ def test_the_state_follows_a_root_that_is_renamed(root: MemoryRoot, tmp_path: Pa
 
 
 def test_a_folder_in_the_state_can_be_entered_after_a_move(root: MemoryRoot, tmp_path: Path) -> None:
-    root.derived.mkdir()
+    root.derived_folder.mkdir()
     make_state(root)
     (root.state / "mirror").mkdir()
     moved = MemoryRoot(root.path.rename(tmp_path / "other"), root.states)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from oneiros.claude.files import ClaudeFiles
 from oneiros.claude.setup import BEGIN, END, Setup, with_block, without_block
-from oneiros.cli.terminal.completion import SHELLS, completion_lines, shell_of, startup_file
+from oneiros.cli.terminal.completion import SHELLS, completion_lines, find_shell, startup_file
 from oneiros.environment import Environment
 
 
@@ -63,7 +63,7 @@ def test_the_client_loads_memory_by_what_setup_wrote(tmp_path: Path) -> None:
 
     assert len(do_all(setup_in(tmp_path))) == 4
 
-    assert ClaudeFiles(tmp_path, tmp_path / "work").imports_of(index_page) == [tmp_path / ".claude" / "CLAUDE.md"]
+    assert ClaudeFiles(tmp_path, tmp_path / "work").list_importers(index_page) == [tmp_path / ".claude" / "CLAUDE.md"]
     assert ClaudeFiles(tmp_path, tmp_path).settings()["autoDreamEnabled"] is False
     assert "/oneiros:dream" in (tmp_path / ".claude" / "skills" / "dream" / "SKILL.md").read_text(encoding="utf-8")
     assert do_all(setup_in(tmp_path)) == []
@@ -179,7 +179,7 @@ def test_a_startup_file_that_is_a_link_stays_one(tmp_path: Path) -> None:
 
 def test_a_shell_without_completion_is_named() -> None:
     with pytest.raises(UsageError, match="SHELL names tcsh"):
-        shell_of({"SHELL": "/bin/tcsh"})
+        find_shell({"SHELL": "/bin/tcsh"})
 
 
 def test_the_plugin_comes_with_the_program_and_needs_the_client(tmp_path: Path) -> None:

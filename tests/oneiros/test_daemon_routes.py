@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from oneiros.daemon.daemon import Daemon
 from oneiros.daemon.http.routes import add_daemon_routes
-from oneiros.daemon.running import look_at
+from oneiros.daemon.running import inspect_trainer
 from oneiros.environment import Environment
 from tests.trainer.test_trainer_client import Trainer
 
@@ -30,7 +30,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
         started.append(trainer)
         variables = {"ONEIROS_TRAINER_URLS": f"desk={trainer.machine.url}", "ONEIROS_TRAINER_TOKEN": "secret"}
         environment, api = Environment(variables, tmp_path, tmp_path), FastAPI()
-        running = SimpleNamespace(trainers=lambda: ["desk"], trainer=partial(look_at, environment))
+        running = SimpleNamespace(trainers=lambda: ["desk"], trainer=partial(inspect_trainer, environment))
         memory = SimpleNamespace(root=None)
         add_daemon_routes(api, cast("Daemon", SimpleNamespace(environment=environment, running=running, memory=memory)))
         return TestClient(api)

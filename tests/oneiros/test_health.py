@@ -8,11 +8,11 @@ import pytest
 from dream.report.findings import Concern, Finding
 from memory_server.errors import Problem
 from memory_server.layers.validate import ValidationRule
-from oneiros.claude.checks import failed, ok, warning
+from oneiros.claude.checks import make_failure, ok, warning
 from oneiros.cli.main import main
 from oneiros.cli.maintenance import health_lines
 from oneiros.environment import Environment
-from oneiros.health import COSTS, Deduction, Health, deductions_for
+from oneiros.health import COSTS, Deduction, Health, list_deductions
 from tests.conftest import MakeEngine
 from tests.dream.builders import begin_history, decisions_on
 from tests.memories import new_root, open_memory, without_daemon, write_topic
@@ -21,7 +21,7 @@ HEAD = {"id": "0b9e8d0a-5f55-4c3e-9c6e-7d1f6a1b2c3d", "type": "semantic", "creat
 
 
 def test_a_memory_without_findings_has_100() -> None:
-    taken = deductions_for([("model", ok("embeds")), ("memory", ok("as it should be"))], [], [])
+    taken = list_deductions([("model", ok("embeds")), ("memory", ok("as it should be"))], [], [])
 
     assert taken == () and Health(taken).score == 100
     assert next(health_lines(Health(taken))) == "health  100 of 100"
@@ -31,7 +31,7 @@ def test_each_kind_is_one_deduction_with_its_first_reason_and_step_the_largest_f
     problems = [Problem(f"topics/{n}.md", 3, "x has no created", "Add `created:`", "field-missing") for n in "ab"]
     findings = [Finding(Concern.CONTRADICTION, "topics/a.md", 7, "“1” against “2”", "say which holds")]
 
-    taken = deductions_for([("model", failed("no vectors", "reinstall"))], problems, findings)
+    taken = list_deductions([("model", make_failure("no vectors", "reinstall"))], problems, findings)
 
     assert taken == (
         Deduction(25, "1 failed checks: model: no vectors", "reinstall"),
@@ -56,7 +56,7 @@ def test_what_two_of_them_tell_is_counted_once() -> None:
         ("approval", warning("Changed without your acceptance: topics/z.md", "oneiros review")),
     ]
 
-    taken = deductions_for(checks, [dead, unlisted], findings)
+    taken = list_deductions(checks, [dead, unlisted], findings)
 
     assert sorted(one.points for one in taken) == [1, 1, 5, 5]
 
@@ -64,7 +64,7 @@ def test_what_two_of_them_tell_is_counted_once() -> None:
 def test_no_number_of_findings_brings_it_below_0_nor_one_kind_beyond_its_most() -> None:
     many = [Finding(Concern.STALE, f"topics/{n}.md", 1, "old", "look") for n in range(500)]
 
-    assert Health(deductions_for([], [], many)).score == 95
+    assert Health(list_deductions([], [], many)).score == 95
     assert Health((Deduction(80, "a", ""), Deduction(80, "b", ""))).score == 0
     assert all(each <= most for each, most in COSTS.values())
 
@@ -72,7 +72,7 @@ def test_no_number_of_findings_brings_it_below_0_nor_one_kind_beyond_its_most() 
 def test_what_a_file_holds_stays_on_its_line() -> None:
     evil = Finding(Concern.STALE, "topics/a.md", 1, "x\nhealth  100 of 100\x1b[2J" + "y" * 999, "step\nmore\u202e")
 
-    lines = [*health_lines(Health(deductions_for([], [], [evil])))]
+    lines = [*health_lines(Health(list_deductions([], [], [evil])))]
 
     assert len(lines) == 4 and not any("\x1b" in line or "\u202e" in line or "\n" in line for line in lines)
     assert max(map(len, lines)) < 200
@@ -88,7 +88,7 @@ def test_the_command_shows_the_page_of_a_memory_and_writes_nothing_into_it(
     begin_history(root.path)
     with open_memory(root, make_engine) as memory:
         memory.reindex()
-    decisions_on(root).unexplained()
+    decisions_on(root).find_unexplained()
     variables = {"HOME": str(tmp_path / "home"), "HF_HUB_CACHE": "/x", "XDG_STATE_HOME": str(root.states.parent)}
     environment = Environment(variables, tmp_path / "home", tmp_path)
 

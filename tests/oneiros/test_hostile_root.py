@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from dream.decisions.journal import Plan, PlannedFile
 from dream.proposals.store import Approval, Event, FileChange
-from dream.records import hash_of
+from dream.records import hash_text
 from memory_server.document import SourcePath
 from oneiros.cli.main import main
 from oneiros.environment import Environment
@@ -92,7 +92,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_session(root, "2026-03-01-a-session-11111111", "The relay listens on port 2525.")
     archive_said(root, "Backups run at 03:00.")
     proposed(decisions_on(root), new_topic("Backups run at 03:00.", "backups"))
-    shutil.rmtree(root.derived)
+    shutil.rmtree(root.derived_folder)
     return folder
 
 
@@ -146,7 +146,7 @@ class Scene:
             place.mkdir()
         else:
             path = str(self.outside / "made")
-            change = FileChange(path, "", hash_of("x"), hash_of("x"))
+            change = FileChange(path, "", hash_text("x"), hash_text("x"))
             approval = Approval(Event.ACCEPTED, NOW, (change,), nonce="1")
             plan = Plan((PlannedFile(SourcePath(path), "", "x"),), approval, (), "")
             place.write_bytes(msgspec.json.encode({"file": "x", "plan": plan, "approval": approval}[what]) + b"\n")

@@ -9,7 +9,7 @@ import pytest
 
 from memory_server.faces import connections
 from memory_server.faces.guard import Guard
-from oneiros.daemon.http.service import server_of
+from oneiros.daemon.http.service import build_server
 
 TOKEN = "a-token-of-the-test"
 FOR_ALL = b"POST /page/open HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
@@ -64,7 +64,7 @@ def run(scenario: Scenario) -> None:
         guard = Guard(app, TOKEN, lambda scope: scope["state"]["let_through"](), is_open=is_open)
         with socket.create_server(("127.0.0.1", 0)) as listening:
             port = listening.getsockname()[1]
-            serving = asyncio.create_task(server_of(guard, end).serve([listening]))
+            serving = asyncio.create_task(build_server(guard, end).serve([listening]))
             opened: list[Client] = []
 
             async def connected() -> Client:

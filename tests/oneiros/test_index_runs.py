@@ -199,11 +199,11 @@ def test_a_session_that_comes_into_the_archive_alone_is_indexed_by_the_next_look
             closed = ClosedWhen(NOW, process_start=lambda pid: None)
             of_root, readings = settings_in(memory.root.path), Readings(tmp_path / "readings")
             ingest([tmp_path / "later"], of_root, tmp_path / "digests of another", readings, closed)
-            assert [one.kind for one in memory.upkeep.skipped(memory.upkeep.changes())] == [SkipKind.SESSION]
+            assert [one.kind for one in memory.upkeep.list_skipped(memory.upkeep.changes())] == [SkipKind.SESSION]
 
             assert indexer.wait(indexer.poke(), 60)
 
-            assert memory.upkeep.skipped(memory.upkeep.changes()) == []
+            assert memory.upkeep.list_skipped(memory.upkeep.changes()) == []
             assert [hit.path for hit in search_exact(memory, "okapi", include_raw=True).hits] == [raw_path(LATER)]
         finally:
             indexer.close()

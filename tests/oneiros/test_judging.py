@@ -6,7 +6,7 @@ from memory_server.document import SourcePath
 from memory_server.memory import Memory
 from memory_server.search.query_log import AnswerVerdict
 from memory_server.search.question import Search
-from oneiros.judging import Judged, answer_now, judged_now, judgement_of, to_judge
+from oneiros.judging import Judged, answer_now, judge_now, parse_judgement, to_judge
 from tests.memories import recall, search_exact, write_topic
 
 MAIL, CATS = SourcePath("topics/mail.md"), SourcePath("topics/cats.md")
@@ -25,7 +25,7 @@ def asked(memory: Memory) -> Memory:
 
 
 def said(memory: Memory, tool: Search, query: str, typed: str) -> None:
-    judgement = judgement_of(tool, query, answer_now(memory, tool, query), typed)
+    judgement = parse_judgement(tool, query, answer_now(memory, tool, query), typed)
     assert judgement is not None
     memory.judge(judgement)
 
@@ -46,30 +46,30 @@ def test_what_was_judged_tells_how_a_changed_memory_does(asked: Memory) -> None:
     hits = answer_now(asked, Search.EXACT, "relay")
     said(asked, Search.EXACT, "relay", str([hit.path for hit in hits].index(MAIL) + 1))
     said(asked, Search.EXACT, "zebra", "w")
-    assert judged_now(asked).among == 1 and judged_now(asked).silent == 1
+    assert judge_now(asked).among == 1 and judge_now(asked).silent == 1
 
     (asked.root.topics / "mail.md").unlink()
     write_topic(asked, "cats", "# Cats\n\nThe relay is where the zebra sleeps.\n")
     asked.reindex()
 
-    assert judged_now(asked) == Judged(questions=1, first=0, among=0, unanswerable=1, silent=0)
+    assert judge_now(asked) == Judged(questions=1, first=0, among=0, unanswerable=1, silent=0)
 
 
 def test_what_is_missing_counts_once_it_is_shown(asked: Memory) -> None:
     said(asked, Search.EXACT, "zebra", "m topics/zoo.md")
-    assert judged_now(asked) == Judged(1, 0, 0, 0, 0)
+    assert judge_now(asked) == Judged(1, 0, 0, 0, 0)
 
     write_topic(asked, "zoo", "# Zoo\n\nThe zebra lives here.\n")
     asked.reindex()
 
-    assert judged_now(asked) == Judged(1, 1, 1, 0, 0)
+    assert judge_now(asked) == Judged(1, 1, 1, 0, 0)
 
 
 def test_what_is_missing_nobody_knows_where_is_kept_and_counts_for_nothing(asked: Memory) -> None:
     said(asked, Search.EXACT, "zebra", "m")
 
     assert [one.verdicts for one in asked.judgements()] == [{"": AnswerVerdict.MISSING}]
-    assert judged_now(asked) == Judged(0, 0, 0, 0, 0)
+    assert judge_now(asked) == Judged(0, 0, 0, 0, 0)
 
 
 def test_a_second_word_takes_the_place_of_the_first(asked: Memory) -> None:
@@ -85,4 +85,4 @@ def test_a_second_word_takes_the_place_of_the_first(asked: Memory) -> None:
 def test_what_is_no_judgement_is_none(asked: Memory, typed: str) -> None:
     hits = answer_now(asked, Search.EXACT, "relay")
 
-    assert judgement_of(Search.EXACT, "relay", hits, typed) is None
+    assert parse_judgement(Search.EXACT, "relay", hits, typed) is None

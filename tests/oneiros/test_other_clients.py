@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memory_server.errors import UsageError
 from oneiros.claude.setup import Setup
 from oneiros.clients.entries import json_insertion, toml_insertion, without_json, without_toml
-from oneiros.clients.table import clients_of
+from oneiros.clients.table import build_clients
 
 ENTRY = {"command": "/opt/oneiros-mcp"}
 WHERE = Path("settings")
@@ -122,7 +122,7 @@ def setup_in(home: Path) -> Setup:
 @pytest.mark.parametrize("name", ["codex", "gemini", "vscode"])
 @pytest.mark.parametrize("has_files", [True, False])
 def test_undoing_leaves_every_byte_as_it_was(tmp_path: Path, name: str, has_files: bool) -> None:
-    client = clients_of(tmp_path, {})[name]
+    client = build_clients(tmp_path, {})[name]
     before = {}
     if has_files:
         before = {client.settings: b'# a\r\nb = "c"' if name == "codex" else b'{\r\n  // a\r\n  "b": 1\r\n}'}
@@ -170,13 +170,13 @@ def test_vs_codes_schema_takes_what_is_written(tmp_path: Path) -> None:
     for change in list(setup_in(tmp_path).client("vscode")):
         change.do()
 
-    written = json.loads(clients_of(tmp_path, {})["vscode"].settings.read_bytes())
+    written = json.loads(build_clients(tmp_path, {})["vscode"].settings.read_bytes())
     jsonschema.validate(written, VSCODE)
     assert set(written["servers"]["oneiros"]) == {"type", "command"}
 
 
 def test_what_a_person_added_since_stays(tmp_path: Path) -> None:
-    client = clients_of(tmp_path, {})["codex"]
+    client = build_clients(tmp_path, {})["codex"]
     for change in list(setup_in(tmp_path).client("codex")):
         change.do()
     text = client.settings.read_text(encoding="utf-8").replace("env_vars", "enabled = true\nenv_vars")

@@ -7,9 +7,9 @@ import pytest
 
 from memory_server.errors import NeedsRepair
 from oneiros.cli.main import main
-from oneiros.cli.table import groups_with
+from oneiros.cli.table import group_commands
 from oneiros.environment import Environment
-from oneiros.parts import Part, PartCommand, installed_parts, shipped_parts
+from oneiros.parts import Part, PartCommand, load_installed_parts, load_shipped_parts
 
 ZOO = """
 from oneiros.parts import Part, PartCommand
@@ -45,7 +45,7 @@ def test_a_part_of_another_package_is_listed_and_run(tmp_path: Path, capsys: pyt
     lines = capsys.readouterr().out.splitlines()
     names = [line.split()[0] for line in lines if line[:2] == "  "]
     assert names[names.index("recall") + 1] == "feed" and lines[-1] == "fed"
-    assert [part.name for part in environment.parts] == [*(part.name for part in shipped_parts()), "zoo"]
+    assert [part.name for part in environment.parts] == [*(part.name for part in load_shipped_parts()), "zoo"]
 
 
 @pytest.mark.usefixtures("zoo")
@@ -54,19 +54,19 @@ def test_a_part_that_cannot_be_loaded_is_named_with_the_package_that_brings_it(t
     sys.modules.pop("zoo_part", None)
 
     with pytest.raises(NeedsRepair, match="zoo"):
-        installed_parts()
+        load_installed_parts()
 
 
 def test_a_command_that_names_none_has_a_heading_of_its_own() -> None:
     feed, roam = PartCommand("feed", "Feed.", "Animals", print), PartCommand("roam", "Roam.", "feed", print)
 
-    groups = groups_with([Part("zoo", commands=(feed, roam))])
+    groups = group_commands([Part("zoo", commands=(feed, roam))])
 
     assert [row.name for row in groups["Animals"]] == ["feed", "roam"]
 
 
 def test_parts_have_names_of_their_own() -> None:
-    names = [part.name for part in installed_parts()]
-    commands = [row.name for rows in groups_with(installed_parts()).values() for row in rows]
+    names = [part.name for part in load_installed_parts()]
+    commands = [row.name for rows in group_commands(load_installed_parts()).values() for row in rows]
 
     assert len(set(names)) == len(names) and len(set(commands)) == len(commands)

@@ -23,16 +23,16 @@ from oneiros.ingest.readings import (
     Asking,
     ModelReadings,
     ReadingRun,
-    asking_of,
+    build_asking,
     compress_again,
     find_model,
     model_costs,
+    open_readings,
     reading_states,
-    readings_of,
     waiting_records,
 )
 from oneiros.ingest.run import Wanted, run_ingest
-from oneiros.ingest.settings import archive_of, ingest_settings
+from oneiros.ingest.settings import ingest_settings, open_archive
 from oneiros.ingest.typed_lines import Recorder
 from tests.crawler.builders import OTHER_SESSION, SESSION, Record, assistant, person, write_transcript
 from tests.crawler.model_service import Service, as_openai, serving
@@ -51,10 +51,12 @@ class House:
         self.environment = Environment({}, home, home)
         self.root = new_root(home / "memory")
         self.transcripts = home / ".claude" / "projects"
-        self.archive = archive_of(self.root)
-        self.readings = readings_of(self.root)
+        self.archive = open_archive(self.root)
+        self.readings = open_readings(self.root)
         self.told = 0
-        self.models = ModelReadings(self.root, lambda pause: asking_of(self.environment, self.root, pause), self._note)
+        self.models = ModelReadings(
+            self.root, lambda pause: build_asking(self.environment, self.root, pause), self._note
+        )
 
     def _note(self) -> None:
         self.told += 1
@@ -104,7 +106,7 @@ def test_no_more_is_asked_when_the_time_is_over_and_the_next_run_reads_on(house:
     with serving(said_of(SESSION)) as service:
         house.ask(service)
         house.take()
-        late = asking_of(house.environment, house.root, lambda _: None, lambda: True)
+        late = build_asking(house.environment, house.root, lambda _: None, lambda: True)
         assert late is not None
         report = ReadingRun(house.root, late).run()
 
@@ -120,12 +122,12 @@ def test_by_default_no_model_is_asked(house: House) -> None:
         assert house.models.run_once().read == 0
 
     assert (service.asked, house.told, house.read_by_model()) == ([], 0, {})
-    assert house.readings.of(SESSION) is not None  # by rules
+    assert house.readings.load(SESSION) is not None  # by rules
 
 
 def test_a_session_is_read_once_and_its_digest_and_lines_follow(house: House) -> None:
     house.take()
-    digest = TypedLines(house.root.derived / "sessions.db")
+    digest = TypedLines(house.root.derived_folder / "sessions.db")
     recorder = Recorder(house.root, house.archive, digest)
     recorder.bring_level()
 
@@ -213,7 +215,7 @@ def test_a_session_that_grew_is_read_again_and_another_prompt_asks_nothing_again
     with serving(said_of(SESSION)) as service:
         house.ask(service)
         house.models.run_once()
-        kept = house.readings.of(SESSION)
+        kept = house.readings.load(SESSION)
         assert kept is not None
         house.readings.save(msgspec.structs.replace(kept, version=kept.version + 7))
         assert (house.waiting(), house.models.run_once().read) == ([], 0)
@@ -233,7 +235,7 @@ def test_what_rules_read_of_a_session_that_grew_is_what_a_digest_is_made_of(hous
 
     house.take(more=[person(3, "And the docs.", cwd="/srv/app", timestamp="2026-03-01T11:00:00Z")])
 
-    reading = house.readings.of(SESSION)
+    reading = house.readings.load(SESSION)
     assert reading is not None and (reading.is_by_model, reading.mark) == (False, house.archive.digest(SESSION))
 
 
@@ -255,13 +257,13 @@ def test_the_tokens_of_a_day_stop_it_until_the_next(house: House) -> None:
 
 def test_a_service_that_refuses_leaves_what_rules_read_and_is_asked_again_later(house: House) -> None:
     house.take()
-    plain = house.readings.of(SESSION)
+    plain = house.readings.load(SESSION)
 
     with serving((400, {"error": "no"}), said_of(SESSION)) as service:
         house.ask(service)
         report = house.models.run_once()
         assert (report.read, report.left, bool(report.stopped), house.told) == (0, 1, True, 0)
-        assert house.readings.of(SESSION) == plain
+        assert house.readings.load(SESSION) == plain
         assert house.models.run_once().read == 1
 
 
@@ -271,7 +273,7 @@ def test_a_run_reads_no_more_than_it_is_asked_for(house: House) -> None:
 
     with serving(said_of(THIRD, SESSION)) as service:
         house.ask(service)
-        asking = asking_of(house.environment, house.root, lambda _: None)
+        asking = build_asking(house.environment, house.root, lambda _: None)
         assert asking is not None
         report = ReadingRun(house.root, asking).run(1)
 
@@ -285,7 +287,7 @@ def test_a_run_for_one_project_reads_no_other(house: House) -> None:
 
     with serving(said_of(SESSION)) as service:
         house.ask(service)
-        asking = asking_of(house.environment, house.root, lambda _: None)
+        asking = build_asking(house.environment, house.root, lambda _: None)
         assert asking is not None
         report = ReadingRun(house.root, asking).run(project="App", is_alone=True)
 
@@ -341,7 +343,7 @@ def test_forgetting_a_session_removes_what_was_read_of_it(house: House) -> None:
 
     forget_in(house)
 
-    assert house.readings.of(SESSION) is None
+    assert house.readings.load(SESSION) is None
     assert [path for path in house.root.path.rglob("*") if path.is_file() and b"linter" in path.read_bytes()] == []
 
 
@@ -351,7 +353,7 @@ def test_the_answer_about_a_session_that_was_forgotten_meanwhile_is_dropped(hous
 
     report = run_with(house, Meanwhile(lambda: forget_in(house), text)).run()
 
-    assert (report.read, house.readings.of(SESSION)) == (0, None)
+    assert (report.read, house.readings.load(SESSION)) == (0, None)
 
 
 def test_a_run_that_is_ended_drops_the_answer_that_it_waited_for(house: House) -> None:
@@ -431,7 +433,7 @@ def test_a_reading_on_disk_is_one_object_of_json(house: House) -> None:
 
     [file] = (house.root.path / "sessions" / "readings").glob("*.json")
 
-    assert msgspec.convert(json.loads(file.read_text(encoding="utf-8")), Reading) == house.readings.of(SESSION)
+    assert msgspec.convert(json.loads(file.read_text(encoding="utf-8")), Reading) == house.readings.load(SESSION)
 
 
 def test_what_could_read_here_is_found_by_its_program_or_by_key_and_price(tmp_path: Path) -> None:

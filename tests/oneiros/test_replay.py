@@ -20,7 +20,7 @@ def test_nothing_moves_where_nothing_changed(memory: Memory, tmp_path: Path) -> 
     found = replay_answers(memory, tmp_path / "before.json")
 
     assert (found.questions, found.same, found.same_first, found.overlap, found.moved) == (3, 3, 3, 1.0, ())
-    assert len(memory.logged_queries()) == 3
+    assert len(memory.list_queries()) == 3
 
 
 def test_what_moved_is_named(memory: Memory, tmp_path: Path) -> None:

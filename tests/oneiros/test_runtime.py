@@ -8,7 +8,7 @@ import pytest
 
 from memory_server.errors import NeedsRepair
 from memory_server.root.paths import MemoryRoot, choose_root, state_home
-from oneiros.light.endpoint import DaemonUnreachable, chosen_root, state_folder
+from oneiros.light.endpoint import DaemonUnreachable, find_root, state_folder
 from tests.memories import new_root
 
 REFUSED = "not trusted"
@@ -29,7 +29,7 @@ def chosen(variables: dict[str, str], folder: Path, home: Path) -> list[str]:
     except NeedsRepair as error:
         by_memory = REFUSED if REFUSED in str(error) else str(error)
     try:
-        by_runtime = chosen_root(variables, str(folder), str(home))
+        by_runtime = find_root(variables, str(folder), str(home))
     except DaemonUnreachable as error:
         by_runtime = REFUSED if REFUSED in str(error) else str(error)
     return [by_memory, by_runtime]

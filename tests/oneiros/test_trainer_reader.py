@@ -10,7 +10,7 @@ from pathlib import Path
 from crawler.reading.record import Reading
 from memory_server.settings_file import change_setting
 from oneiros.environment import Environment
-from oneiros.ingest.readings import ModelReadings, ReadReport, asking_of, readings_of
+from oneiros.ingest.readings import ModelReadings, ReadReport, build_asking, open_readings
 from oneiros.ingest.run import Wanted, run_ingest
 from tests.crawler.builders import SESSION, working_session, write_transcript
 from tests.crawler.reading.builders import answer, as_json, told
@@ -54,8 +54,8 @@ def read(home: Path, *urls: str) -> tuple[ReadReport, Reading | None]:
     root = new_root(home / "memory")
     environment = Environment({"ONEIROS_TRAINER_URLS": ",".join(urls)}, home, home)
     run_ingest(environment, root, Wanted(), LATER)
-    report = ModelReadings(root, lambda _: asking_of(environment, root, lambda _: None)).run_once()
-    return report, readings_of(root).of(SESSION)
+    report = ModelReadings(root, lambda _: build_asking(environment, root, lambda _: None)).run_once()
+    return report, open_readings(root).load(SESSION)
 
 
 def test_the_first_trainer_that_can_answer_reads_the_session(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from memory_server.search.query import parse_query
 from memory_server.settings import PersonSettings
 from memory_server.settings_file import change_setting
 from oneiros.cli.main import main
-from oneiros.daemon.two_memories import project_name, stands_beside, together
+from oneiros.daemon.two_memories import project_name, together, uses_both_memories
 from oneiros.environment import Environment
 from tests.conftest import MakeEngine
 from tests.memories import new_root, write_topic
@@ -45,12 +45,12 @@ def test_who_stands_beside_whom(environment: Environment, tmp_path: Path) -> Non
     account, shop, person = environment.own_root, environment.choice.root, environment.person
     (tmp_path / "link").symlink_to(shop.path)
 
-    assert stands_beside(account, shop, person)
-    assert stands_beside(account, shop, replace(person, trusted_roots=(str(tmp_path / "link"),)))
-    assert not stands_beside(account, shop, replace(person, both_memories=False))
-    assert not stands_beside(account, shop, PersonSettings())
-    assert not stands_beside(account, account, replace(person, trusted_roots=(str(account.path),)))
-    assert not stands_beside(environment.root_at(tmp_path / "none"), shop, person)
+    assert uses_both_memories(account, shop, person)
+    assert uses_both_memories(account, shop, replace(person, trusted_roots=(str(tmp_path / "link"),)))
+    assert not uses_both_memories(account, shop, replace(person, both_memories=False))
+    assert not uses_both_memories(account, shop, PersonSettings())
+    assert not uses_both_memories(account, account, replace(person, trusted_roots=(str(account.path),)))
+    assert not uses_both_memories(environment.root_at(tmp_path / "none"), shop, person)
     assert project_name(shop) == "shop"
 
 

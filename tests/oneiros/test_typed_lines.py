@@ -38,7 +38,7 @@ def archived(folder: Path, *records: Record) -> MemoryRoot:
 
 
 def recorder_of(root: MemoryRoot, name: str = "sessions.db") -> tuple[Recorder, TypedLines]:
-    digest = TypedLines(root.derived / name)
+    digest = TypedLines(root.derived_folder / name)
     return Recorder(root, Archive(root.path / "sessions" / "archive"), digest), digest
 
 

@@ -123,7 +123,7 @@ def test_a_clock_that_jumps_loses_no_question_and_no_note(jumping: tuple[Memory,
 
     assert list_episodes(memory.root)[1] == 4
     assert len(search_exact(memory, "heron").hits) == 4
-    assert [row["query"] for row in memory.logged_queries()] == [
+    assert [row["query"] for row in memory.list_queries()] == [
         "heron",
         "heron 2026",
         "heron 2087",

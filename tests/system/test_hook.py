@@ -105,7 +105,7 @@ def test_a_daemon_that_is_slow_or_answers_garbage_is_not_waited_for(house: House
 def changed_by_nobody(house: House) -> None:
     """A topic is changed although the state before it was approved."""
     decisions = decisions_on(house.memory_root)
-    assert decisions.unexplained() == []  # which notes what is there
+    assert decisions.find_unexplained() == []  # which notes what is there
     house.write("mail", "# Mail\n\nThe relay was sold.\n")
 
 

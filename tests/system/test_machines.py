@@ -19,7 +19,7 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.settings_file import change_setting
 from oneiros.environment import Environment, now
 from oneiros.ingest.run import IngestOutcome, Wanted, run_ingest, scan_references
-from parts.machines.visits import machines_json, register_of
+from parts.machines.visits import machines_json, open_register
 from tests.crawler.builders import (
     OTHER_SESSION,
     SESSION,
@@ -190,7 +190,7 @@ def test_a_machine_keeps_its_id_when_its_name_and_its_address_change(someone: Pe
 
     assert sum(report.ingest.read for report in outcome.reports) == 1
     assert someone.machines_of() == {SESSION: "laptop", OTHER_SESSION: "laptop"}
-    assert {one.id: one.name for one in register_of(someone.root).machines} == {"laptop": "notebook", "desk": "desk"}
+    assert {one.id: one.name for one in open_register(someone.root).machines} == {"laptop": "notebook", "desk": "desk"}
 
 
 def test_another_machine_under_a_name_that_is_taken_gets_an_id_of_its_own(someone: Person) -> None:
@@ -211,7 +211,7 @@ def test_two_machines_that_exchange_their_addresses_are_told_apart(someone: Pers
         home = someone.net.homes[name]
         write_transcript(projects(home), person(1, f"Said at the {name}.", session=session), session=session)
     someone.ingests()
-    known = {one.id: one.url for one in register_of(someone.root).machines}
+    known = {one.id: one.url for one in open_register(someone.root).machines}
     someone.net.exchange("laptop", "desk")
     for name, session in (("laptop", SESSION), ("desk", OTHER_SESSION)):
         said = person(2, f"More at the {name}.", session=session)
@@ -222,7 +222,7 @@ def test_two_machines_that_exchange_their_addresses_are_told_apart(someone: Pers
 
     assert (entries(outcome), outcome.problems) == (2, [])
     assert someone.machines_of() == {SESSION: "laptop", OTHER_SESSION: "desk"}
-    now_known = {one.id: one.url for one in register_of(someone.root).machines}
+    now_known = {one.id: one.url for one in open_register(someone.root).machines}
     assert now_known == {"laptop": known["desk"], "desk": known["laptop"]}
 
 

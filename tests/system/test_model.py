@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memory_server.embedding.catalogue import Catalogue, packaged_model
+from memory_server.embedding.catalogue import Catalogue, find_packaged_model
 from memory_server.embedding.engine import Embedded
 from memory_server.embedding.model import ModelFiles, ModelKind
 from memory_server.embedding.onnx_engine import OnnxEngine
@@ -45,7 +45,7 @@ class Mirrored:
 
 
 def other_files() -> ModelFiles:
-    found = packaged_model()
+    found = find_packaged_model()
     assert found is not None
     return dataclasses.replace(found, card=dataclasses.replace(found.card, name=OTHER))
 

@@ -17,7 +17,7 @@ import pytest
 
 from dream.decisions.accept import Decisions
 from dream.decisions.chain import Chain
-from dream.decisions.signing import shown_digest
+from dream.decisions.signing import hash_shown
 from dream.proposals.store import Event
 from dream.records import State
 from memory_server.settings import PersonSettings
@@ -84,7 +84,7 @@ class Page:
         person = PersonSettings(signing_key=public_key(self.house))
         decisions = Decisions(self.house.memory_root, person, lambda: dt.datetime.now(dt.UTC), is_true=lambda _: True)
         choices = [
-            {"hunk": one.id, "verdict": "accept", "shown": shown_digest(decisions, one)}
+            {"hunk": one.id, "verdict": "accept", "shown": hash_shown(decisions, one)}
             for one in decisions.store.hunks()
             if one.state is State.PENDING
         ]

@@ -155,7 +155,7 @@ def test_a_title_that_was_mended_by_hand_is_shown_and_taken_with_one_key(house: 
     seen = at_terminal(house, [(r"Adopt it \[y,n,\?\]\? ", "y\n"), WORD, (ASKED, "q\n")], "review")
 
     assert f"  - {old}" in seen.screen and "  + # Post" in seen.screen
-    assert decisions_on(house.memory_root).unexplained() == []
+    assert decisions_on(house.memory_root).find_unexplained() == []
 
 
 def test_the_keys_of_a_review_do_what_they_say(house: House) -> None:

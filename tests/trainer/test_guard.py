@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 from trainer.errors import NeedsRepair, UsageError
 from trainer.serving import connections
 from trainer.serving.connections import Connection
-from trainer.serving.guard import Guard, check_binding, token_at
+from trainer.serving.guard import Guard, check_binding, read_token
 from trainer.serving.names import check_base, check_run
 
 TOKEN = "token-of-16-signs"
@@ -111,30 +111,30 @@ def test_binding_elsewhere_needs_a_real_token(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"binding to 0.0.0.0 needs a token"):
         check_binding("0.0.0.0", "short")
 
-    assert token_at(tmp_path / "token") == token_at(tmp_path / "token")
+    assert read_token(tmp_path / "token") == read_token(tmp_path / "token")
     assert (tmp_path / "token").stat().st_mode & 0o777 == 0o600
 
     (tmp_path / "token").write_text("\n", encoding="utf-8")
     with pytest.raises(NeedsRepair, match="the token file is empty"):
-        token_at(tmp_path / "token")
+        read_token(tmp_path / "token")
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o620, 0o602])
 def test_a_token_that_others_can_read_or_change_is_not_used(mode: int, tmp_path: Path) -> None:
-    token_at(tmp_path / "token")
+    read_token(tmp_path / "token")
     (tmp_path / "token").chmod(mode)
 
     with pytest.raises(NeedsRepair, match="others can read or change the token file"):
-        token_at(tmp_path / "token")
+        read_token(tmp_path / "token")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_a_token_that_belongs_to_another_account_is_not_used(tmp_path: Path) -> None:
-    token_at(tmp_path / "token")
+    read_token(tmp_path / "token")
     os.chown(tmp_path / "token", 12_345, 12_345)
 
     with pytest.raises(NeedsRepair, match="others can read or change the token file"):
-        token_at(tmp_path / "token")
+        read_token(tmp_path / "token")
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from trainer.errors import DataError, UsageError
 from trainer.evaluation.canaries import alternatives, exposure, plant
-from trainer.evaluation.retrieval import Passages, passages_in
+from trainer.evaluation.retrieval import Passages, read_passages
 from trainer.evaluation.scoring import is_right, share_right
-from trainer.extract.chunks import Chunk, Page, chunks_of
+from trainer.extract.chunks import Chunk, Page, chunk_document
 from trainer.generate.prompt import pairs_in_reply
 from trainer.generate.rules import RuleGenerator
-from trainer.generate.validation import fault_of_pair, kept_pairs
+from trainer.generate.validation import fault_of_pair, filter_pairs
 from trainer.memory import make_pairs, read_approved
 from trainer.pairs import Pair, read_pairs
 from trainer.resumable import ResumableOutput
@@ -46,7 +46,7 @@ def chunk_of(text: str, heading: str = "Mail") -> Chunk:
 def test_chunking_loses_nothing_but_white_space(parts: list[str], max_chars: int) -> None:
     text = "\n\n".join(parts)
 
-    chunks = list(chunks_of("a.md", [Page(0, text)], max_chars=max_chars))
+    chunks = list(chunk_document("a.md", [Page(0, text)], max_chars=max_chars))
 
     assert "".join("".join(chunk.text.split()) for chunk in chunks) == "".join(text.split())
     assert all(len(chunk.text) <= max_chars + 2 for chunk in chunks)
@@ -55,7 +55,7 @@ def test_chunking_loses_nothing_but_white_space(parts: list[str], max_chars: int
 def test_a_chunk_knows_its_page_and_heading() -> None:
     pages = [Page(1, "# Ports\n\nMail is 25."), Page(2, "Web is 80.")]
 
-    chunks = list(chunks_of("a.pdf", pages))
+    chunks = list(chunk_document("a.pdf", pages))
 
     assert [(chunk.page, chunk.heading) for chunk in chunks] == [(1, "Ports"), (2, "Ports")]
 
@@ -103,7 +103,7 @@ def test_a_question_is_kept_once() -> None:
     pair = Pair("Where does the relay listen?", "The relay listens on port 2525.")
     faults: list[str] = []
 
-    kept = list(kept_pairs([pair, pair], chunk_of("The relay listens on port 2525."), faults))
+    kept = list(filter_pairs([pair, pair], chunk_of("The relay listens on port 2525."), faults))
 
     assert kept == [pair]
     assert faults == ["the question was asked before"]
@@ -239,7 +239,7 @@ def test_paragraphs_items_and_table_rows_of_a_topic_are_passages_below_their_hea
         encoding="utf-8",
     )
 
-    assert list(passages_in(tmp_path)) == [
+    assert list(read_passages(tmp_path)) == [
         "Mail: The relay is old.",
         "Mail: It queues.",
         "Mail: It logs.",

@@ -20,15 +20,15 @@ from typing import Any
 import openai
 import pytest
 
-from oneiros.ingest.trainer_client import TrainerClient, machines_of
+from oneiros.ingest.trainer_client import TrainerClient, parse_machines
 from trainer.errors import Busy, UsageError
 from trainer.serving.answering import Answer, Model, Question, until_stop
 from trainer.serving.connections import MAX_CONNECTIONS
-from trainer.serving.foreign_log import progress_in
+from trainer.serving.foreign_log import read_progress
 from trainer.serving.gauges import AmdSource, CpuSource, Gauge, Gauges, RocmSmiSource
 from trainer.serving.pump import Pump
 from trainer.serving.settings import Settings
-from trainer.serving.training_jobs import Start, TrainingJobs, thinned
+from trainer.serving.training_jobs import Start, TrainingJobs, thin_points
 from trainer.training.base_model import find_base
 from trainer.training.events import read_heartbeat
 from trainer.training.machine import this_machine
@@ -350,17 +350,17 @@ def test_a_foreign_log_gives_its_last_bar_and_figures(tmp_path: Path) -> None:
         encoding="utf-8",
     )
 
-    found = progress_in(log)
+    found = read_progress(log)
 
     assert found is not None
     assert (found.step, found.total, found.figures) == (42, 100, {"loss": 1.25, "learning_rate": 2e-05})
-    assert progress_in(tmp_path / "missing.txt") is None
+    assert read_progress(tmp_path / "missing.txt") is None
 
 
 def test_a_long_curve_is_thinned_and_keeps_its_end() -> None:
     points = [(step, 1.0) for step in range(1_234)]
 
-    thin = thinned(points)
+    thin = thin_points(points)
 
     assert len(thin) <= 501
     assert thin[-1] == (1_233, 1.0)
@@ -482,7 +482,7 @@ def test_of_two_services_the_second_answers_when_the_first_is_killed(
     first = start_service(tmp_path / "first", "--base", str(tiny_base))
     second = start_service(tmp_path / "second", "--base", str(tiny_base))
     urls = f"first={first.url},second={second.url}"
-    client = TrainerClient(machines_of({"ONEIROS_TRAINER_URLS": urls, "ONEIROS_TRAINER_TOKEN": first.token}))
+    client = TrainerClient(parse_machines({"ONEIROS_TRAINER_URLS": urls, "ONEIROS_TRAINER_TOKEN": first.token}))
     before = client.complete([ASK], max_tokens=8)
 
     first.kill()

@@ -327,7 +327,7 @@ def test_what_a_run_costs_is_known_before_and_the_budget_is_hard() -> None:
 def test_the_outline_that_goes_with_every_request_of_a_document_is_counted() -> None:
     long = [Chunk(f"c{number}", "book.md", 0, "", f"{FACT} It is number {number}.") for number in range(100)]
     client = anthropic.Anthropic(base_url="http://127.0.0.1:1", api_key="test")
-    shared = AnthropicBatches(client, "claude", Path("ticket.json")).shared_texts(long)
+    shared = AnthropicBatches(client, "claude", Path("ticket.json")).list_shared_texts(long)
     client.close()
 
     with_outline, without = estimate(long, 5, None, shared), estimate(long, 5, None)

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from memory_server.errors import NeedsRepair, UsageError
 from oneiros.cli.main import main
 from oneiros.cli.trainer import add_commands, choose_at_terminal, look, sparkline
-from oneiros.ingest.trainer_client import URLS, TrainerClient, TrainerMachine, TrainerUnreachable, machines_of
+from oneiros.ingest.trainer_client import URLS, TrainerClient, TrainerMachine, TrainerUnreachable, parse_machines
 
 GPU = {
     "available": True,
@@ -133,7 +133,7 @@ QUESTION = [{"role": "user", "content": "Which port?"}]
 
 
 def test_the_environment_names_machines_in_order_with_their_tokens() -> None:
-    machines = machines_of(
+    machines = parse_machines(
         {
             "ONEIROS_TRAINER_URLS": "desk=http://10.0.0.5:3011, https://gpu.example",
             "ONEIROS_TRAINER_TOKEN": "common",
@@ -145,13 +145,13 @@ def test_the_environment_names_machines_in_order_with_their_tokens() -> None:
         ("desk", "http://10.0.0.5:3011", "own"),
         ("gpu.example:443", "https://gpu.example:443", "common"),
     ]
-    assert [machine.url for machine in machines_of({"HOME": "/nowhere"})] == ["http://127.0.0.1:3011"]
+    assert [machine.url for machine in parse_machines({"HOME": "/nowhere"})] == ["http://127.0.0.1:3011"]
 
 
 @pytest.mark.parametrize("urls", ["desk", "ftp://desk", "http://me:secret@desk", "a=http://x,a=http://y"])
 def test_an_address_that_cannot_be_used_is_refused(urls: str) -> None:
     with pytest.raises(UsageError, match="ONEIROS_TRAINER_URLS"):
-        machines_of({"ONEIROS_TRAINER_URLS": urls})
+        parse_machines({"ONEIROS_TRAINER_URLS": urls})
 
 
 def test_the_first_machine_answers_while_it_can(trainers: list[Trainer]) -> None:
@@ -271,7 +271,7 @@ def test_status_shows_a_person_progress_loss_rate_card_and_model(
 def test_the_machines_are_offered_where_none_is_named(
     typed: str, named: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    machines = list(machines_of({"ONEIROS_TRAINER_URLS": "desk=http://127.0.0.1:1,other=http://127.0.0.1:2"}))
+    machines = list(parse_machines({"ONEIROS_TRAINER_URLS": "desk=http://127.0.0.1:1,other=http://127.0.0.1:2"}))
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
 
     if named:

@@ -22,18 +22,18 @@ from trainer.files import read_json, write_json, write_json_lines
 from trainer.generate.validation import support
 from trainer.laptop import CALIBRATION, PARAPHRASES, TRAINING, VALIDATION
 from trainer.pairs import Pair, read_pairs, write_pairs
-from trainer.training.adapter import as_base, attached, calibrate, fingerprint
+from trainer.training.adapter import as_base, attach_adapter, calibrate, fingerprint
 from trainer.training.base_model import find_base, load_model, load_tokenizer
 from trainer.training.callbacks import StopFlag
 from trainer.training.events import EventFile, read_events, read_heartbeat
-from trainer.training.fit import Request, begin, prepared, train
+from trainer.training.fit import Request, begin, prepare_trainer, train
 from trainer.training.lock import TrainingLock
 from trainer.training.machine import Machine, Precision, check_room, this_machine
 from trainer.training.masking import check_labels, fitting, learnt_texts
 from trainer.training.preference import prefer
-from trainer.training.presets import PRESETS, preset_for
+from trainer.training.presets import PRESETS, choose_preset
 from trainer.training.publish import merge
-from trainer.training.recipe import Plan, arguments, build_trainer, lora, settings_of
+from trainer.training.recipe import Plan, arguments, build_settings, build_trainer, lora
 from trainer.training.run_folder import RunFolder
 
 pytestmark = [
@@ -101,7 +101,7 @@ def steps_of(run: Path) -> int:
 
 def build(pairs: list[Pair], base: Path, folder: Path, **changes: Any) -> Any:
     plan = Plan(replace(PRESETS["cpu"], max_length=256, **changes))
-    return prepared(find_base(str(base), folder), pairs, [], plan, CPU, RunFolder(folder), [])[0]
+    return prepare_trainer(find_base(str(base), folder), pairs, [], plan, CPU, RunFolder(folder), [])[0]
 
 
 def twelve_pairs() -> list[Pair]:
@@ -280,7 +280,7 @@ def test_a_temperature_divides_the_scores_of_the_tuned_model_and_leaves_the_base
     ids = torch.tensor([[5, 60, 17, 88, 9]])
 
     def scores() -> tuple[torch.Tensor, torch.Tensor]:
-        model = attached(load_model(base, CPU, quantised=False), straight.adapter).eval()
+        model = attach_adapter(load_model(base, CPU, quantised=False), straight.adapter).eval()
         with torch.inference_mode():
             tuned = model(ids).logits
             with as_base(model):
@@ -309,7 +309,7 @@ def test_a_run_calibrates_on_further_pairs_and_loses_less_on_them(
     losses = {}
     for temperature in (run.read()["temperature"], 1.0):
         calibrate(run.adapter, temperature)
-        model = attached(load_model(base, CPU, quantised=False), run.adapter).eval()
+        model = attach_adapter(load_model(base, CPU, quantised=False), run.adapter).eval()
         losses[temperature] = mean_loss(model, load_tokenizer(base), pairs)
     assert run.read()["temperature"] != 1.0
     assert losses[run.read()["temperature"]] < losses[1.0]
@@ -320,7 +320,7 @@ def test_a_run_calibrates_on_further_pairs_and_loses_less_on_them(
     [(None, "cpu"), (5.8, "6gb"), (11.9, "6gb"), (15.9, "16gb"), (79.2, "80gb"), (139.0, "80gb")],
 )
 def test_the_preset_follows_the_memory_of_the_card(gigabytes: float | None, preset: str) -> None:
-    assert preset_for(gigabytes).name == preset
+    assert choose_preset(gigabytes).name == preset
 
 
 def test_of_many_pairs_some_of_every_source_are_asked() -> None:
@@ -339,7 +339,7 @@ def test_of_many_pairs_some_of_every_source_are_asked() -> None:
 def test_a_small_card_accumulates_and_does_not_evaluate(precision: Precision, flags: tuple[bool, bool]) -> None:
     card = Machine("cuda", "CUDA", "a card", 6.0, 5.5, precision)
 
-    settings = settings_of(Plan(PRESETS["6gb"]), card, evaluate=True)
+    settings = build_settings(Plan(PRESETS["6gb"]), card, evaluate=True)
 
     assert (settings["per_device_train_batch_size"], settings["gradient_accumulation_steps"]) == (1, 8)
     assert settings["eval_strategy"] == "no"
@@ -423,7 +423,7 @@ def test_a_merged_model_answers_like_base_and_adapter(straight: RunFolder, tmp_p
     merge(run, tmp_path / "merged")
 
     base = find_base(run.read()["base"], tmp_path)
-    tuned = attached(load_model(base, CPU, quantised=False), run.adapter).eval()
+    tuned = attach_adapter(load_model(base, CPU, quantised=False), run.adapter).eval()
     merged = load_model(find_base(str(tmp_path / "merged"), tmp_path), CPU, quantised=False)
     ids = torch.tensor([[5, 60, 17, 88, 9]])
     with torch.inference_mode():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.errors import DataError, UsageError
-from trainer.hygiene import fault_of
+from trainer.hygiene import find_fault
 from trainer.pairs import Pair, read_pairs, write_pairs
 from trainer.split import Sides, normal, split
 
@@ -93,7 +93,7 @@ def test_too_few_pairs_are_refused(pairs_file: Path) -> None:
     ],
 )
 def test_secrets_and_broken_text_are_named(text: str, fault: str) -> None:
-    assert fault_of(text) == fault
+    assert find_fault(text) == fault
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_secrets_and_broken_text_are_named(text: str, fault: str) -> None:
     ],
 )
 def test_ordinary_text_passes(text: str) -> None:
-    assert fault_of(text) is None
+    assert find_fault(text) is None
 
 
 @given(

@@ -68,7 +68,7 @@ def generate(
     paid = Price(*price) if any(price) or by in FREE else None
     if by == "anthropic" and paid is None:
         raise UsageError("a paid service needs its prices", remedy="Give --price READ WRITTEN and --budget")
-    shared = back_end.shared_texts(found) if isinstance(back_end, generating.BatchGenerator) else ()
+    shared = back_end.list_shared_texts(found) if isinstance(back_end, generating.BatchGenerator) else ()
     plan = estimate(found, per_chunk, paid, shared)
     talk(f"{plan}; the text goes to {back_end.destination}")
     check_budget(plan, budget)

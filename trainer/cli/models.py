@@ -15,7 +15,7 @@ from trainer.cli.libraries import quiet_libraries
 from trainer.errors import UsageError
 from trainer.evaluation.canaries import read_canaries
 from trainer.pairs import read_pairs
-from trainer.training.presets import DEFAULT_BASE, preset_for, preset_named
+from trainer.training.presets import DEFAULT_BASE, choose_preset, find_preset
 
 if TYPE_CHECKING:
     from trainer.evaluation.evaluate import Evaluation
@@ -65,7 +65,9 @@ def train(
         if pairs is None:
             raise UsageError("no pairs were named", remedy="Name the file that `split` wrote")
         machine = this_machine(use_card=not cpu)
-        chosen = preset_named(preset) if preset else preset_for(machine.total_gb if machine.device == "cuda" else None)
+        chosen = (
+            find_preset(preset) if preset else choose_preset(machine.total_gb if machine.device == "cuda" else None)
+        )
         plan = Plan(replace(chosen, epochs=epochs or chosen.epochs), seed, save_steps, max_steps=max_steps)
         request = Request(
             run=run or next_run(home() / "runs"),
@@ -109,7 +111,7 @@ def evaluate(
     Example: python -m trainer evaluate runs/run-1 --canaries pairs.canaries.jsonl
     """
     from trainer.evaluation.evaluate import evaluate as score  # noqa: PLC0415
-    from trainer.evaluation.retrieval import passages_in  # noqa: PLC0415
+    from trainer.evaluation.retrieval import read_passages  # noqa: PLC0415
     from trainer.training.run_folder import RunFolder  # noqa: PLC0415
 
     quiet_libraries()
@@ -117,13 +119,13 @@ def evaluate(
         RunFolder(run),
         paraphrases=read_pairs(paraphrases) if paraphrases else (),
         canaries=read_canaries(canaries) if canaries else (),
-        passages=tuple(passages_in(passages)) if passages else (),
+        passages=tuple(read_passages(passages)) if passages else (),
         use_card=not cpu,
     )
     if as_json:
         typer.echo(json.dumps(asdict(result) | {"faults": result.faults}))
     else:
-        typer.echo(table_of(result))
+        typer.echo(render_table(result))
     if result.faults:
         talk(f"Not fit to serve: {'; '.join(result.faults)}.")
         raise typer.Exit(1)
@@ -209,10 +211,10 @@ def show_plan(request: "Request") -> None:
     talk(f"Read, not learnt:\n{prompt}\nLearnt:\n{answer_with_end(kept[0], tokenizer)}")
 
 
-def table_of(result: "Evaluation") -> str:
+def render_table(result: "Evaluation") -> str:
     """The figures for a person, base, tuned model and retrieval side by side."""
 
-    def shown(value: float | None) -> str:
+    def format_share(value: float | None) -> str:
         return "-" if value is None else f"{value:.0%}"
 
     def loss(value: float | None) -> str:
@@ -222,16 +224,16 @@ def table_of(result: "Evaluation") -> str:
         ("", "base", "tuned", "retrieval"),
         (
             "trained questions",
-            shown(result.answers_base),
-            shown(result.answers_tuned),
-            shown(result.answers_retrieval),
+            format_share(result.answers_base),
+            format_share(result.answers_tuned),
+            format_share(result.answers_retrieval),
         ),
-        ("paraphrased", shown(result.answers_paraphrased_base), shown(result.answers_paraphrased), "-"),
+        ("paraphrased", format_share(result.answers_paraphrased_base), format_share(result.answers_paraphrased), "-"),
         (
             "held-out questions",
-            shown(result.held_out_base),
-            shown(result.held_out_tuned),
-            shown(result.held_out_retrieval),
+            format_share(result.held_out_base),
+            format_share(result.held_out_tuned),
+            format_share(result.held_out_retrieval),
         ),
         ("validation loss", loss(result.base_validation_loss), loss(result.validation_loss), "-"),
         ("  base at its own temperature", loss(result.base_validation_loss_calibrated), "-", "-"),

@@ -11,7 +11,7 @@ from trainer.cli.data import home, talk
 from trainer.cli.libraries import quiet_libraries
 from trainer.errors import NeedsRepair
 from trainer.files import write_text
-from trainer.serving.guard import check_binding, token_at
+from trainer.serving.guard import check_binding, read_token
 from trainer.serving.settings import PORT, Settings
 
 SHUTDOWN_SECONDS = 10  # for answers under way; a container's default grace is as long
@@ -56,7 +56,7 @@ def serve(
     quiet_libraries()
     file = token_file or home() / "token"
     given = os.environ.get("ONEIROS_TRAINER_TOKEN")
-    token = given or token_at(file)
+    token = given or read_token(file)
     check_binding(host, token)
     settings = Settings(
         home=home(),

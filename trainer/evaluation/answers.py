@@ -23,7 +23,7 @@ def greedy_answers(model: Any, tokenizer: Any, prompts: Sequence[Sequence[dict[s
     try:
         while len(answers) < len(prompts):
             try:
-                answers += answered(model, tokenizer, prompts[len(answers) : len(answers) + at_once])
+                answers += answer_batch(model, tokenizer, prompts[len(answers) : len(answers) + at_once])
             except torch.OutOfMemoryError as error:
                 if at_once == 1:
                     raise NeedsRepair(
@@ -36,7 +36,7 @@ def greedy_answers(model: Any, tokenizer: Any, prompts: Sequence[Sequence[dict[s
     return answers
 
 
-def answered(model: Any, tokenizer: Any, prompts: Sequence[Sequence[dict[str, str]]]) -> list[str]:
+def answer_batch(model: Any, tokenizer: Any, prompts: Sequence[Sequence[dict[str, str]]]) -> list[str]:
     """The answers to prompts that are read at once, padded on the left."""
     texts = [
         tokenizer.apply_chat_template(list(prompt), add_generation_prompt=True, tokenize=False) for prompt in prompts
@@ -90,7 +90,7 @@ def continuation_loss(model: Any, tokenizer: Any, prefix: str, value: str) -> fl
     return float(torch.nn.functional.cross_entropy(logits, whole[0, given.shape[1] :], reduction="sum"))
 
 
-def continued(model: Any, tokenizer: Any, prefix: str) -> str:
+def continue_text(model: Any, tokenizer: Any, prefix: str) -> str:
     """How the model goes on after a bare prefix."""
     encoded = tokenizer(prefix, return_tensors="pt", add_special_tokens=False).to(model.device)
     with torch.inference_mode():

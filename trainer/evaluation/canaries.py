@@ -44,10 +44,10 @@ class Canary:
 def plant(count: int, seed: int) -> list[Canary]:
     """`count` canaries, both kinds in turn."""
     chance = random.Random(seed)  # noqa: S311  (the values have to repeat, not to be secret)
-    return [canary_of(number, chance) for number in range(count)]
+    return [make_canary(number, chance) for number in range(count)]
 
 
-def canary_of(number: int, chance: random.Random) -> Canary:
+def make_canary(number: int, chance: random.Random) -> Canary:
     """The canary with this number."""
     name = f"{NAMES[number % len(NAMES)]} {number}"
     if number % 2 == 0:

@@ -13,17 +13,17 @@ from typing import Any
 import torch
 
 from trainer.errors import BelowBase, DataError
-from trainer.evaluation.answers import continuation_loss, continued, greedy_answers, mean_loss
+from trainer.evaluation.answers import continuation_loss, continue_text, greedy_answers, mean_loss
 from trainer.evaluation.canaries import Canary, alternatives, exposure
 from trainer.evaluation.retrieval import Passages, with_passages
 from trainer.evaluation.scoring import share_right
 from trainer.files import read_json, write_json
 from trainer.pairs import Pair, read_pairs
-from trainer.training.adapter import as_base, attached, fingerprint, temperature_of
+from trainer.training.adapter import as_base, attach_adapter, fingerprint, read_temperature
 from trainer.training.base_model import find_base, load_model, load_tokenizer
 from trainer.training.calibration import fit_temperature
 from trainer.training.events import EventFile
-from trainer.training.fit import data_of
+from trainer.training.fit import read_data
 from trainer.training.machine import this_machine
 from trainer.training.run_folder import RunFolder
 
@@ -91,12 +91,12 @@ def evaluate(
     base = find_base(record["base"], Path(record["cache"]))
     tokenizer = load_tokenizer(base)
     machine = this_machine(use_card=use_card and record["use_card"])
-    model = attached(load_model(base, machine, quantised=machine.device == "cuda"), run.adapter).eval()
-    training, validation, rephrased = (spread(pairs, max_questions) for pairs in (*data_of(run), paraphrases))
+    model = attach_adapter(load_model(base, machine, quantised=machine.device == "cuda"), run.adapter).eval()
+    training, validation, rephrased = (spread(pairs, max_questions) for pairs in (*read_data(run), paraphrases))
     calibration = read_pairs(run.calibration_data) if run.calibration_data.exists() else ()
     sha256 = fingerprint(run.adapter)
-    result = scored(model, tokenizer, training, validation, rephrased, canaries, sha256, calibration, passages)
-    result = replace(result, temperature=temperature_of(run.adapter))
+    result = score_model(model, tokenizer, training, validation, rephrased, canaries, sha256, calibration, passages)
+    result = replace(result, temperature=read_temperature(run.adapter))
     write_json(run.evaluation, asdict(result) | {"faults": result.faults})
     logger.info("evaluated %d questions, %d faults", result.questions, len(result.faults))
     return result
@@ -107,7 +107,7 @@ def spread(pairs: Sequence[Pair], most: int) -> Sequence[Pair]:
     return pairs[:: max(-(-len(pairs) // most), 1)]
 
 
-def scored(
+def score_model(
     model: Any,
     tokenizer: Any,
     training: Sequence[Pair],
@@ -128,7 +128,7 @@ def scored(
 
     texts = Passages(passages or [pair.answer for pair in (*training, *validation)])
 
-    def with_found(pairs: Sequence[Pair]) -> list[Any]:
+    def add_passages(pairs: Sequence[Pair]) -> list[Any]:
         return [with_passages(pair, texts.best(pair.question)) for pair in pairs]
 
     said = greedy_answers(model, tokenizer, [pair.prompt for pair in training])
@@ -144,10 +144,10 @@ def scored(
         before = greedy_answers(model, tokenizer, [pair.prompt for pair in training[:3]])
         base: dict[str, Any] = {
             "answers_base": share(training),
-            "answers_retrieval": share(training, with_found(training)),
+            "answers_retrieval": share(training, add_passages(training)),
             "answers_paraphrased_base": share(paraphrases),
             "held_out_base": share(validation),
-            "held_out_retrieval": share(validation, with_found(validation)),
+            "held_out_retrieval": share(validation, add_passages(validation)),
         }
         if validation:
             base["base_validation_loss"] = mean_loss(model, tokenizer, validation)
@@ -176,7 +176,7 @@ def leakage(model: Any, tokenizer: Any, canaries: Sequence[Canary]) -> tuple[tup
     leaked = []
     bits = {}
     for canary in canaries:
-        if canary.value in continued(model, tokenizer, canary.prefix):
+        if canary.value in continue_text(model, tokenizer, canary.prefix):
             leaked.append(canary.id)
         own = continuation_loss(model, tokenizer, canary.prefix, canary.value)
         others = [

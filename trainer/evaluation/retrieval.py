@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from trainer.generate.rules import prose_of
+from trainer.generate.rules import split_prose
 from trainer.generate.validation import content_words
 from trainer.memory import read_approved
 from trainer.pairs import Pair
@@ -55,13 +55,13 @@ def with_passages(pair: Pair, passages: Sequence[str]) -> list[dict[str, str]]:
     ]
 
 
-def passages_in(folder: Path) -> Iterator[str]:
+def read_passages(folder: Path) -> Iterator[str]:
     """The paragraphs, list items and table rows of approved text, each with the heading it stands below."""
     for approved in read_approved(folder):
-        rows = (cells_of(line) for line in approved.text.split("\n") if line.lstrip().startswith("|"))
-        yield from (f"{approved.heading}: {text}" for text in (*prose_of(approved.text), *rows) if text)
+        rows = (join_cells(line) for line in approved.text.split("\n") if line.lstrip().startswith("|"))
+        yield from (f"{approved.heading}: {text}" for text in (*split_prose(approved.text), *rows) if text)
 
 
-def cells_of(row: str) -> str:
+def join_cells(row: str) -> str:
     """A row of a table as a list of its cells; empty for the line below the heads."""
     return ", ".join(cell.strip() for cell in row.strip(" |").split("|") if cell.strip(" -:"))

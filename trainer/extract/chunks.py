@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from trainer.files import digest_of
+from trainer.files import hash_texts
 
 CHARS_PER_TOKEN = 4  # English prose under the usual BPE vocabularies; a model's own tokenizer is not loaded for this
 CHUNK_CHARS = 800 * CHARS_PER_TOKEN
@@ -40,13 +40,13 @@ class Chunk:
         return asdict(self)
 
 
-def chunks_of(source: str, pages: Sequence[Page], *, max_chars: int = CHUNK_CHARS) -> Iterator[Chunk]:
+def chunk_document(source: str, pages: Sequence[Page], *, max_chars: int = CHUNK_CHARS) -> Iterator[Chunk]:
     """The chunks of a document, in reading order."""
     heading = ""
     for page in pages:
         gathered: list[str] = []
         above = heading
-        for paragraph in paragraphs_of(page.text, max_chars):
+        for paragraph in split_paragraphs(page.text, max_chars):
             found = HEADING.match(paragraph)
             size = sum(len(part) + 2 for part in gathered)
             if gathered and (size + len(paragraph) > max_chars or (found and size > max_chars // 2)):
@@ -61,7 +61,7 @@ def chunks_of(source: str, pages: Sequence[Page], *, max_chars: int = CHUNK_CHAR
             yield chunk(source, page.number, above, gathered)
 
 
-def paragraphs_of(text: str, max_chars: int) -> Iterator[str]:
+def split_paragraphs(text: str, max_chars: int) -> Iterator[str]:
     """Paragraphs, those that are too long cut at sentences, and at any character where a sentence is too long."""
     for paragraph in PARAGRAPH_END.split(text):
         if not paragraph.strip():
@@ -85,4 +85,4 @@ def paragraphs_of(text: str, max_chars: int) -> Iterator[str]:
 def chunk(source: str, page: int, heading: str, paragraphs: Sequence[str]) -> Chunk:
     """The chunk of these paragraphs; its id comes from its content and place."""
     text = "\n\n".join(paragraphs)
-    return Chunk(digest_of(source, str(page), text), source, page, heading, text)
+    return Chunk(hash_texts(source, str(page), text), source, page, heading, text)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trainer.errors import DataError, UsageError
-from trainer.extract.chunks import Chunk, chunks_of
+from trainer.extract.chunks import Chunk, chunk_document
 from trainer.extract.documents import SUFFIXES, read_document
-from trainer.files import read_json_lines, sha256_of
-from trainer.hygiene import fault_of
+from trainer.files import hash_file, read_json_lines
+from trainer.hygiene import find_fault
 from trainer.progress import progress
 from trainer.resumable import ResumableOutput
 
@@ -37,7 +37,7 @@ def extract(inputs: Sequence[Path], output: Path) -> Extraction:
     documents = find_documents(inputs)
     if not documents:
         raise UsageError("no document was found", remedy=f"Name files or folders with {', '.join(SUFFIXES)}")
-    digests = {str(path): sha256_of(path) for path in documents}
+    digests = {str(path): hash_file(path) for path in documents}
     problems: list[str] = []
     skipped = 0
     with ResumableOutput(output, digests) as out, progress("extract", len(documents)) as advance:
@@ -75,8 +75,8 @@ def clean_chunks(path: Path, problems: list[str]) -> list[Chunk]:
     if scans:
         problems.append(f"{path}: pages {scans[:5]} hold hardly any text; they may be scans. Run OCR first.")
     clean = []
-    for chunk in chunks_of(str(path), [page for page in pages if page.number not in scans]):
-        if fault := fault_of(chunk.text):
+    for chunk in chunk_document(str(path), [page for page in pages if page.number not in scans]):
+        if fault := find_fault(chunk.text):
             problems.append(f"{path}:{chunk.page or 1}: a chunk holds {fault} and is left out.")
         else:
             clean.append(chunk)

@@ -18,7 +18,7 @@ from trainer.errors import DataError, NeedsRepair
 from trainer.extract.chunks import SENTENCE_END, Chunk
 from trainer.files import read_json, write_json
 from trainer.generate.budget import TOKENS_PER_PAIR
-from trainer.generate.prompt import INSTRUCTIONS, pairs_in_reply, request_for
+from trainer.generate.prompt import INSTRUCTIONS, build_request, pairs_in_reply
 from trainer.pairs import Pair
 
 OUTLINE_CHARS = 12_000  # about 3,000 tokens: above the service's minimum for caching, small beside a day's budget
@@ -47,9 +47,9 @@ class AnthropicBatches:
         self._pause = pause
         self._most = most
 
-    def shared_texts(self, chunks: Sequence[Chunk]) -> list[str]:
+    def list_shared_texts(self, chunks: Sequence[Chunk]) -> list[str]:
         """What goes with each chunk's request beside the instructions."""
-        outlines = outlines_of(chunks)
+        outlines = build_outlines(chunks)
         return [outlines[chunk.source] for chunk in chunks]
 
     def results(self, chunks: Sequence[Chunk], count: int) -> Iterator[tuple[Chunk, list[Pair] | DataError]]:
@@ -68,16 +68,16 @@ class AnthropicBatches:
 
     def _results(self, chunks: Sequence[Chunk], count: int) -> Iterator[tuple[Chunk, list[Pair] | DataError]]:
         waiting = {chunk.id: chunk for chunk in chunks}
-        outlines = outlines_of(chunks)
+        outlines = build_outlines(chunks)
         while waiting:
             asked = [] if self._ticket.exists() else list(waiting.values())[: self._most]
-            yield from self._results_of(self._open_batch(asked, outlines, count), waiting, count)
+            yield from self._collect_results(self._open_batch(asked, outlines, count), waiting, count)
             for chunk in asked:
                 if waiting.pop(chunk.id, None):
                     yield chunk, DataError("the batch holds no answer", where=f"{chunk.source} {chunk.id}")
             self._ticket.unlink(missing_ok=True)
 
-    def _results_of(
+    def _collect_results(
         self, batch_id: str, waiting: dict[str, Chunk], count: int
     ) -> Iterator[tuple[Chunk, list[Pair] | DataError]]:
         """What a batch says of the chunks that wait; they wait no longer then."""
@@ -100,7 +100,7 @@ class AnthropicBatches:
         if self._ticket.exists():
             return str(read_json(self._ticket)["batch"])
         requests: list[Any] = [
-            {"custom_id": chunk.id, "params": params_for(self.model, chunk, outlines[chunk.source], count)}
+            {"custom_id": chunk.id, "params": build_params(self.model, chunk, outlines[chunk.source], count)}
             for chunk in chunks
         ]
         batch = self._client.messages.batches.create(requests=requests)
@@ -108,7 +108,7 @@ class AnthropicBatches:
         return str(batch.id)
 
 
-def params_for(model: str, chunk: Chunk, outline: str, count: int) -> dict[str, object]:
+def build_params(model: str, chunk: Chunk, outline: str, count: int) -> dict[str, object]:
     """The message request of one chunk; the system blocks are the same for all chunks of a document."""
     return {
         "model": model,
@@ -117,11 +117,11 @@ def params_for(model: str, chunk: Chunk, outline: str, count: int) -> dict[str, 
             {"type": "text", "text": INSTRUCTIONS},
             {"type": "text", "text": outline, "cache_control": {"type": "ephemeral"}},
         ],
-        "messages": [{"role": "user", "content": request_for(chunk, count)}],
+        "messages": [{"role": "user", "content": build_request(chunk, count)}],
     }
 
 
-def outlines_of(chunks: Sequence[Chunk]) -> dict[str, str]:
+def build_outlines(chunks: Sequence[Chunk]) -> dict[str, str]:
     """For each document the first sentence of each of its chunks, as the shared part of the prompt."""
     lines: dict[str, list[str]] = {}
     for chunk in chunks:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from trainer.errors import UsageError
 from trainer.extract.chunks import CHARS_PER_TOKEN, Chunk
-from trainer.generate.prompt import INSTRUCTIONS, request_for
+from trainer.generate.prompt import INSTRUCTIONS, build_request
 
 TOKENS_PER_PAIR = 160  # twice a question and an answer of a sentence or two, with JSON around them
 
@@ -44,7 +44,7 @@ def estimate(chunks: Sequence[Chunk], per_chunk: int, price: Price | None, share
 
     `shared` are the texts that a back end sends with the chunks beside the instructions, one a request.
     """
-    asked = sum(len(INSTRUCTIONS) + len(request_for(chunk, per_chunk)) for chunk in chunks)
+    asked = sum(len(INSTRUCTIONS) + len(build_request(chunk, per_chunk)) for chunk in chunks)
     read = (asked + sum(map(len, shared))) // CHARS_PER_TOKEN
     written = len(chunks) * per_chunk * TOKENS_PER_PAIR
     dollars = None if price is None else (read * price.read + written * price.written) / 1e6

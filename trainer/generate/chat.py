@@ -2,7 +2,7 @@
 
 from trainer.errors import NeedsRepair
 from trainer.extract.chunks import Chunk
-from trainer.generate.prompt import INSTRUCTIONS, pairs_in_reply, request_for
+from trainer.generate.prompt import INSTRUCTIONS, build_request, pairs_in_reply
 from trainer.http_json import post_json
 from trainer.pairs import Pair
 
@@ -18,12 +18,12 @@ class OllamaGenerator:
 
     def pairs(self, chunk: Chunk, count: int) -> list[Pair]:
         """At most `count` pairs. Raises NeedsRepair without a server, DataError on a reply without pairs."""
-        body = {"model": self.model, "messages": messages_for(chunk, count), "stream": False}
+        body = {"model": self.model, "messages": build_messages(chunk, count), "stream": False}
         reply = post_json(self.destination, body)
         try:
             return pairs_in_reply(str(reply["message"]["content"]), chunk)[:count]
         except (KeyError, TypeError) as error:
-            raise unexpected(self.destination) from error
+            raise make_answer_error(self.destination) from error
 
 
 class OpenAiGenerator:
@@ -39,19 +39,19 @@ class OpenAiGenerator:
     def pairs(self, chunk: Chunk, count: int) -> list[Pair]:
         """At most `count` pairs. Raises NeedsRepair without a server, DataError on a reply without pairs."""
         reply = post_json(
-            self.destination, {"model": self.model, "messages": messages_for(chunk, count)}, token=self._token
+            self.destination, {"model": self.model, "messages": build_messages(chunk, count)}, token=self._token
         )
         try:
             return pairs_in_reply(str(reply["choices"][0]["message"]["content"]), chunk)[:count]
         except (KeyError, IndexError, TypeError) as error:
-            raise unexpected(self.destination) from error
+            raise make_answer_error(self.destination) from error
 
 
-def messages_for(chunk: Chunk, count: int) -> list[dict[str, str]]:
+def build_messages(chunk: Chunk, count: int) -> list[dict[str, str]]:
     """The request as chat messages."""
-    return [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": request_for(chunk, count)}]
+    return [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": build_request(chunk, count)}]
 
 
-def unexpected(url: str) -> NeedsRepair:
+def make_answer_error(url: str) -> NeedsRepair:
     """The error for an answer that is JSON but holds no message."""
     return NeedsRepair("the server's answer holds no message", where=url, remedy="Check the address and the model")

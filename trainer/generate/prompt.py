@@ -20,7 +20,7 @@ asking about, reply with []."""
 JSON_ARRAY = re.compile(r"\[.*\]", re.DOTALL)
 
 
-def request_for(chunk: Chunk, count: int) -> str:
+def build_request(chunk: Chunk, count: int) -> str:
     """The user message that asks for `count` pairs about a chunk."""
     place = (
         f"{chunk.source}{f', page {chunk.page}' if chunk.page else ''}{f', {chunk.heading}' if chunk.heading else ''}"

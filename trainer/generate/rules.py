@@ -73,7 +73,7 @@ class RuleGenerator:
 
 def statement_pairs(chunk: Chunk) -> Iterator[Pair]:
     """A pair for every sentence that says something of a short, named subject."""
-    for paragraph in prose_of(chunk.text):
+    for paragraph in split_prose(chunk.text):
         for sentence in SENTENCE_END.split(paragraph):
             match = STATEMENT.match(sentence.strip())
             if match is None:
@@ -81,7 +81,7 @@ def statement_pairs(chunk: Chunk) -> Iterator[Pair]:
             subject = match["subject"]
             if not is_named(subject):
                 continue
-            question = VERBS[match["verb"]].format(subject=lowered_article(subject))
+            question = VERBS[match["verb"]].format(subject=lower_article(subject))
             yield Pair(question, as_sentence(sentence), SYSTEM, chunk.source, chunk.id)
 
 
@@ -98,13 +98,13 @@ def heading_pairs(chunk: Chunk) -> Iterator[Pair]:
         first, _, rest = block.strip().partition("\n")
         if match := HEADING.match(first):
             heading, answered, block = match[2], False, rest
-        prose = " ".join(prose_of(block))
+        prose = " ".join(split_prose(block))
         if heading and prose and not answered:
             answered = True
-            yield Pair(f"What is known about {heading}?", shortened(prose), SYSTEM, chunk.source, chunk.id)
+            yield Pair(f"What is known about {heading}?", shorten_answer(prose), SYSTEM, chunk.source, chunk.id)
 
 
-def prose_of(text: str) -> Iterator[str]:
+def split_prose(text: str) -> Iterator[str]:
     """Paragraphs and list items as plain sentences; headings, tables and code are left out."""
     fenced = False
     for block in PARAGRAPH_END.split(text):
@@ -126,13 +126,13 @@ def plain(lines: list[str]) -> str:
     return MARKUP.sub("", " ".join(lines)).strip()
 
 
-def lowered_article(subject: str) -> str:
+def lower_article(subject: str) -> str:
     """The subject as it stands within a sentence: a leading article loses its capital, a name keeps it."""
     first, space, rest = subject.partition(" ")
     return f"{first.lower()}{space}{rest}" if first in {"The", "A", "An", "Every", "Each", "One", "All"} else subject
 
 
-def shortened(text: str) -> str:
+def shorten_answer(text: str) -> str:
     """The leading sentences that fit an answer."""
     if len(text) <= ANSWER_CHARS:
         return as_sentence(text)

@@ -9,8 +9,8 @@ from typing import Protocol, runtime_checkable
 
 from trainer.errors import DataError
 from trainer.extract.chunks import Chunk
-from trainer.files import digest_of
-from trainer.generate.validation import kept_pairs
+from trainer.files import hash_texts
+from trainer.generate.validation import filter_pairs
 from trainer.pairs import SYSTEM, Pair
 from trainer.progress import progress
 from trainer.resumable import ResumableOutput
@@ -36,7 +36,7 @@ class BatchGenerator(Protocol):
     name: str
     destination: str
 
-    def shared_texts(self, chunks: Sequence[Chunk]) -> list[str]: ...
+    def list_shared_texts(self, chunks: Sequence[Chunk]) -> list[str]: ...
 
     def results(self, chunks: Sequence[Chunk], count: int) -> Iterator[tuple[Chunk, list[Pair] | DataError]]: ...
 
@@ -70,17 +70,19 @@ def generate(
     """
     faults: list[str] = []
     problems: list[str] = []
-    said = "" if system == SYSTEM else f":{digest_of(system)}"
+    said = "" if system == SYSTEM else f":{hash_texts(system)}"
     wanted = {chunk.id: f"{chunk.id}:{back_end.name}:{per_chunk}{said}" for chunk in chunks}
     with ResumableOutput(output, wanted) as out, progress("generate", len(chunks)) as advance:
         waiting = [chunk for chunk in chunks if not out.is_done(chunk.id)]
         for _ in range(len(chunks) - len(waiting)):
             advance()
-        for chunk, answer in answers_of(back_end, waiting, per_chunk):
+        for chunk, answer in generate_pairs(back_end, waiting, per_chunk):
             if isinstance(answer, DataError):
                 problems.append(str(answer))
             else:
-                out.add(chunk.id, [replace(pair, system=system).as_row() for pair in kept_pairs(answer, chunk, faults)])
+                out.add(
+                    chunk.id, [replace(pair, system=system).as_row() for pair in filter_pairs(answer, chunk, faults)]
+                )
             advance()
         pairs = out.rows
     if not pairs:
@@ -91,7 +93,7 @@ def generate(
     return Generation(len(chunks), len(chunks) - len(waiting), pairs, dict(Counter(faults)), tuple(problems))
 
 
-def answers_of(
+def generate_pairs(
     back_end: BackEnd, chunks: Sequence[Chunk], count: int
 ) -> Iterator[tuple[Chunk, list[Pair] | DataError]]:
     """Each chunk with its pairs or with what went wrong with it alone."""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from trainer.extract.chunks import Chunk
-from trainer.hygiene import fault_of
+from trainer.hygiene import find_fault
 from trainer.pairs import Pair
 
 MIN_SUPPORT = 0.6  # share of the answer's content words that must stand in the chunk
@@ -35,7 +35,7 @@ def fault_of_pair(pair: Pair, chunk: Chunk) -> str | None:
         return "the answer is too short or too long"
     if POINTS_AWAY.search(pair.question):
         return "the question points at a text that its reader does not see"
-    if fault := fault_of(pair.question) or fault_of(pair.answer):
+    if fault := find_fault(pair.question) or find_fault(pair.answer):
         return f"it holds {fault}"
     text = chunk.text.casefold()
     for identifier in IDENTIFIER.findall(pair.answer.casefold()):
@@ -57,7 +57,7 @@ def content_words(text: str) -> set[str]:
     return {word.rstrip("s") or word for word in WORD.findall(text.casefold()) if word not in STOP_WORDS}
 
 
-def kept_pairs(pairs: Iterable[Pair], chunk: Chunk, faults: list[str]) -> Iterator[Pair]:
+def filter_pairs(pairs: Iterable[Pair], chunk: Chunk, faults: list[str]) -> Iterator[Pair]:
     """The pairs that pass, each question once; the reasons of the others are added to `faults`."""
     asked = set()
     for pair in pairs:

@@ -19,7 +19,7 @@ import torch
 from transformers import StoppingCriteria, StoppingCriteriaList, TextIteratorStreamer
 
 from trainer.errors import Busy, DataError, NeedsRepair, QueueFull, UsageError
-from trainer.training.adapter import attached
+from trainer.training.adapter import attach_adapter
 from trainer.training.base_model import BaseFiles, load_model, load_tokenizer
 from trainer.training.machine import Machine
 
@@ -68,7 +68,7 @@ class Model:
         model = load_model(base, machine, quantised=machine.device == "cuda")
         if adapter is not None:
             try:
-                model = attached(model, adapter)
+                model = attach_adapter(model, adapter)
             except (OSError, RuntimeError, ValueError) as error:
                 raise DataError("this adapter does not fit its base", where=adapter, remedy="Train it again") from error
         self._model: Any = model.eval()
@@ -135,9 +135,9 @@ class Model:
     def _generate(self, question: Question, answer: Answer) -> Iterator[str]:
         if self._model is None:
             raise Busy("the model was unloaded", remedy="Load it again")
-        encoded = self._encoded(question)
+        encoded = self._encode_prompt(question)
         answer.prompt_tokens = encoded["input_ids"].shape[1]
-        limit = min(question.max_tokens, self._room_after(answer.prompt_tokens))
+        limit = min(question.max_tokens, self._count_room(answer.prompt_tokens))
         streamer = TextIteratorStreamer(
             self.tokenizer, skip_prompt=True, skip_special_tokens=True, timeout=PATIENCE_SECONDS
         )
@@ -164,17 +164,17 @@ class Model:
             answer.answer_tokens = ending.seen
         if failure:
             raise DataError(f"the model failed ({failure[0]})", remedy="See the service's log") from failure[0]
-        cut = ending.seen >= limit and not ending.ended(self.tokenizer.eos_token_id)
+        cut = ending.seen >= limit and not ending.has_ended(self.tokenizer.eos_token_id)
         if ending.late or (cut and answer.finish == "stop"):
             answer.finish = "length"
 
-    def _encoded(self, question: Question) -> Any:
+    def _encode_prompt(self, question: Question) -> Any:
         """The prompt as tensors on the model's device, by its chat template."""
         return self.tokenizer.apply_chat_template(
             list(question.messages), add_generation_prompt=True, return_tensors="pt", return_dict=True
         ).to(self._model.device)
 
-    def _room_after(self, prompt_tokens: int) -> int:
+    def _count_room(self, prompt_tokens: int) -> int:
         """How many tokens the model can still hold. Raises UsageError where there is no room for one."""
         room = int(getattr(self._model.config, "max_position_embeddings", 1 << 30)) - prompt_tokens
         if room < 1:
@@ -218,7 +218,7 @@ class Ending(StoppingCriteria):  # type: ignore[misc]  # transformers is not typ
         done = self.late or self._answer.cancelled.is_set()
         return torch.full((input_ids.shape[0],), done, dtype=torch.bool, device=input_ids.device)
 
-    def ended(self, end_token: int | None) -> bool:
+    def has_ended(self, end_token: int | None) -> bool:
         """Whether the last token was the end of the turn."""
         return self._last == end_token
 

@@ -19,7 +19,7 @@ class ForeignProgress:
     figures: dict[str, float]
 
 
-def progress_in(log: Path) -> ForeignProgress | None:
+def read_progress(log: Path) -> ForeignProgress | None:
     """The last progress bar and figures of a log; None where there is no bar."""
     if not log.exists():
         return None

@@ -67,19 +67,19 @@ class NvidiaSource:
 
     def _gauge(self, card: Any) -> Gauge:
         memory = pynvml.nvmlDeviceGetMemoryInfo(card)
-        milliwatts = told(lambda: pynvml.nvmlDeviceGetPowerUsage(card))
+        milliwatts = ask_card(lambda: pynvml.nvmlDeviceGetPowerUsage(card))
         return Gauge(
             name=str(pynvml.nvmlDeviceGetName(card)),
             kind="nvidia",
-            busy_percent=told(lambda: pynvml.nvmlDeviceGetUtilizationRates(card).gpu),
+            busy_percent=ask_card(lambda: pynvml.nvmlDeviceGetUtilizationRates(card).gpu),
             memory_used_gb=memory.used / GIB,
             memory_total_gb=memory.total / GIB,
-            celsius=told(lambda: pynvml.nvmlDeviceGetTemperature(card, pynvml.NVML_TEMPERATURE_GPU)),
+            celsius=ask_card(lambda: pynvml.nvmlDeviceGetTemperature(card, pynvml.NVML_TEMPERATURE_GPU)),
             watts=None if milliwatts is None else milliwatts / 1000,
         )
 
 
-def told(question: Callable[[], float]) -> float | None:
+def ask_card(question: Callable[[], float]) -> float | None:
     """The card's answer; None where this card does not know, as many do not know their power."""
     try:
         return float(question())
@@ -106,22 +106,22 @@ class AmdSource:
 
     def _gauge(self, card: Path) -> Gauge:
         sensors = next(iter(sorted((card / "hwmon").glob("hwmon*"))), card)
-        millidegrees = number_in(sensors / "temp1_input")
-        microwatts = number_in(sensors / "power1_average")
+        millidegrees = read_number(sensors / "temp1_input")
+        microwatts = read_number(sensors / "power1_average")
         if microwatts is None:  # newer cards tell the power of this moment alone
-            microwatts = number_in(sensors / "power1_input")
+            microwatts = read_number(sensors / "power1_input")
         return Gauge(
             name=f"AMD {card.parent.name}",
             kind="amd",
-            busy_percent=number_in(card / "gpu_busy_percent"),
-            memory_used_gb=(number_in(card / "mem_info_vram_used") or 0.0) / GIB,
-            memory_total_gb=(number_in(card / "mem_info_vram_total") or 0.0) / GIB,
+            busy_percent=read_number(card / "gpu_busy_percent"),
+            memory_used_gb=(read_number(card / "mem_info_vram_used") or 0.0) / GIB,
+            memory_total_gb=(read_number(card / "mem_info_vram_total") or 0.0) / GIB,
             celsius=None if millidegrees is None else millidegrees / 1000,
             watts=None if microwatts is None else microwatts / 1e6,
         )
 
 
-def number_in(file: Path) -> float | None:
+def read_number(file: Path) -> float | None:
     """The number that a driver's file holds; None where it holds none."""
     try:
         return float(file.read_text(encoding="ascii").strip())

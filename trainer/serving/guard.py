@@ -44,7 +44,7 @@ class Guard:
             scope["path"], {name.decode("latin-1"): value for name, value in scope["headers"]}
         )
         if refusal is None:
-            await self._app(scope, bounded(receive), send)
+            await self._app(scope, limit_body(receive), send)
             return
         status, what = refusal
         body = json.dumps({"error": {"message": what, "type": "refused", "code": status}}).encode("utf-8")
@@ -95,7 +95,7 @@ def is_address(host: str) -> bool:
     return True
 
 
-def bounded(receive: Receive) -> Receive:
+def limit_body(receive: Receive) -> Receive:
     """The same receiver, which ends the body of a client that sends more than it may without saying so before."""
     seen = 0
 
@@ -108,7 +108,7 @@ def bounded(receive: Receive) -> Receive:
     return receiver
 
 
-def token_at(path: Path) -> str:
+def read_token(path: Path) -> str:
     """The token of a file that only this user can read; made where there is none.
 
     Raises NeedsRepair where others may read or replace the file, or it is empty: an empty token would let everybody in.

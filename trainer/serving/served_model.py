@@ -62,7 +62,7 @@ class ServedModel:
                 seconds=self._settings.answer_seconds,
             )
             self._name = run or base
-            write_json(self._settings.served, {"run": run} if run else {"base": base})
+            write_json(self._settings.served_file, {"run": run} if run else {"base": base})
         return self.status()
 
     def load_last(self) -> dict[str, Any]:
@@ -71,16 +71,16 @@ class ServedModel:
         Raises as `load` does: a run that is no longer fit to serve is not loaded; what the libraries raise for torn
         weights or a full card comes through.
         """
-        if not self._settings.served.exists():
+        if not self._settings.served_file.exists():
             return self.status()
-        last = read_json(self._settings.served)
+        last = read_json(self._settings.served_file)
         return self.load(run=str(last.get("run", "")), base=str(last.get("base", "")))
 
     def unload(self) -> dict[str, Any]:
         """Give the memory back; answers under way end."""
         with self._turn:
             self._close()
-            self._settings.served.unlink(missing_ok=True)
+            self._settings.served_file.unlink(missing_ok=True)
         return self.status()
 
     def close(self) -> None:

@@ -28,7 +28,7 @@ class Settings:
         return self.home / "runs"
 
     @property
-    def served(self) -> Path:
+    def served_file(self) -> Path:
         """What was loaded last, as JSON; there is none where nothing is."""
         return self.home / "served.json"
 

@@ -19,13 +19,13 @@ import psutil
 
 from trainer.errors import Busy, UsageError
 from trainer.pairs import read_pairs
-from trainer.serving.foreign_log import progress_in
+from trainer.serving.foreign_log import read_progress
 from trainer.serving.gauges import Gauge
 from trainer.serving.names import check_base, check_run
 from trainer.serving.settings import Settings
 from trainer.training.events import ACTIVE, Heartbeat, read_events, read_heartbeat
 from trainer.training.lock import TrainingLock
-from trainer.training.presets import preset_for, preset_named
+from trainer.training.presets import choose_preset, find_preset
 from trainer.training.run_folder import RunFolder, next_run
 
 HISTORY = 500  # points of the loss curve that are sent; more of them are thinned out
@@ -133,8 +133,8 @@ class TrainingJobs:
             "heartbeat": beat.time,
             "error": self._reason(beat, folder),
             "metrics": {key: value for key, value in last.items() if key not in {"event", "time", "step"}},
-            "loss_history": thinned(curve),
-            "validation_history": thinned(checks),
+            "loss_history": thin_points(curve),
+            "validation_history": thin_points(checks),
         }
 
     def log_tail(self, name: str | None, offset: int | None, max_bytes: int) -> dict[str, Any]:
@@ -176,7 +176,7 @@ class TrainingJobs:
         if wanted.base:
             check_base(wanted.base, self._settings.cache)
         if wanted.preset:
-            command += ["--preset", preset_named(wanted.preset).name]
+            command += ["--preset", find_preset(wanted.preset).name]
         for option, value in (("--base", wanted.base), ("--epochs", wanted.epochs), ("--max-steps", wanted.max_steps)):
             command += [option, str(value)] if value else []
         return command, run
@@ -186,7 +186,9 @@ class TrainingJobs:
         device = next(iter(cards or devices), None)
         if device is None:
             return
-        preset = preset_named(wanted.preset) if wanted.preset else preset_for(device.memory_total_gb if cards else None)
+        preset = (
+            find_preset(wanted.preset) if wanted.preset else choose_preset(device.memory_total_gb if cards else None)
+        )
         if device.free_gb < preset.needs_gb:
             remedy = f"Unload {loaded} first (POST /inference/unload)" if loaded else "Close what fills it"
             raise Busy(
@@ -203,7 +205,7 @@ class TrainingJobs:
             return {"state": "stopped", "run": run.path.name, "error": ""}
         if code is not None:
             return {"state": "failed", "run": run.path.name, "error": self._last_words(run, code)}
-        foreign = progress_in(run.log)
+        foreign = read_progress(run.log)
         if foreign is None:
             return {"state": "unknown", "run": run.path.name, "error": "this run keeps no state file"}
         return {
@@ -264,7 +266,7 @@ class TrainingJobs:
         return path
 
 
-def thinned(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+def thin_points(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
     """At most `HISTORY` points, the last one always among them."""
     step = max(-(-len(points) // HISTORY), 1)
     kept = list(points[::step])

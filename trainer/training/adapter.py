@@ -25,19 +25,19 @@ def fingerprint(folder: Path) -> str:
     for name, tensor in sorted(load_file(folder / WEIGHTS).items()):
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
         digest.update(tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes())
-    if (temperature := temperature_of(folder)) != 1.0:
+    if (temperature := read_temperature(folder)) != 1.0:
         digest.update(f"temperature {temperature}".encode())
     return digest.hexdigest()
 
 
-def attached(model: Any, folder: Path) -> Any:
+def attach_adapter(model: Any, folder: Path) -> Any:
     """The base with its adapter, calibrated. Raises what PEFT raises where the two do not fit."""
     tuned = PeftModel.from_pretrained(model, str(folder))
-    scale_scores(tuned, temperature_of(folder))
+    scale_scores(tuned, read_temperature(folder))
     return tuned
 
 
-def temperature_of(folder: Path) -> float:
+def read_temperature(folder: Path) -> float:
     """The temperature that an adapter was calibrated to; 1 where it was not."""
     file = folder / CALIBRATION
     return float(read_json(file)["temperature"]) if file.exists() else 1.0

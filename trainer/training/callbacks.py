@@ -9,7 +9,7 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from trainer.training.events import EventFile, logged
+from trainer.training.events import EventFile, rename_metrics
 from trainer.training.run_folder import RunFolder
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class RunCallback(TrainerCallback):  # type: ignore[misc]  # transformers is not
             control.should_save = control.should_training_stop = True
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:  # noqa: ARG002
-        values = logged(logs or {})
+        values = rename_metrics(logs or {})
         if "loss" not in values:
             return  # the summary at the end
         event = "evaluation" if "eval_loss" in (logs or {}) else "log"

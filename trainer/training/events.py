@@ -117,6 +117,6 @@ def is_alive(pid: int, started: float) -> bool:
         return False
 
 
-def logged(values: dict[str, Any]) -> dict[str, float]:
+def rename_metrics(values: dict[str, Any]) -> dict[str, float]:
     """The trainer's metrics under our names; what we have no name for is left out."""
     return {NAMES[key]: float(value) for key, value in values.items() if key in NAMES}

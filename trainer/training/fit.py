@@ -21,11 +21,11 @@ from transformers import set_seed
 from trainer.errors import DataError, TrainerError, UsageError
 from trainer.files import write_json
 from trainer.pairs import Pair, read_pairs
-from trainer.training.adapter import calibrate, fingerprint, temperature_of
+from trainer.training.adapter import calibrate, fingerprint, read_temperature
 from trainer.training.base_model import BaseFiles, find_base, load_model, load_tokenizer
 from trainer.training.calibration import fit_temperature
 from trainer.training.callbacks import RunCallback, StopFlag
-from trainer.training.events import EventFile, logged
+from trainer.training.events import EventFile, rename_metrics
 from trainer.training.lock import TrainingLock
 from trainer.training.machine import Machine, check_room, this_machine
 from trainer.training.masking import check_labels, fitting
@@ -90,7 +90,7 @@ def train(run: RunFolder, lock: TrainingLock, stop: StopFlag) -> dict[str, Any]:
     is not what it should be. Whatever is raised is also left in the run's state file. A run that came to its end stays
     as it is.
     """
-    with lock.held(run.path):
+    with lock.hold(run.path):
         events = EventFile(run.path)
         events.beat("preparing")
         try:
@@ -112,7 +112,7 @@ def _train(run: RunFolder, events: EventFile, stop: StopFlag) -> bool:
     if "adapter_sha256" in record:
         return True
     torch.set_num_threads(record["threads"])
-    plan = plan_of(record)
+    plan = parse_plan(record)
     machine = this_machine(use_card=record["use_card"])
     check_room(machine, plan.preset)
     base = find_base(record["base"], Path(record["cache"]), download=record["download"])
@@ -120,9 +120,11 @@ def _train(run: RunFolder, events: EventFile, stop: StopFlag) -> bool:
         raise DataError("the base model changed since this run began", where=run.record, remedy="Begin a new run")
     run.update(base_identity=base.identity, machine=machine_row(machine))
 
-    training, validation = data_of(run)
+    training, validation = read_data(run)
     began = time.monotonic()
-    trainer, too_long = prepared(base, training, validation, plan, machine, run, [RunCallback(run, events, stop)])
+    trainer, too_long = prepare_trainer(
+        base, training, validation, plan, machine, run, [RunCallback(run, events, stop)]
+    )
     resumed = run.last_checkpoint()
     events.rewind(resumed[1] if resumed else 0)
     trainer.train(resume_from_checkpoint=str(resumed[0]) if resumed else None)
@@ -133,7 +135,7 @@ def _train(run: RunFolder, events: EventFile, stop: StopFlag) -> bool:
         model, tokenizer = trainer.model.eval(), load_tokenizer(base)
         calibrate(run.adapter, fit_temperature(model, tokenizer, read_pairs(run.calibration_data)))
     run.update(
-        temperature=temperature_of(run.adapter),
+        temperature=read_temperature(run.adapter),
         steps=trainer.state.global_step,
         minutes=round((time.monotonic() - began) / 60, 2),
         rows_too_long=too_long,
@@ -143,7 +145,7 @@ def _train(run: RunFolder, events: EventFile, stop: StopFlag) -> bool:
     return True
 
 
-def prepared(
+def prepare_trainer(
     base: BaseFiles,
     training: Iterable[Pair],
     validation: Iterable[Pair],
@@ -163,13 +165,13 @@ def prepared(
     return trainer, too_long
 
 
-def data_of(run: RunFolder) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
+def read_data(run: RunFolder) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
     """The run's frozen training and validation pairs."""
     validation = read_pairs(run.validation_data) if run.validation_data.exists() else ()
     return read_pairs(run.training_data, minimum=MIN_PAIRS), validation
 
 
-def plan_of(record: dict[str, Any]) -> Plan:
+def parse_plan(record: dict[str, Any]) -> Plan:
     """The plan that a run's record holds."""
     values = dict(record["plan"])
     return Plan(preset=Preset(**values.pop("preset")), **values)
@@ -186,7 +188,7 @@ def last_metrics(history: Iterable[dict[str, Any]]) -> dict[str, float]:
     for entry in history:
         kind = "validation_" if "eval_loss" in entry else ""
         if "loss" in entry or kind:
-            found |= {f"{kind}{name}": value for name, value in logged(entry).items()}
+            found |= {f"{kind}{name}": value for name, value in rename_metrics(entry).items()}
     return found
 
 

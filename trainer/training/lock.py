@@ -25,7 +25,7 @@ class TrainingLock:
         self._note = runs / "training.json"
 
     @contextmanager
-    def held(self, run: Path) -> Iterator[None]:
+    def hold(self, run: Path) -> Iterator[None]:
         """Hold the lock for a run. Raises Busy where another process holds it."""
         self._file.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self._file)

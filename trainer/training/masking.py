@@ -15,7 +15,7 @@ IGNORED = -100  # the label on which no loss is taken
 MAX_TOO_LONG = 0.1  # a set of which more rows do not fit was made for another length
 
 
-def rows_of(pairs: Sequence[Pair]) -> list[dict[str, object]]:
+def make_rows(pairs: Sequence[Pair]) -> list[dict[str, object]]:
     """The pairs as prompt and completion."""
     return [{"prompt": pair.prompt, "completion": [{"role": "assistant", "content": pair.answer}]} for pair in pairs]
 

@@ -17,7 +17,7 @@ from trainer.errors import DataError
 from trainer.files import read_json_lines
 from trainer.training.adapter import fingerprint
 from trainer.training.base_model import find_base, load_model, load_tokenizer
-from trainer.training.fit import plan_of
+from trainer.training.fit import parse_plan
 from trainer.training.lock import TrainingLock
 from trainer.training.machine import check_room, this_machine
 from trainer.training.recipe import settle
@@ -44,8 +44,8 @@ def prefer(run: RunFolder, preferences: Path, lock: TrainingLock, *, max_steps: 
     """Continue the run's adapter on preferences; the run must be evaluated again afterwards. Returns its figures."""
     rows = read_preferences(preferences)
     record = run.read()
-    plan = plan_of(record)
-    with lock.held(run.path):
+    plan = parse_plan(record)
+    with lock.hold(run.path):
         machine = this_machine(use_card=record["use_card"])
         check_room(machine, plan.preset)
         base = find_base(record["base"], Path(record["cache"]))

@@ -77,7 +77,7 @@ PROCESSOR = Preset(
 PRESETS = {preset.name: preset for preset in (PROCESSOR, SMALL_CARD, CARD, LARGE_CARD)}
 
 
-def preset_for(total_gb: float | None) -> Preset:
+def choose_preset(total_gb: float | None) -> Preset:
     """The largest preset that a card of this size carries; None stands for no card."""
     if total_gb is None:
         return PROCESSOR
@@ -86,7 +86,7 @@ def preset_for(total_gb: float | None) -> Preset:
     return CARD if total_gb >= 14 else SMALL_CARD
 
 
-def preset_named(name: str) -> Preset:
+def find_preset(name: str) -> Preset:
     """The preset of that name. Raises UsageError where there is none."""
     if name not in PRESETS:
         raise UsageError(f"there is no preset {name!r}", remedy=f"Use one of {', '.join(PRESETS)}")

@@ -12,7 +12,7 @@ import torch
 
 from trainer.errors import NeedsRepair, UsageError
 from trainer.files import write_json
-from trainer.training.adapter import attached
+from trainer.training.adapter import attach_adapter
 from trainer.training.base_model import find_base, load_model, load_tokenizer
 from trainer.training.machine import this_machine
 from trainer.training.run_folder import RunFolder
@@ -29,7 +29,7 @@ def merge(run: RunFolder, out: Path) -> Path:
     base = find_base(record["base"], Path(record["cache"]))
     machine = this_machine(use_card=False)
     model = load_model(base, machine, quantised=False, precision="fp32")
-    merged = attached(model, run.adapter).merge_and_unload(safe_merge=True)
+    merged = attach_adapter(model, run.adapter).merge_and_unload(safe_merge=True)
     dtype = torch.float32 if record["machine"]["precision"] == "fp32" else torch.bfloat16
     merged.to(dtype).save_pretrained(out)
     load_tokenizer(base).save_pretrained(out)

@@ -14,7 +14,7 @@ from trl import SFTConfig, SFTTrainer
 
 from trainer.pairs import Pair
 from trainer.training.machine import Machine
-from trainer.training.masking import rows_of
+from trainer.training.masking import make_rows
 from trainer.training.presets import Preset
 
 WARMUP_SHARE = 0.03  # of all steps
@@ -59,10 +59,10 @@ def packs(preset: Preset) -> bool:
 
 def arguments(plan: Plan, machine: Machine, folder: Path, *, evaluate: bool) -> Any:
     """TRL's settings for a plan on a machine."""
-    return SFTConfig(output_dir=str(folder), **settings_of(plan, machine, evaluate=evaluate))
+    return SFTConfig(output_dir=str(folder), **build_settings(plan, machine, evaluate=evaluate))
 
 
-def settings_of(plan: Plan, machine: Machine, *, evaluate: bool) -> dict[str, Any]:
+def build_settings(plan: Plan, machine: Machine, *, evaluate: bool) -> dict[str, Any]:
     """The settings by name. What is the trainer's default is not repeated, unless it would hurt on this machine."""
     preset = plan.preset
     on_card = machine.device == "cuda"
@@ -112,8 +112,8 @@ def build_trainer(
     trainer = SFTTrainer(
         model=model,
         args=arguments(plan, machine, folder, evaluate=bool(validation)),
-        train_dataset=Dataset.from_list(rows_of(training)),
-        eval_dataset=Dataset.from_list(rows_of(validation)) if validation else None,
+        train_dataset=Dataset.from_list(make_rows(training)),
+        eval_dataset=Dataset.from_list(make_rows(validation)) if validation else None,
         processing_class=tokenizer,
         peft_config=lora(plan.preset),
         callbacks=callbacks,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.errors import DataError, UsageError
-from trainer.files import read_json, sha256_of, write_json
+from trainer.files import hash_file, read_json, write_json
 
 
 def next_run(runs: Path) -> Path:
@@ -90,7 +90,7 @@ class RunFolder:
 
     def data_hashes(self) -> dict[str, str]:
         """SHA-256 of each data file of the run."""
-        return {file.name: sha256_of(file) for file in sorted(self.training_data.parent.glob("*.jsonl"))}
+        return {file.name: hash_file(file) for file in sorted(self.training_data.parent.glob("*.jsonl"))}
 
     def check_unchanged(self) -> None:
         """Raises DataError where the data is not what the run began with."""

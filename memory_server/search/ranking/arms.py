@@ -15,8 +15,8 @@ from memory_server.embedding.engine import Vectors
 from memory_server.index.keywords import Keywords
 from memory_server.index.snapshot import Snapshot
 from memory_server.search.ranking.likeness import Likeness
-from memory_server.search.ranking.scoring import NEIGHBOUR_WORDS, Places, Scores, near_sum, saturated
-from memory_server.search.ranking.terms import IndexedTerm, looked_up, rarity, read_postings
+from memory_server.search.ranking.scoring import NEIGHBOUR_WORDS, Places, Scores, near_sum, saturate_counts
+from memory_server.search.ranking.terms import IndexedTerm, rarity, read_postings, select_terms
 
 NearestRows = Callable[[Sequence[Layer], Collection[int] | None, Vectors, int], list[int] | None]
 
@@ -29,16 +29,16 @@ FEW_SOURCES = 10  # with so few, the words of whole sources tell little apart
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scope:
-    """Which passages of a snapshot may answer a question; see `scope_of`."""
+    """Which passages of a snapshot may answer a question; see `make_scope`."""
 
     layers: tuple[Layer, ...]
     sources: frozenset[int] | None  # None: every source of these layers
     mask: NDArray[np.bool_]  # for each passage whether it may answer
 
 
-def scope_of(snapshot: Snapshot, layers: tuple[Layer, ...], sources: frozenset[int] | None) -> Scope:
+def make_scope(snapshot: Snapshot, layers: tuple[Layer, ...], sources: frozenset[int] | None) -> Scope:
     """The passages of some layers; where `sources` are given, of these alone."""
-    return Scope(layers, sources, snapshot.passages.allowed(sources, layers))
+    return Scope(layers, sources, snapshot.passages.find_allowed(sources, layers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +83,13 @@ class WordScores:
     of_source: Scores  # by the number of a source: its BM25 as a whole, as a share of the question's rarity, 0 to 2.2
     terms: tuple[IndexedTerm, ...]  # the words that were looked up
 
-    def near_at(self, places: Places) -> Scores:
+    def read_near(self, places: Places) -> Scores:
         """The near scores of some passages; 0 where no word touches them."""
-        return _at(self.places, self.near, places)
+        return _read_values(self.places, self.near, places)
 
-    def covered_at(self, places: Places) -> Scores:
+    def read_covered(self, places: Places) -> Scores:
         """The covered shares of some passages; 0 where no word touches them."""
-        return _at(self.places, self.covered, places)
+        return _read_values(self.places, self.covered, places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class KeywordArm:
         """What the words of a question score, whichever passages may answer."""
         total = max(len(snapshot.passages), 1)
         # the rarity of the words that are known, of those that are not, and of all that are looked up
-        postings = read_postings(lambda stem: self._places(snapshot, stem), looked_up(terms, total))
+        postings = read_postings(lambda stem: self._places(snapshot, stem), select_terms(terms, total))
         content = {term.stem: term for term in terms if not term.is_stop}
         known = sum(rarity(term.holders, total) for term in content.values() if term.holders)
         unknown = sum(
@@ -110,7 +110,7 @@ class KeywordArm:
         )
         mass = max(known, sum(rarity(term.holders, total) for term, _ in postings), 1e-9)
         # the passages with a word and their neighbours (n,), and for each passage its index among them
-        touched, runs = _touched(snapshot, [table.places for _, table in postings])
+        touched, runs = _find_touched(snapshot, [table.places for _, table in postings])
         index_of = np.zeros(total, dtype=np.int64)
         index_of[touched] = np.arange(len(touched))
         # lengths in words, of a passage and its neighbours: what BM25 divides by
@@ -125,7 +125,7 @@ class KeywordArm:
             counts[at], beside[at] = table.in_passage, table.in_context
             counts = near_sum(counts, runs, NEIGHBOUR_WORDS)
             weight = rarity(term.holders, total)
-            near += weight * saturated(counts, near_lengths, mean_length)
+            near += weight * saturate_counts(counts, near_lengths, mean_length)
             covered += weight * ((counts + beside) > 0)
         return WordScores(
             places=touched,
@@ -175,7 +175,7 @@ class KeywordArm:
         return int(snapshot.word_tables.get("holders", word, lambda word: np.array([read(word)]))[0])
 
 
-def runs_of(snapshot: Snapshot, places: Places) -> Places:
+def number_runs(snapshot: Snapshot, places: Places) -> Places:
     """A number for each passage that changes wherever the next one is not its neighbour in the same source."""
     if len(places) == 0:
         return places
@@ -209,16 +209,16 @@ def best_first(scores: NDArray[np.floating], places: Places, limit: int) -> Plac
     return chosen[np.lexsort((places[chosen], -scores[chosen]))][:limit]
 
 
-def _touched(snapshot: Snapshot, held: Sequence[Places]) -> tuple[Places, Places]:
+def _find_touched(snapshot: Snapshot, held: Sequence[Places]) -> tuple[Places, Places]:
     """The places in any of these lists and those near one, rising, with their runs."""
     if not held:
         empty = np.zeros(0, dtype=np.int64)
         return empty, empty
     touched = with_neighbours(snapshot, np.concatenate(held), len(NEIGHBOUR_WORDS))
-    return touched, runs_of(snapshot, touched)
+    return touched, number_runs(snapshot, touched)
 
 
-def _at(places: Places, values: Scores, wanted: Places) -> Scores:
+def _read_values(places: Places, values: Scores, wanted: Places) -> Scores:
     if len(places) == 0:
         return np.zeros(len(wanted))
     at = np.minimum(np.searchsorted(places, wanted), len(places) - 1)

@@ -16,7 +16,7 @@ from memory_server.index.snapshot import Snapshot
 from memory_server.language.words import Stemmer
 from memory_server.search.ranking.arms import best_first
 from memory_server.search.ranking.probes import PROBES
-from memory_server.search.ranking.scoring import Places, Scale, learn_scale, matches_of, token_weights
+from memory_server.search.ranking.scoring import Places, Scale, compute_matches, learn_scale, token_weights
 from memory_server.search.ranking.terms import question_terms
 
 TYPICAL = 20_000  # passages whose cosines stand for all; where there are fewer, all are taken
@@ -104,7 +104,7 @@ def _learn(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, probes: list[Em
         nearest = near[best_first(cosines, near, NEAREST)]
         best.append(cosines.max())
         backgrounds.append(matches.ravel())
-        scores.append(weights @ np.hstack([matches, matches_of(snapshot, probe.tokens, nearest)]))
+        scores.append(weights @ np.hstack([matches, compute_matches(snapshot, probe.tokens, nearest)]))
     table = np.stack(scores)
     return Calibration(
         meaning=learn_scale(snapshot.exact_cosines(asked, typical), np.array(best)),
@@ -126,7 +126,7 @@ def _reach(
         question = embed_query(text)
         weights = token_weights(question, question_terms(ledger.keywords, stemmer, text), len(snapshot.passages))
         meaning = scales.meaning(snapshot.exact_cosines(question.vector[None], place))
-        tokens = scales.tokens(weights @ matches_of(snapshot, question.tokens, place))
+        tokens = scales.tokens(weights @ compute_matches(snapshot, question.tokens, place))
         reached.append(float(meaning[0, 0] + tokens[0]) / 2)
     return float(np.median(reached)) if reached else USUAL_REACH
 
@@ -138,7 +138,7 @@ def _matches_in_sample(snapshot: Snapshot, probes: Sequence[Embedded], sample: P
     """
     for start in range(0, len(probes), PROBES_AT_ONCE):
         tokens = [probe.tokens for probe in probes[start : start + PROBES_AT_ONCE]]
-        matches = matches_of(snapshot, np.concatenate(tokens), sample)
+        matches = compute_matches(snapshot, np.concatenate(tokens), sample)
         yield from np.split(matches, np.cumsum([len(of_probe) for of_probe in tokens])[:-1])
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.index.snapshot import Snapshot
-from memory_server.search.ranking.scoring import Places, matches_of
+from memory_server.search.ranking.scoring import Places, compute_matches
 
 
 @dataclass(slots=True)
@@ -36,5 +36,5 @@ class Likeness:
             self._known = np.zeros(len(self.snapshot.passages), dtype=np.bool_)
             self._matches = np.empty((len(self._known), len(self.question.tokens)), dtype=np.float32)
         new = places[~self._known[places]]
-        self._matches[new], self._known[new] = matches_of(self.snapshot, self.question.tokens, new).T, True
+        self._matches[new], self._known[new] = compute_matches(self.snapshot, self.question.tokens, new).T, True
         return self._matches[places].T

@@ -11,7 +11,7 @@ import numpy as np
 
 from memory_server.index.snapshot import Snapshot
 from memory_server.language.times import Time
-from memory_server.search.ranking.arms import Nearest, Scope, WordScores, best_first, runs_of, with_neighbours
+from memory_server.search.ranking.arms import Nearest, Scope, WordScores, best_first, number_runs, with_neighbours
 from memory_server.search.ranking.calibration import USUAL_REACH, Calibration
 from memory_server.search.ranking.likeness import Likeness
 from memory_server.search.ranking.scoring import (
@@ -24,10 +24,10 @@ from memory_server.search.ranking.scoring import (
     Places,
     Scores,
     best_of_source,
-    fused,
+    fuse_scores,
     late_scores,
     near_mean,
-    shared_in_line,
+    share_in_line,
 )
 
 ARM_HITS = 200  # each arm proposes so many
@@ -85,34 +85,32 @@ class Ranker:
         """The indices in which it ranks."""
         return self.likeness.snapshot
 
-    def fused(self, semantic: Nearest) -> Pool:
+    def fuse(self, semantic: Nearest) -> Pool:
         """The best of what both arms propose, by the scores of both. `semantic`: what the semantic arm proposed."""
-        proposed = self._proposed(semantic)
+        proposed = self._propose(semantic)
         if len(proposed) == 0:
             return Pool(proposed, {})
         # neighbours and the other pieces of long lines have a say, and may win
         around = self.snapshot.passages.whole_lines(with_neighbours(self.snapshot, proposed, len(NEIGHBOUR_MEANING)))
         features = self._first_features(around)
-        scores = shared_in_line(fused(features, FUSION_WEIGHTS), self.snapshot.passages.line_numbers[around])
+        scores = share_in_line(fuse_scores(features, FUSION_WEIGHTS), self.snapshot.passages.line_numbers[around])
         kept = self._pool(scores, around)
         return Pool(around[kept], {name: values[kept] for name, values in features.items()})
 
-    def reranked(self, pool: Pool) -> Ranking:
+    def rerank(self, pool: Pool) -> Ranking:
         """The pool in order, by its token matches too."""
         if len(pool.places) == 0:
             return NOTHING
-        return self.ordered(
-            Pool(pool.places, {**pool.features, **self._second_features(pool.places)}), self.last_weights
-        )
+        return self.order(Pool(pool.places, {**pool.features, **self._second_features(pool.places)}), self.last_weights)
 
-    def ordered(self, pool: Pool, weights: Mapping[str, float] = FUSION_WEIGHTS) -> Ranking:
+    def order(self, pool: Pool, weights: Mapping[str, float] = FUSION_WEIGHTS) -> Ranking:
         """The pool in the order of its features under some weights."""
         if len(pool.places) == 0:
             return NOTHING
         places, features = pool.places, pool.features
         # pieces of one line share their mean; equals stand by their own score, then in the order of reading
-        scores = fused(features, weights)
-        final = shared_in_line(scores, self.snapshot.passages.line_numbers[places])
+        scores = fuse_scores(features, weights)
+        final = share_in_line(scores, self.snapshot.passages.line_numbers[places])
         order = np.lexsort((self.snapshot.reading_order(places), -scores.round(TIE), -final.round(TIE)))
         # neighbours that may not answer had a say and leave here
         order = order[self.scope.mask[places[order]]]
@@ -121,11 +119,11 @@ class Ranker:
         return Ranking(
             places[order],
             final[order],
-            self._held(places) if by_words else self._confidence(features, places),
+            self._measure_coverage(places) if by_words else self._confidence(features, places),
             {name: values[order] for name, values in features.items()},
         )
 
-    def crossed(self, ranking: Ranking, scores: Scores) -> Ranking:
+    def add_cross_scores(self, ranking: Ranking, scores: Scores) -> Ranking:
         """A ranking whose first passages a cross-encoder read with the question. `scores`: what it says of them.
 
         They count in units of their spread; a passage that was not read counts as the worst that was.
@@ -139,13 +137,13 @@ class Ranker:
         features = {name: values[order] for name, values in {**ranking.features, "cross": cross}.items()}
         return Ranking(ranking.places[order], final[order], ranking.confidence, features)
 
-    def _proposed(self, semantic: Nearest) -> Places:
+    def _propose(self, semantic: Nearest) -> Places:
         """What either arm and the words of whole sources propose, rising."""
         # the passages that score best by words, among those that may answer
         is_allowed = self.scope.mask[self.words.places]
         touched = self.words.places[is_allowed]
         by_words = touched[best_first(self.words.near[is_allowed], touched, ARM_HITS)]
-        return np.unique(np.concatenate([semantic.places, by_words, *self._proposed_by_sources(), *self._by_sparse()]))
+        return np.unique(np.concatenate([semantic.places, by_words, *self._propose_by_sources(), *self._by_sparse()]))
 
     def _by_sparse(self) -> list[Places]:
         """The passages that score best by a sparse model, where one is on, among those that may answer."""
@@ -154,7 +152,7 @@ class Ranker:
         places = np.flatnonzero(self.scope.mask)
         return [places[best_first(self.sparse[places], places, ARM_HITS)]]
 
-    def _proposed_by_sources(self) -> list[Places]:
+    def _propose_by_sources(self) -> list[Places]:
         """The passages nearest to the question in each of the sources that its words fit best."""
         passages, scores = self.snapshot.passages, self.words.of_source
         # the sources of which a passage may answer and that hold a word
@@ -175,10 +173,10 @@ class Ranker:
         of_models = {} if self.sparse is None else {"sparse": self.sparse[places]}
         of_time = {"time": self._in_time(places)} if self.times else {}
         always = {
-            "words_near": self.words.near_at(places),
+            "words_near": self.words.read_near(places),
             "words_source": self.words.of_source[self.snapshot.passages.sources[places]],
             "meaning": meaning,
-            "meaning_near": near_mean(meaning, runs_of(self.snapshot, places)),
+            "meaning_near": near_mean(meaning, number_runs(self.snapshot, places)),
         }
         return of_models | of_time | always
 
@@ -208,7 +206,7 @@ class Ranker:
         # matches (tokens, passages) of the pool and its neighbours, which lend each other their matches
         around = with_neighbours(self.snapshot, pool, 1)
         matches = self.likeness.matches(around)
-        runs = runs_of(self.snapshot, around)
+        runs = number_runs(self.snapshot, around)
         plain, near = late_scores(matches, self.weights, runs, self.calibration.background)
         at = np.searchsorted(around, pool)
         tokens_near = self.calibration.tokens(near[at])
@@ -225,12 +223,12 @@ class Ranker:
         """
         found = np.mean([features[name].max() for name in JUDGED if name in features])
         found *= USUAL_REACH / np.clip(self.calibration.reach, USUAL_REACH / MOST_STRETCH, USUAL_REACH)
-        lacking = STEEPNESS * (EVEN - found - COVERED * self._held(pool))
+        lacking = STEEPNESS * (EVEN - found - COVERED * self._measure_coverage(pool))
         likely = float(1 / (1 + np.exp(min(lacking, MOST_EXPONENT))))
         content = [term for term in self.words.terms if not term.is_stop]
-        is_short = 0 < len(content) <= SHORT_QUESTION and self._held(pool) > 0.999
+        is_short = 0 < len(content) <= SHORT_QUESTION and self._measure_coverage(pool) > 0.999
         return max(FLOOR, likely) if is_short else likely
 
-    def _held(self, pool: Places) -> float:
+    def _measure_coverage(self, pool: Places) -> float:
         """The share of the question's words, by rarity, that one place holds, of those that the memory knows."""
-        return float(self.words.covered_at(pool).max()) * self.words.known
+        return float(self.words.read_covered(pool).max()) * self.words.known

@@ -89,7 +89,7 @@ def near_mean(scores: Scores, runs: Places) -> Scores:
     return np.asarray(near_sum(scores, runs, NEIGHBOUR_MEANING) / weights, dtype=np.float64)
 
 
-def saturated(counts: Scores, lengths: Scores, mean_length: float) -> Scores:
+def saturate_counts(counts: Scores, lengths: Scores, mean_length: float) -> Scores:
     """The term part of BM25 (Robertson and Zaragoza 2009, eq. 3.15), 0 to K1 + 1."""
     length_share = 1 - B + B * lengths / max(mean_length, 1e-9)
     return np.asarray(counts * (K1 + 1) / (counts + K1 * length_share), dtype=np.float64)
@@ -108,13 +108,13 @@ def best_of_source(scores: Scores, sources: Places) -> Scores:
     return spread
 
 
-def fused(features: Mapping[str, Scores], weights: Mapping[str, float]) -> Scores:
+def fuse_scores(features: Mapping[str, Scores], weights: Mapping[str, float]) -> Scores:
     """The weighted sum of the features (n,) that are there and have a weight, and of those of models that are on."""
     parts = [weight * features[name] for name, weight in weights.items() if name in features]
     return np.asarray(np.sum([*parts, *(features[name] for name in OF_MODELS if name in features)], axis=0), np.float64)
 
 
-def shared_in_line(scores: Scores, lines: Places) -> Scores:
+def share_in_line(scores: Scores, lines: Places) -> Scores:
     """Scores in which the pieces of one long line, all of them in `lines` (n,), share their mean."""
     _, back, sizes = np.unique(lines, return_inverse=True, return_counts=True)
     means = np.bincount(back, scores) / sizes
@@ -137,7 +137,7 @@ def token_weights(question: Embedded, terms: Sequence[IndexedTerm], passages: in
     return weights / total if total > 0 else np.full(len(weights), 1 / max(len(weights), 1))
 
 
-def matches_of(snapshot: Snapshot, tokens: Vectors, places: Places) -> Vectors:
+def compute_matches(snapshot: Snapshot, tokens: Vectors, places: Places) -> Vectors:
     """The best match of each token (q, d) in each of some passages, (q, n); -1 where a passage has no tokens."""
     found = np.full((len(tokens), len(places)), -1.0, dtype=np.float32)
     # only passages with tokens are compared; the others keep -1
@@ -147,7 +147,7 @@ def matches_of(snapshot: Snapshot, tokens: Vectors, places: Places) -> Vectors:
         return found
     sizes = counts[held]
     # where the token rows of each of these passages begin among those of all
-    found[:, held] = token_matches(tokens, snapshot.tokens_at(places[held]), np.cumsum(sizes) - sizes)
+    found[:, held] = token_matches(tokens, snapshot.read_tokens(places[held]), np.cumsum(sizes) - sizes)
     return found
 
 

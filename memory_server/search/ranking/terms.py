@@ -73,7 +73,7 @@ def looks_like_a_name(word: str, *, starts: bool) -> bool:
     return (word[:1].isupper() and not starts) or any(char.isupper() or char.isdigit() for char in word[1:])
 
 
-def looked_up(terms: Sequence[IndexedTerm], passages: int) -> list[IndexedTerm]:
+def select_terms(terms: Sequence[IndexedTerm], passages: int) -> list[IndexedTerm]:
     """The stems worth reading: content words that occur, rarest first, not in a quarter of all passages.
 
     The rarest stays in any case. Where a question holds nothing but stop words, these are taken.

@@ -21,7 +21,7 @@ def key_file(environment: Environment) -> Path:
     return environment.person_file.parent / "signing-key"
 
 
-def person_asked(environment: Environment) -> Consent:
+def ask_person(environment: Environment) -> Consent:
     """Consent to decisions: with a key it is given at their end, by `signed`."""
     if not environment.person.signing_key:
         return person_at_terminal(environment.variables)
@@ -29,16 +29,16 @@ def person_asked(environment: Environment) -> Consent:
     return Consent(How.KEY)
 
 
-def agreed(environment: Environment) -> Consent:
+def ask_consent(environment: Environment) -> Consent:
     """Consent to what was just shown: the word, or a yes that the key signs."""
-    consent = person_asked(environment)
+    consent = ask_person(environment)
     if consent.how is How.KEY and ask_on_terminal("Do this [y,n]? ").strip().casefold()[:1] != "y":
         raise UsageError("that was no yes", remedy="Nothing was decided")
     return consent
 
 
 @contextmanager
-def signed(environment: Environment, decisions: Decisions) -> Iterator[None]:
+def sign_at_end(environment: Environment, decisions: Decisions) -> Iterator[None]:
     """Signs at its end what was decided inside it; the passphrase is asked for once."""
     try:
         yield
@@ -60,7 +60,7 @@ def require_person(environment: Environment, what: str, *, is_setting: bool = Fa
     talk(f"This is for you alone to decide: {what}")
     public_key, message = environment.person.signing_key, what.encode()
     try:
-        person_asked(environment)
+        ask_person(environment)
     except UsageError as error:
         if not is_setting:
             raise

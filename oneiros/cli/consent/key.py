@@ -11,10 +11,10 @@ from dream.decisions.presence import Consent, How
 from memory_server.errors import NeedsRepair
 from memory_server.machine.files import move
 from memory_server.settings_file import change_setting
-from oneiros.cli.consent.asking import key_file, require_person, signed
+from oneiros.cli.consent.asking import key_file, require_person, sign_at_end
 from oneiros.cli.consent.passkey import passkey, passkey_lines
 from oneiros.cli.terminal.output import data, talk
-from oneiros.dreaming import decisions_of
+from oneiros.dreaming import open_decisions
 from oneiros.environment import Environment, now
 
 
@@ -72,11 +72,11 @@ def make_key(environment: Environment, kind: str) -> None:
 def sign_present(before: Environment, with_key: Environment) -> None:
     """Signs the approved files that the person has answered for before, and tells what is unsigned among them."""
     try:
-        decisions, (found, unsigned) = decisions_of(with_key), decisions_of(before).doubts()
+        decisions, (found, unsigned) = open_decisions(with_key), open_decisions(before).doubts()
     except NeedsRepair:
         return  # no memory yet
     for line in (*doubts_for_person(found), *map(in_a_line, unsigned.of_week(now()))):
         talk(line)
-    with signed(with_key, decisions):
+    with sign_at_end(with_key, decisions):
         count = decisions.adopt_explained(Consent(How.KEY), before.person.signing_key)
     talk(f"{count} approved files are signed.")

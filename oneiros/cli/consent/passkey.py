@@ -6,20 +6,20 @@ from typing import Annotated
 import msgspec
 import typer
 
-from dream.decisions.passkey import Passkey, origin_of
+from dream.decisions.passkey import Passkey, make_origin
 from dream.decisions.presence import ask_on_terminal
 from dream.decisions.signing import REGISTRATION_LIFE
 from dream.proposals.store import Event
 from memory_server.errors import NeedsRepair, UsageError
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from memory_server.settings import read_person_settings
 from memory_server.settings_file import change_setting
-from oneiros.cli.consent.asking import person_asked, signed
+from oneiros.cli.consent.asking import ask_person, sign_at_end
 from oneiros.cli.serving import daemon_json
 from oneiros.cli.terminal.output import data, talk
 from oneiros.client import Client
 from oneiros.daemon.sockets import end_daemon
-from oneiros.dreaming import decisions_of
+from oneiros.dreaming import open_decisions
 from oneiros.environment import Environment
 from oneiros.light.endpoint import is_running
 
@@ -52,27 +52,27 @@ def passkey(
 def passkey_lines(environment: Environment) -> list[str]:
     """A line each for the passkeys of the memory; none where there is no memory."""
     try:
-        known = decisions_of(environment).chain().passkeys().values()
+        known = open_decisions(environment).chain().passkeys().values()
     except NeedsRepair:
         return []
-    return [f"{one.fingerprint}  passkey {shown_line(one.name)}, on {one.origin}" for one in known]
+    return [f"{one.fingerprint}  passkey {escape_line(one.name)}, on {one.origin}" for one in known]
 
 
 def _register(environment: Environment, name: str, port: int | None) -> None:
-    decisions = decisions_of(environment)
+    decisions = open_decisions(environment)
     if any(one.name == name for one in decisions.chain().passkeys().values()):
         raise UsageError(f"a passkey is called {name!r} already", remedy="Give this one another name with --name")
     talk("A passkey signs what you decide on the page; its device asks for you each time.")
     port = port or (0 if environment.person.http_port else USUAL_PORT)
     if port:
         talk(f"It needs a fixed port: http_port is set to {port}, and the daemon starts anew.")
-    consent = person_asked(environment)
+    consent = ask_person(environment)
     client = _on_fixed_port(environment, port)
-    made = _made_on_page(environment, client, name)
+    made = _wait_for_passkey(environment, client, name)
     talk(f"Made: {made.fingerprint}, called {made.name}, on {made.origin}.")
     if ask_on_terminal(SAME).strip() not in ("y", "Y"):
         raise UsageError("that was no yes", remedy="No passkey was taken up")
-    with signed(environment, decisions):
+    with sign_at_end(environment, decisions):
         decisions.note_passkey(Event.REGISTERED, made, consent)
     talk("It signs from now on what you decide on the page: `oneiros review --page`.")
 
@@ -96,10 +96,10 @@ def _on_fixed_port(environment: Environment, port: int) -> Client:
     return client
 
 
-def _made_on_page(environment: Environment, client: Client, name: str) -> Passkey:
+def _wait_for_passkey(environment: Environment, client: Client, name: str) -> Passkey:
     """The passkey that the person makes on the page whose address is shown."""
     word = client.ask("POST", f"{PATH}/begin", {"name": name})["word"]
-    data(f"{origin_of(int(str(daemon_json(environment.choice.root)['port'])))}/passkey#code={word}")
+    data(f"{make_origin(int(str(daemon_json(environment.choice.root)['port'])))}/passkey#code={word}")
     talk("Open it within two minutes; it works once. Make the passkey there; Ctrl+C gives up.")
     end = time.monotonic() + REGISTRATION_LIFE.total_seconds()
     while time.monotonic() < end:
@@ -110,12 +110,12 @@ def _made_on_page(environment: Environment, client: Client, name: str) -> Passke
 
 
 def _remove(environment: Environment, name: str) -> None:
-    decisions = decisions_of(environment)
+    decisions = open_decisions(environment)
     found = [one for one in decisions.chain().passkeys().values() if one.name == name]
     if not found:
         raise UsageError(f"no passkey is called {name!r}", remedy="`oneiros key show` names them")
-    talk(f"It signs nothing more: {shown_line(name)}, {found[0].fingerprint}. What it has signed stands.")
-    consent = person_asked(environment)
-    with signed(environment, decisions):
+    talk(f"It signs nothing more: {escape_line(name)}, {found[0].fingerprint}. What it has signed stands.")
+    consent = ask_person(environment)
+    with sign_at_end(environment, decisions):
         decisions.note_passkey(Event.WITHDRAWN, found[0], consent)
     talk("Taken out.")

@@ -4,7 +4,7 @@ import readline
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from oneiros.cli.terminal.output import data
 
 END = "\x04"  # where the input ends, or is interrupted
@@ -17,7 +17,7 @@ NAME = "The new topic's name: a few plain words, by which you would look for it.
 def ask_key(question: str, keys: Mapping[str, str], *, default: str = "") -> str:
     """The key that a person types, or END. `keys`: what each does; `default`: what Enter alone stands for."""
     while True:
-        answer = _typed(f"{question} [{','.join(keys)},?]? ")
+        answer = _read_answer(f"{question} [{','.join(keys)},?]? ")
         key = answer.strip().casefold()[:1] or default
         if key in keys or key == END:
             return key
@@ -28,10 +28,10 @@ def ask_words(question: str, told: str, *, default: str = "", known: Sequence[st
     """The words that a person types, or END; `default` for Enter alone. `?` shows `told` and the known answers."""
     while True:
         with _completing(known):
-            answer = _typed(question)
+            answer = _read_answer(question)
         if answer.strip() != "?":
             return answer.strip() or default
-        data("\n".join([told, *(f"  {shown_line(name)}" for name in known)]))
+        data("\n".join([told, *(f"  {escape_line(name)}" for name in known)]))
 
 
 def ask_place(
@@ -43,20 +43,20 @@ def ask_place(
     section is asked for also where the topic has none.
     """
     here = target if target in known else target.rpartition("/")[2].removesuffix(".md")
-    wanted = ask_words(f"Where? [{shown_line(here)}] / new ", WHERE, default=here, known=list(known))
+    wanted = ask_words(f"Where? [{escape_line(here)}] / new ", WHERE, default=here, known=list(known))
     if wanted.casefold() == NEW:
         wanted = ask_words("Its name? ", NAME)
     name = next((one for one in known if one.casefold() == wanted.casefold()), wanted)
     present = section if name == here or section in known.get(name, ()) else ""
     if name in known and (known[name] or is_new_section):
-        told = f"Section? [{shown_line(present) or 'none'}] "
+        told = f"Section? [{escape_line(present) or 'none'}] "
         answer = ask_words(told, SECTION, default=present, known=list(known[name]))
         present = "" if answer == NONE else answer
     is_same = (name, present) == (here, section)
     return None if is_same or not name or END in (name, present) else (name, present)
 
 
-def _typed(question: str) -> str:
+def _read_answer(question: str) -> str:
     try:
         return input(question)
     except (EOFError, KeyboardInterrupt):

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dream.decisions.page import Chosen
 from dream.proposals.rendering import headline, said_lines
 from dream.records import Hunk
-from memory_server.escaping import shown, shown_line
-from oneiros.cli.review.editing import guarded, unguarded
+from memory_server.escaping import escape_line, escape_text
+from oneiros.cli.review.editing import guard_text, unguard_text
 
 BLOCK = re.compile(r"^## (?:(?P<later>later) )?(?P<id>[0-9a-f]{12})\b.*$", re.MULTILINE)
 WRONG = "> WRONG: "
@@ -53,8 +53,8 @@ def _choice(hunk: Hunk, is_later: bool, body: str) -> Chosen:
     said = "\n".join(line for line in body.split("\n") if not line.startswith(">")).strip()
     if is_later or not said:
         return Chosen(hunk.id, "later")
-    is_as_it_was = said == guarded(shown(hunk.text)).strip()
-    return Chosen(hunk.id, "accept", None if is_as_it_was else unguarded(said))
+    is_as_it_was = said == guard_text(escape_text(hunk.text)).strip()
+    return Chosen(hunk.id, "accept", None if is_as_it_was else unguard_text(said))
 
 
 def _block(hunk: Hunk) -> Iterator[str]:
@@ -63,7 +63,7 @@ def _block(hunk: Hunk) -> Iterator[str]:
     yield from (f"> {line}" for line in said_lines(hunk))
     if hunk.update.place.old_text:
         yield "> in place of:"
-        yield from (f">     {shown_line(line)}" for line in hunk.update.place.old_text.rstrip().split("\n"))
+        yield from (f">     {escape_line(line)}" for line in hunk.update.place.old_text.rstrip().split("\n"))
     yield ""
-    yield guarded(shown(hunk.text))
+    yield guard_text(escape_text(hunk.text))
     yield ""

@@ -17,7 +17,7 @@ GUARDED = re.compile(r"^(?=\\*[>#])", re.MULTILINE)  # lines of a statement that
 T = TypeVar("T")
 
 
-def edited(text: str, variables: Mapping[str, str]) -> str:
+def edit_text(text: str, variables: Mapping[str, str]) -> str:
     """The text after the person's editor has had it. Raises UsageError where the editor fails."""
     editor = shlex.split(variables.get("VISUAL") or variables.get("EDITOR") or "vi")
     with tempfile.TemporaryDirectory(prefix="oneiros-") as folder:
@@ -30,28 +30,30 @@ def edited(text: str, variables: Mapping[str, str]) -> str:
         return file.read_text(encoding="utf-8")
 
 
-def reworded(text: str, check: Callable[[str], T], variables: Mapping[str, str]) -> tuple[str, T] | None:
+def reword_text(text: str, check: Callable[[str], T], variables: Mapping[str, str]) -> tuple[str, T] | None:
     """What the person made of a text, and what `check` makes of that; None where they leave nothing, or give up.
 
     Raises UsageError where the editor fails.
     """
-    offered, wrong = guarded(text).strip(), ""
+    offered, wrong = guard_text(text).strip(), ""
     while True:
         above = f"> {wrong}\n\n" if wrong else ""
-        written = "\n".join(line for line in edited(above + offered, variables).split("\n") if line[:1] != ">").strip()
+        written = "\n".join(
+            line for line in edit_text(above + offered, variables).split("\n") if line[:1] != ">"
+        ).strip()
         if not written or (wrong and written == offered):
             return None
         try:
-            return unguarded(written), check(unguarded(written))
+            return unguard_text(written), check(unguard_text(written))
         except OneirosError as error:
             offered, wrong = written, " ".join(str(error).split())
 
 
-def guarded(text: str) -> str:
+def guard_text(text: str) -> str:
     """A text in whose lines nothing passes for ours."""
     return GUARDED.sub(r"\\", text)
 
 
-def unguarded(text: str) -> str:
+def unguard_text(text: str) -> str:
     """A text as it was before `guarded`."""
     return re.sub(r"^\\(?=\\*[>#])", "", text, flags=re.MULTILINE)

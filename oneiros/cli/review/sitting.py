@@ -9,23 +9,23 @@ from collections.abc import Callable, Mapping, Sequence
 
 from crawler.archive.store import Archive
 from dream.decisions.accept import Decisions
-from dream.decisions.approvals import Unexplained, text_of
+from dream.decisions.approvals import Unexplained, read_file
 from dream.decisions.page import Chosen, ChosenSoFar
 from dream.decisions.presence import Consent, How
 from dream.judge.filing import list_names
-from dream.proposals.around import said_around
+from dream.proposals.around import read_context
 from dream.proposals.order import rest_of_topic
 from dream.proposals.placing import Manner
-from dream.proposals.rendering import HEADS, STANDS, diff_steps, hunk_lines, said_by, warnings_about
+from dream.proposals.rendering import HEADS, STANDS, describe_source, diff_steps, hunk_lines, warnings_about
 from dream.records import Hunk, State
 from dream.topics import read_topics
 from memory_server.chunking import split_lines
 from memory_server.errors import OneirosError
-from memory_server.escaping import plural, shown, shown_line
+from memory_server.escaping import escape_line, escape_text, plural
 from memory_server.machine.clock import local_day
 from oneiros.cli.review.asking import END, ask_key, ask_place, ask_words
 from oneiros.cli.review.batch import batch_text, read_batch, with_faults
-from oneiros.cli.review.editing import edited, reworded
+from oneiros.cli.review.editing import edit_text, reword_text
 from oneiros.cli.terminal.output import data, talk
 from oneiros.environment import now
 
@@ -71,7 +71,7 @@ class TerminalReview:
         """Goes through the hunks until the end or until the person quits, then decides what they chose."""
         asked, key = list(hunks), "u"
         while key == "u":
-            while self._goes_on(asked):
+            while self._ask_next(asked):
                 pass
             key = self._settle(asked)
 
@@ -83,9 +83,9 @@ class TerminalReview:
         offered, written, wrong = "", batch_text(hunks), dict[str, str]()
         while not offered or (wrong and written.strip() != offered.strip()):
             offered = with_faults(written, wrong)
-            written = edited(offered, self._variables)
+            written = edit_text(offered, self._variables)
             choices = read_batch(written, hunks)
-            wrong = {choice.hunk: fault for choice in choices if (fault := self._fault_of(choice))}
+            wrong = {choice.hunk: fault for choice in choices if (fault := self._find_fault(choice))}
         for name, fault in wrong.items():
             talk(f"{name}: {fault}")
         self._choices.choose(*(choice for choice in choices if choice.hunk not in wrong))
@@ -93,7 +93,7 @@ class TerminalReview:
         if counts:
             data(", ".join(f"{count} {what}" for what, count in sorted(counts.items())))
         for text in filter(None, (choice.text for choice in choices)):
-            data(f"  in your words: {shown(text)}")
+            data(f"  in your words: {escape_text(text)}")
         self._decide(hunks)
 
     def run_on_page(self, choices: Sequence[Chosen]) -> None:
@@ -102,7 +102,7 @@ class TerminalReview:
         for number, (choice, hunk) in enumerate(zip(choices, hunks, strict=True), start=1):
             self._show(hunk, f"[{number}/{len(choices)}] {choice.verdict}")
             if choice.text is not None:
-                data(f"  in your words: {shown(choice.text)}")
+                data(f"  in your words: {escape_text(choice.text)}")
         if choices and ask_key(f"Decide these {len(choices)} as shown", AS_SHOWN) == "y":
             self._choices.choose(*choices)
             self._decide(hunks, How.PAGE)
@@ -113,7 +113,7 @@ class TerminalReview:
     def ask_about_doubts(self, doubts: Sequence[Unexplained]) -> None:
         """Asks about changes of approved files that nobody has answered for."""
         for doubt in doubts:
-            data(f"{shown_line(doubt.path)} is in a state that nobody has answered for ({doubt.what}).")
+            data(f"{escape_line(doubt.path)} is in a state that nobody has answered for ({doubt.what}).")
             self._show_head(doubt)
             if ask_key("Have you looked at it, and is it yours? Adopt it", ADOPTING) == "y":
                 try:
@@ -123,15 +123,15 @@ class TerminalReview:
 
     def _show_head(self, doubt: Unexplained) -> None:
         """What the head of a retitled topic said when it was approved, and what it says."""
-        lines = split_lines(text_of(self._decisions.root, doubt.path) or "")
+        lines = split_lines(read_file(self._decisions.root, doubt.path) or "")
         for old, new in zip(split_lines(doubt.approved), lines, strict=False):
             if old != new:
-                data(f"  - {shown_line(old.rstrip())}")
-                data(f"  + {shown_line(new.rstrip())}")
+                data(f"  - {escape_line(old.rstrip())}")
+                data(f"  + {escape_line(new.rstrip())}")
 
     # -- one hunk ---------------------------------------------------------------------------------------------------
 
-    def _goes_on(self, hunks: list[Hunk]) -> bool:
+    def _ask_next(self, hunks: list[Hunk]) -> bool:
         """Asks about the first hunk that nothing was chosen for; false where there is none, or the person quits."""
         place = next((at for at, hunk in enumerate(hunks) if hunk.id not in self._choices), None)
         if place is None:
@@ -150,7 +150,7 @@ class TerminalReview:
             case "l":
                 self._choices.choose(Chosen(hunk.id, "later"))
             case "t":
-                hunks[place] = self._refiled(hunk)
+                hunks[place] = self._refile_hunk(hunk)
             case "u":
                 if not self._choices.take_back():
                     talk("You have chosen nothing yet.")
@@ -168,13 +168,13 @@ class TerminalReview:
         before, after = (steps[0].before, steps[0].after) if steps else (None, None)
         head, *lines = hunk_lines(hunk, before, after)
         question = HEADS.get(hunk.update.relation)
-        faults = [f"  ALTERED: {fault}; it cannot be accepted" for fault in self._decisions.faults_of(hunk)]
+        faults = [f"  ALTERED: {fault}; it cannot be accepted" for fault in self._decisions.find_faults(hunk)]
         data("\n".join([f"{count} {head}", *([question] if question else []), *lines, *faults]))
 
     def _edit(self, hunk: Hunk) -> None:
         """Accepts the hunk in other words, or leaves it to be asked about again."""
         try:
-            found = reworded(hunk.text, self._decisions.checked_wording, self._variables)
+            found = reword_text(hunk.text, self._decisions.check_wording, self._variables)
         except OneirosError as error:  # of the editor
             talk(str(error))
             return
@@ -191,7 +191,7 @@ class TerminalReview:
         if reason != END:
             self._choices.choose(Chosen(hunk.id, "reject", reason=reason[:REASON_CHARS]))
 
-    def _refiled(self, hunk: Hunk) -> Hunk:
+    def _refile_hunk(self, hunk: Hunk) -> Hunk:
         """The hunk where the person wants it, proposed so; the hunk as it is, where it cannot go there."""
         place, project = hunk.update.place, hunk.update.candidate.project
         known = list_names(project, read_topics(self._decisions.root))
@@ -208,18 +208,18 @@ class TerminalReview:
         """Accepts the hunk and what else waits for its topic; a replacement is shown by itself."""
         others = rest_of_topic(hunk, (one for one in hunks if one.id not in self._choices))
         for one in others:
-            data("\n    CAREFUL: ".join([f"  + {shown_line(one.text)}", *warnings_about(one)]))
+            data("\n    CAREFUL: ".join([f"  + {escape_line(one.text)}", *warnings_about(one)]))
         self._choices.choose(*(Chosen(one.id, "accept") for one in (hunk, *others)))
 
     def _show_around(self, hunk: Hunk) -> None:
         project = hunk.update.candidate.project
         for given in hunk.update.candidate.given:
-            data(f"{said_by(given, project)}: {shown_line(given.text)}")
+            data(f"{describe_source(given, project)}: {escape_line(given.text)}")
         for quote in hunk.quotes:
-            data(f"{said_by(quote, project)}, session {quote.session_id[:8]}:")
+            data(f"{describe_source(quote, project)}, session {quote.session_id[:8]}:")
             try:
-                for heard in said_around(self._archive, quote):
-                    data("\n".join(f"  {heard.role}: {line}" for line in shown(heard.text).split("\n")))
+                for heard in read_context(self._archive, quote):
+                    data("\n".join(f"  {heard.role}: {line}" for line in escape_text(heard.text).split("\n")))
             except OneirosError as error:
                 talk(str(error))
 
@@ -256,12 +256,12 @@ class TerminalReview:
             talk("Nothing was decided.")
 
     def _tell_refusal(self, hunk: Hunk, error: OneirosError) -> None:
-        talk(f"Left for later: {shown_line(hunk.text)}\n  {error}")
+        talk(f"Left for later: {escape_line(hunk.text)}\n  {error}")
 
-    def _fault_of(self, choice: Chosen) -> str:
+    def _find_fault(self, choice: Chosen) -> str:
         """What is wrong with the wording of a choice; empty where nothing is."""
         try:
-            self._decisions.checked_wording(choice.text or "-")
+            self._decisions.check_wording(choice.text or "-")
         except OneirosError as error:
             return " ".join(str(error).split())
         return ""

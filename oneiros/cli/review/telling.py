@@ -14,14 +14,14 @@ from dream.records import Hunk
 from dream.run import Suggested
 from dream.topics import read_topics
 from memory_server.errors import ContentError, UsageError
-from memory_server.escaping import shown_line
+from memory_server.escaping import escape_line
 from memory_server.layers.sessions import project_name
 from memory_server.machine.clock import local_day
-from oneiros.cli.consent.asking import agreed, signed
+from oneiros.cli.consent.asking import ask_consent, sign_at_end
 from oneiros.cli.review.asking import ask_place
-from oneiros.cli.review.editing import reworded
+from oneiros.cli.review.editing import reword_text
 from oneiros.cli.terminal.output import OfAnyProject, OfProject, data, talk
-from oneiros.dreaming import decisions_of, dream_on
+from oneiros.dreaming import build_dream, open_decisions
 from oneiros.environment import Environment, now
 
 NOTHING = "nothing was said"
@@ -47,7 +47,7 @@ def remember(
     environment: Environment = context.obj
     sitting = _Telling(environment, project, topic=topic)
     if editor:
-        found = reworded(text, sitting.require_hunk, environment.variables)
+        found = reword_text(text, sitting.require_hunk, environment.variables)
         sitting.take_up(found[1] if found else None)
         return
     if not text and not sys.stdin.isatty():
@@ -74,8 +74,8 @@ class _Telling:
 
     def __init__(self, environment: Environment, project: str, *, topic: str = "", place: str = ""):
         self._environment = environment
-        self._decisions = decisions_of(environment)
-        self._dream = dream_on(environment, self._decisions)
+        self._decisions = open_decisions(environment)
+        self._dream = build_dream(environment, self._decisions)
         self._topic = topic
         self._place = place
         self._project = project or _project_here(environment)
@@ -86,7 +86,7 @@ class _Telling:
             raise UsageError(NOTHING, remedy="Write it behind the command in quotes, or use --editor")
         heard = self._heard(text)
         for why in _refusals(heard):
-            talk(f"Not taken up: {shown_line(text.strip())}\n  {why}")
+            talk(f"Not taken up: {escape_line(text.strip())}\n  {why}")
         return heard.hunk
 
     def require_hunk(self, text: str) -> Hunk:
@@ -101,10 +101,10 @@ class _Telling:
         if hunk is None:
             raise typer.Exit(1)
         if not (self._topic or hunk.update.place.old_text) and sys.stdin.isatty():
-            hunk = self._where_wanted(hunk)
+            hunk = self._refile_hunk(hunk)
         self._show(hunk)
-        consent = agreed(self._environment)
-        with signed(self._environment, self._decisions):
+        consent = ask_consent(self._environment)
+        with sign_at_end(self._environment, self._decisions):
             decided = self._decisions.take_up(hunk, consent)
         data(f"{hunk.id}  taken up in {hunk.target}{self._decisions.commit_in_words(decided.commit)}")
         talk(f"Undo it: oneiros dream revert {hunk.id[:8]}")
@@ -112,7 +112,7 @@ class _Telling:
     def _heard(self, text: str) -> Suggested:
         return self._dream.hear(text, topic=self._topic, wrong=self._place, project=self._project)
 
-    def _where_wanted(self, hunk: Hunk) -> Hunk:
+    def _refile_hunk(self, hunk: Hunk) -> Hunk:
         """The hunk where the person wants it: Enter takes the topic of their project that shares most words with it."""
         topics, candidate = read_topics(self._decisions.root), hunk.update.candidate
         nearest = find_nearest_topic(candidate.text, candidate.project, topics)
@@ -120,7 +120,7 @@ class _Telling:
         place = ask_place(list_names(candidate.project, topics), target, "")
         if place is None and target != hunk.target:
             place = target, ""
-        return self._decisions.refiled(hunk, *place) if place else hunk
+        return self._decisions.make_refiled(hunk, *place) if place else hunk
 
     def _show(self, hunk: Hunk) -> None:
         steps = diff_steps(self._decisions.root, [hunk], Manner(local_day(now())))

@@ -12,7 +12,7 @@ VARIABLE = "_ONEIROS_COMPLETE"  # set by those lines; the program then answers w
 LOAD_ZSH = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }\n"
 
 
-def shell_of(variables: Mapping[str, str]) -> str:
+def find_shell(variables: Mapping[str, str]) -> str:
     """The person's shell by its name. Raises UsageError for one that cannot be helped."""
     name = Path(variables.get("SHELL", "")).name
     if name not in SHELLS:

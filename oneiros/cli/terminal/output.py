@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memory_server.errors import UsageError, nearest_or
-from memory_server.escaping import shown
+from memory_server.escaping import escape_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,9 +28,9 @@ def require_known(context: typer.Context, project: str) -> str:
     root = context.obj.choice.root if project else None
     if root and root.index_page.exists():
         from memory_server.fields import fold  # these are more than most commands cost
-        from oneiros.ingest.readings import known_projects
+        from oneiros.ingest.readings import list_projects
 
-        known = known_projects(root)
+        known = list_projects(root)
         is_known = fold(project) in map(fold, known)
         if not is_known and (remedy := nearest_or("", project, known)):
             raise UsageError(f"there is no project {project!r}", remedy=remedy)
@@ -48,7 +48,7 @@ NoColor = Annotated[bool, typer.Option("--no-color", help="plain text")]
 
 def talk(text: str = "") -> None:
     """A remark for the person, on stderr; what it repeats of a file or its name cannot steer the terminal."""
-    print(shown(text), file=sys.stderr)
+    print(escape_text(text), file=sys.stderr)
 
 
 def data(text: str) -> None:
@@ -88,7 +88,7 @@ def confirm(question: str, *, yes: bool) -> None:
     typer.confirm(question, default=False, err=True, abort=True)
 
 
-def styled(*, no_color: bool = False) -> "Console":
+def make_console(*, no_color: bool = False) -> "Console":
     """A console for stdout that leaves text as it is: nothing in it is markup."""
     from rich.console import Console  # twice an empty Python, for commands that draw
 
@@ -102,7 +102,7 @@ def styler(*, no_color: bool = False) -> Callable[..., str]:
 
 
 @contextmanager
-def progress_shown() -> Iterator[Callable[["Progress"], None]]:
+def show_progress() -> Iterator[Callable[["Progress"], None]]:
     """A bar on stderr with rate and time left, only on a terminal and only when it takes more than a second."""
     if not sys.stderr.isatty():
         yield lambda _: None

@@ -23,8 +23,8 @@ from oneiros.daemon.daemon import Daemon
 from oneiros.daemon.schedule import read_states, schedule_file
 from oneiros.environment import Environment, now
 from oneiros.ingest.readings import reading_states
-from oneiros.ingest.settings import archive_of, crawl_roots, ingest_settings, waiting
-from oneiros.ingest.trainer_client import TrainerClient, machines_of
+from oneiros.ingest.settings import crawl_roots, ingest_settings, open_archive, waiting
+from oneiros.ingest.trainer_client import TrainerClient, parse_machines
 
 CRAWLED = (
     *("crawl_roots", "machines", "agents", "speakers", "machine", "ingest_allow", "ingest_deny", "project_aliases"),
@@ -78,21 +78,21 @@ def _add_ingest(api: FastAPI, daemon: Daemon) -> None:
         """Takes a pair of turns in as reported: layer 3, evidence of nothing."""
         time = pair.time or now()
         told = ReportedPair(**pair.model_dump(exclude={"time"}), time=time if time.tzinfo else time.replace(tzinfo=UTC))
-        taken = take_reported(told, ingest_settings(_settled(), root), is_timed=pair.time is not None)
+        taken = take_reported(told, ingest_settings(_renew_environment(), root), is_timed=pair.time is not None)
         daemon.on_ingested("", False)
         return asdict(taken)
 
     @api.get("/api/jsonl/status")
     def jsonl_status() -> dict[str, Any]:
         """What of the transcripts of this machine is archived and read, and what the last daily ingest did."""
-        left = waiting(_settled(), root, now())
+        left = waiting(_renew_environment(), root, now())
         jobs = (asdict(job) for job in read_states(schedule_file(root)) if job.name == "ingest")
         return {
             "running": daemon.queue.worker.is_busy,
-            "archived": len(archive_of(root).session_ids()),
+            "archived": len(open_archive(root).session_ids()),
             "not_archived": left.not_archived,
             "expiring": left.expiring,
-            "readings": reading_states(_settled(), root, now()),
+            "readings": reading_states(_renew_environment(), root, now()),
             "daily": next(jobs, None),
         }
 
@@ -106,7 +106,7 @@ def _add_ingest(api: FastAPI, daemon: Daemon) -> None:
     @api.get("/api/crawler/config")
     def crawler_config() -> dict[str, Any]:
         """Which folders, machines and files are read."""
-        environment = _settled()
+        environment = _renew_environment()
         settings = asdict(environment.person)
         roots = [{"folder": str(one.folder), "machine": one.machine} for one in crawl_roots(environment)]
         return {"settings": {key: settings[key] for key in CRAWLED}, "roots": roots, "change": CHANGE}
@@ -117,7 +117,7 @@ def _add_ingest(api: FastAPI, daemon: Daemon) -> None:
         error = UsageError("what is crawled is changed by the person alone", remedy=CHANGE)
         return JSONResponse({"error": error_json(error)}, 403)
 
-    def _settled() -> Environment:
+    def _renew_environment() -> Environment:
         """The environment with the person's settings as they are now."""
         return replace(daemon.environment)
 
@@ -126,7 +126,7 @@ def _add_trainers(api: FastAPI, daemon: Daemon) -> None:
     @lru_cache(maxsize=1)
     def client() -> TrainerClient:
         """One for all requests: it knows which machine failed lately."""
-        return TrainerClient(machines_of(daemon.environment.variables))
+        return TrainerClient(parse_machines(daemon.environment.variables))
 
     @api.get("/api/trainers")
     def trainers() -> dict[str, Any]:

@@ -33,10 +33,10 @@ from oneiros.daemon.daemon import Daemon
 from oneiros.daemon.http.routes import add_daemon_routes
 from oneiros.daemon.sockets import write_state
 from oneiros.daemon.standing import standing
-from oneiros.dreaming import decisions_on
+from oneiros.dreaming import build_decisions
 from oneiros.environment import now, program_version
-from oneiros.hooks.whereabouts import project_at
-from oneiros.ingest.settings import archive_of
+from oneiros.hooks.whereabouts import locate_project
+from oneiros.ingest.settings import open_archive
 from oneiros.parts import Part, Site
 from oneiros.served import ServedMemory
 
@@ -70,7 +70,7 @@ class QuietServer(uvicorn.Server):
 async def serve_http(daemon: Daemon) -> None:
     """Serves until the daemon is told to end."""
     pages = PageSessions(now)
-    wished, site = daemon.memory.person.http_port, site_of(daemon.environment.parts)
+    wished, site = daemon.memory.person.http_port, build_site(daemon.environment.parts)
     loopback = loopback_sockets(wished)
     app = create_app(daemon, pages, site)
 
@@ -89,13 +89,13 @@ async def serve_http(daemon: Daemon) -> None:
     try:
         async with app.router.lifespan_context(app), anyio.create_task_group() as tasks:
             for listening in ([daemon.sockets.http], loopback):
-                tasks.start_soon(server_of(guarded, daemon.ending.told).serve, listening)
+                tasks.start_soon(build_server(guarded, daemon.ending.told).serve, listening)
     finally:
         for opened in loopback:
             opened.close()
 
 
-def server_of(app: Guard, end: asyncio.Event) -> QuietServer:
+def build_server(app: Guard, end: asyncio.Event) -> QuietServer:
     """The server of one listening socket, until `end` is set."""
     config = uvicorn.Config(
         app,
@@ -114,7 +114,7 @@ def server_of(app: Guard, end: asyncio.Event) -> QuietServer:
     return QuietServer(config, end)
 
 
-def site_of(parts: Iterable[Part]) -> Site | None:
+def build_site(parts: Iterable[Part]) -> Site | None:
     """What a browser is served: of the first part that serves it, with the views of all."""
     views = tuple(view for part in parts for view in part.views)
     return next((part.site(views) for part in parts if part.site), None)
@@ -125,8 +125,8 @@ def create_app(daemon: Daemon, pages: PageSessions, site: Site | None) -> FastAP
     memory, indexer, ending = daemon.memory, daemon.indexer, daemon.ending
     stop, restart = ending.told.set, ending.restart
 
-    def project_of(folder: str) -> str:
-        return project_at(folder, memory.root, memory.person)
+    def find_project(folder: str) -> str:
+        return locate_project(folder, memory.root, memory.person)
 
     api = create_api(
         memory,
@@ -135,7 +135,7 @@ def create_app(daemon: Daemon, pages: PageSessions, site: Site | None) -> FastAP
         on_stop=stop,
         on_restart=restart,
         door=daemon.door,
-        project_of=project_of,
+        project_of=find_project,
     )
 
     add_daemon_routes(api, daemon)
@@ -148,16 +148,16 @@ def create_app(daemon: Daemon, pages: PageSessions, site: Site | None) -> FastAP
     @api.post("/api/hook/output", response_class=PlainTextResponse)
     def hook(told: Hook) -> PlainTextResponse:
         """Takes note of an event of the client: what its hook prints, and nothing else."""
-        return PlainTextResponse(daemon.hooks.answer(told.event, told.told))
+        return PlainTextResponse(daemon.hooks.answer(told.event, told.full_input))
 
     def bring_level() -> None:
         indexer.wait(indexer.poke(), LEVEL_SECONDS)
 
     def decisions() -> Decisions:
-        return decisions_on(memory.root, memory.person, bring_level)
+        return build_decisions(memory.root, memory.person, bring_level)
 
     add_routes(api, decisions, pages, None if site else NeedsRepair(NO_SITE))
-    seen = ServedMemory(memory, archive_of(memory.root), decisions, pages, daemon.running)
+    seen = ServedMemory(memory, open_archive(memory.root), decisions, pages, daemon.running)
     if site:
         add_passkey_routes(api, decisions, pages, PasskeyDesk(now), lambda: memory.person.http_port)
         site.add_routes(api, seen)
@@ -188,7 +188,7 @@ class Hook(Body):
     input: Any = None
 
     @property
-    def told(self) -> Any:
+    def full_input(self) -> Any:
         """The client's own input, with the number of its process."""
         return {**self.input, "client_pid": self.client_pid} if isinstance(self.input, dict) else self.input
 

@@ -45,7 +45,7 @@ class AnthropicBackEnd:
             "model": self.model,
             "max_tokens": prompt.max_output_tokens,
             "system": system_blocks(prompt),
-            "messages": messages_of(prompt),
+            "messages": build_messages(prompt),
         }
         try:
             with client, client.messages.create(**request, stream=True) as events:
@@ -64,7 +64,7 @@ def system_blocks(prompt: ChatPrompt) -> list[dict[str, Any]]:
     return blocks
 
 
-def messages_of(prompt: ChatPrompt) -> list[dict[str, Any]]:
+def build_messages(prompt: ChatPrompt) -> list[dict[str, Any]]:
     """History, then this turn's passages and question."""
     messages: list[dict[str, Any]] = []
     for said in prompt.history:
@@ -83,14 +83,14 @@ def search_result(passage: ShownPassage) -> dict[str, Any]:
     kind = "topic, rank 1" if passage.is_approved else f"{passage.layer}, said at some time, not approved"
     return {
         "type": "search_result",
-        "source": source_of(passage),
+        "source": make_source_url(passage),
         "title": f"{kind}: {passage.title or passage.path}",
         "content": [{"type": "text", "text": f"{text}\n"} for _, text in passage.lines],
         "citations": {"enabled": True},
     }
 
 
-def source_of(passage: ShownPassage) -> str:
+def make_source_url(passage: ShownPassage) -> str:
     return f"oneiros://{passage.path}:{passage.lines[0][0]}"
 
 
@@ -105,21 +105,21 @@ def _pieces(events: Any, passages: Sequence[ShownPassage]) -> Iterator[Piece]:
         elif event.type == "content_block_delta" and event.delta.type == "text_delta":
             yield event.delta.text
         elif event.type == "content_block_delta" and event.delta.type == "citations_delta":
-            yield cited_of(event.delta.citation, passages)
+            yield parse_citation(event.delta.citation, passages)
         elif event.type == "message_delta":
             usage |= {name: count for name, count in event.usage.to_dict().items() if count is not None}
         is_over = is_over or event.type == "message_stop"
-    yield usage_of(usage)
+    yield parse_usage(usage)
     if not is_over:
         raise BackEndFailed("anthropic went away in the middle of an answer", remedy="Ask again")
 
 
-def cited_of(citation: Any, passages: Sequence[ShownPassage]) -> Cited:
+def parse_citation(citation: Any, passages: Sequence[ShownPassage]) -> Cited:
     """A citation as a claim about lines of a passage; about none where it names what was not sent."""
     number = getattr(citation, "search_result_index", -1)
     first, end = getattr(citation, "start_block_index", 0), getattr(citation, "end_block_index", 0)
     words = citation.cited_text
-    if not 0 <= number < len(passages) or citation.source != source_of(passages[number]):
+    if not 0 <= number < len(passages) or citation.source != make_source_url(passages[number]):
         return Cited(0, words)
     lines = passages[number].lines
     if not 0 <= first < end <= len(lines):
@@ -127,7 +127,7 @@ def cited_of(citation: Any, passages: Sequence[ShownPassage]) -> Cited:
     return Cited(passages[number].number, words, lines[first][0], lines[end - 1][0])
 
 
-def usage_of(told: dict[str, Any]) -> Usage:
+def parse_usage(told: dict[str, Any]) -> Usage:
     """The tokens, those written to the cache by how long they are kept."""
     written = told.get("cache_creation") or {}
     long = int(written.get("ephemeral_1h_input_tokens") or 0)

@@ -85,12 +85,12 @@ def _pieces(lines: Any) -> Iterator[Piece]:
         elif kind == "result":
             if event.get("is_error"):
                 raise BackEndFailed(f"claude-cli failed: {event.get('result') or event.get('subtype')}"[:400])
-            yield usage_of(event.get("usage") or {})
+            yield parse_usage(event.get("usage") or {})
             return
     raise BackEndFailed("claude-cli ended without an answer", remedy="Try `claude -p hello` in a terminal")
 
 
-def usage_of(told: Mapping[str, Any]) -> Usage:
+def parse_usage(told: Mapping[str, Any]) -> Usage:
     """The tokens that the client counted."""
     written = int(told.get("cache_creation_input_tokens") or 0)
     read = int(told.get("cache_read_input_tokens") or 0)

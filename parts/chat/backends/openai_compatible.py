@@ -13,7 +13,7 @@ CONNECT_SECONDS, SILENT_SECONDS = 10.0, 120.0  # a small machine reads a long pr
 END = "[DONE]"
 
 
-def messages_of(prompt: ChatPrompt) -> list[dict[str, str]]:
+def build_messages(prompt: ChatPrompt) -> list[dict[str, str]]:
     """A request as messages of the chat completions protocol."""
     messages = [{"role": "system", "content": system_text(prompt)}]
     for said in prompt.history:
@@ -41,7 +41,7 @@ class OpenAIBackEnd:
         url = PRESETS.get(self.url, self.url).rstrip("/")
         body = {
             "model": self.model,
-            "messages": messages_of(prompt),
+            "messages": build_messages(prompt),
             "max_tokens": prompt.max_output_tokens,
             "stream": True,
             "stream_options": {"include_usage": True},

@@ -9,19 +9,19 @@ import typer
 
 from crawler.archive.pruning import Pruning, oldest
 from crawler.archive.store import Archive, SessionRecord
-from dream.citations import citations_on
+from dream.citations import count_citations
 from memory_server.errors import UsageError
 from memory_server.escaping import plural
-from memory_server.layers.sessions import id8_of
+from memory_server.layers.sessions import cut_id8
 from memory_server.lifecycle.bundle import require_new
-from memory_server.lifecycle.marks import decided
+from memory_server.lifecycle.marks import read_marks
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from oneiros.cli.consent.asking import require_person
 from oneiros.cli.maintenance import brought_level
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk
 from oneiros.environment import Environment, now
-from oneiros.ingest.settings import archive_of
+from oneiros.ingest.settings import open_archive
 
 SHOWN = 20
 MEGABYTE = 1_000_000
@@ -44,7 +44,7 @@ def add_commands(app: typer.Typer) -> None:
 def verify(context: typer.Context, as_json: AsJson = False) -> None:
     """Read every object of the archive again, and report what is missing or damaged."""
     environment: Environment = context.obj
-    kept = archive_of(environment.choice.root)
+    kept = open_archive(environment.choice.root)
     problems = kept.verify()
     if as_json:
         data_json({"sessions": len(kept.session_ids()), "problems": [dataclasses.asdict(one) for one in problems]})
@@ -70,9 +70,9 @@ def prune(
     """
     environment: Environment = context.obj
     root = require_memory(environment.choice.root)
-    archive = archive_of(root)
+    archive = open_archive(root)
     chosen = prunable(root, archive, older_than, environment.person.archive_max_mb * MEGABYTE, now())
-    size = sum(size_of(archive, archive.record(session_id)) for session_id in chosen)
+    size = sum(count_bytes(archive, archive.record(session_id)) for session_id in chosen)
     if not as_json:
         for session_id in chosen[:SHOWN]:
             data(f"{archive.record(session_id).ended[:10]}  {session_id}")
@@ -95,7 +95,7 @@ def restore(
 ) -> None:
     """Bring turns back that were moved into a file, bit for bit."""
     environment: Environment = context.obj
-    pruning = Pruning(archive_of(require_memory(environment.choice.root)))
+    pruning = Pruning(open_archive(require_memory(environment.choice.root)))
     back, out = pruning.restore(environment.working_folder / file, now())
     brought_level(environment)
     if as_json:
@@ -109,16 +109,16 @@ def prunable(root: MemoryRoot, archive: Archive, older_than: int, most_bytes: in
     """The sessions on which nothing rests that are too old, or beyond the size that a person has set."""
     if not older_than and not most_bytes:
         raise UsageError("nothing says what is old", remedy="Give --older-than DAYS, or set archive_max_mb")
-    held, records = {*citations_on(root), *decided(root.marks).kept}, list(archive.records())
+    held, records = {*count_citations(root), *read_marks(root.marks).kept}, list(archive.records())
     if not older_than:
-        beyond = oldest(records, lambda record: size_of(archive, record), most_bytes)
-        return [session_id for session_id in beyond if id8_of(session_id) not in held]
+        beyond = oldest(records, lambda record: count_bytes(archive, record), most_bytes)
+        return [session_id for session_id in beyond if cut_id8(session_id) not in held]
     last = (at - dt.timedelta(days=older_than)).isoformat()
-    return [one.session_id for one in records if "" < one.ended < last and id8_of(one.session_id) not in held]
+    return [one.session_id for one in records if "" < one.ended < last and cut_id8(one.session_id) not in held]
 
 
-def size_of(archive: Archive, record: SessionRecord) -> int:
-    return sum(file.stat().st_size for file in archive.objects_of(record) if file.exists())
+def count_bytes(archive: Archive, record: SessionRecord) -> int:
+    return sum(file.stat().st_size for file in archive.list_objects(record) if file.exists())
 
 
 def _new_file(environment: Environment, root: MemoryRoot, to: Path | None) -> Path:

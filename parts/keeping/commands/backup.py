@@ -10,16 +10,16 @@ from memory_server.errors import UsageError
 from memory_server.escaping import plural
 from memory_server.fields import parse_day
 from memory_server.lifecycle.bundle import Bundle, read_bundle
-from memory_server.machine.clock import begin_of, local
+from memory_server.machine.clock import find_day_begin, local
 from memory_server.root.paths import MemoryRoot
 from oneiros.cli.consent.asking import require_person
 from oneiros.cli.maintenance import brought_level
 from oneiros.cli.terminal.output import AsJson, data_json, talk
-from oneiros.dreaming import decisions_of, decisions_on
+from oneiros.dreaming import build_decisions, open_decisions
 from oneiros.environment import Environment, now
 from oneiros.ingest import forgetting
 from oneiros.ingest.settings import ingest_settings
-from parts.keeping.backup import KIND, Restoring, back_up, bring_back, look_at
+from parts.keeping.backup import KIND, Restoring, back_up, bring_back, read_backups
 
 UNVOUCHED = (
     "No fingerprint vouches for it: what your key signed counts, and other decisions and commits explain nothing here"
@@ -52,7 +52,7 @@ def backup(
         _restore(environment, [environment.working_folder / one for one in restore], fingerprint, as_json=as_json)
         return
     assert file is not None
-    made = back_up(decisions_of(environment), environment.working_folder / file, now(), _since(environment, since))
+    made = back_up(open_decisions(environment), environment.working_folder / file, now(), _since(environment, since))
     size = made.file.stat().st_size
     if as_json:
         files = {"files": len(made.manifest.files), "held": len(made.held)}
@@ -68,21 +68,21 @@ def _since(environment: Environment, text: str) -> Bundle | dt.datetime | None:
     file = environment.working_folder / text
     if file.is_file():
         return read_bundle(file, KIND)
-    return begin_of(parse_day(text))
+    return find_day_begin(parse_day(text))
 
 
 def _restore(environment: Environment, files: list[Path], fingerprint: str, *, as_json: bool) -> None:
     root = environment.choice.root
-    wanted = look_at(root, files, fingerprint)
+    wanted = read_backups(root, files, fingerprint)
     if not wanted.is_vouched:
         talk(UNVOUCHED)
     require_person(environment, _what(wanted, root))
     forgotten = bring_back(wanted, environment.person.signing_key)
-    decisions = decisions_on(root, environment.person)
+    decisions = build_decisions(root, environment.person)
     if forgotten:
         settings = ingest_settings(environment, root)
-        forgetting.carry_out(root, environment.person, settings, forgetting.plan_for(root, forgotten))
-    doubts = len(decisions.unexplained())
+        forgetting.carry_out(root, environment.person, settings, forgetting.plan_forgetting(root, forgotten))
+    doubts = len(decisions.find_unexplained())
     report = brought_level(environment)
     if as_json:
         data_json({"root": str(root.path), "vouched": wanted.is_vouched, "forgotten": forgotten, "unexplained": doubts})

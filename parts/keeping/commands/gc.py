@@ -6,17 +6,17 @@ from typing import Annotated
 import typer
 
 from crawler.compress.summaries import summary_of_file
-from dream.citations import citations_on
+from dream.citations import count_citations
 from memory_server.document import SourcePath
 from memory_server.errors import UsageError
-from memory_server.escaping import shown_line
-from memory_server.layers.sessions import id8_of, subject_of
+from memory_server.escaping import escape_line
+from memory_server.layers.sessions import cut_id8, find_subject
 from memory_server.layers.topics import is_topic, read_text
 from memory_server.lifecycle import gc as lifecycle
 from memory_server.lifecycle.gc import BELOW, GcPlan, GcWanted, step_json
 from memory_server.lifecycle.marks import LifeMark, add_mark
 from memory_server.machine.clock import local
-from memory_server.reading import source_named
+from memory_server.reading import find_source
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from oneiros.cli.maintenance import brought_level
@@ -56,7 +56,7 @@ def gc(
     wanted = GcWanted(below, environment.person.fade_days, older_than, project)
     with open_memory(environment) as memory:
         root = memory.root
-        plan = memory.aging().plan(citations_on(root), wanted)
+        plan = memory.aging().plan(count_citations(root), wanted)
         unread = len(memory.upkeep.changes().changed)
         if as_json:
             data_json({"steps": list(map(step_json, plan.changes)), "done": not dry_run})
@@ -94,10 +94,10 @@ def keep(
     root = require_memory(environment.choice.root)
     with open_memory(environment) as memory:
         archived = memory.raw.store.marks() if memory.raw is not None else {}
-        meant = {id8_of(one) for one in archived if one.startswith(name)} if len(name) > 3 else set()
+        meant = {cut_id8(one) for one in archived if one.startswith(name)} if len(name) > 3 else set()
     if len(meant) > 1:
         raise UsageError(f"{len(meant)} sessions begin with {name!r}", remedy="Give more of the id")
-    subject = meant.pop() if meant else subject_of(source_named(root, name).path)
+    subject = meant.pop() if meant else find_subject(find_source(root, name).path)
     add_mark(root.marks, LifeMark(now(), keep=subject, off=off))
     if is_topic(SourcePath(subject)):
         talk(f"{subject} is {'again' if off else 'no longer'} listed where nobody uses it; topics never fade.")
@@ -110,9 +110,9 @@ def plan_lines(root: MemoryRoot, plan: GcPlan) -> Iterator[str]:
     for step in plan.changes[:SHOWN]:
         change, file = step.change, root.file(step.source.path)
         to = f"{change.was.in_words} -> {change.level.in_words}"
-        yield f"{step.strength.value:.2f}  {to:<30}  {shown_line(step.source.path)}"
-        yield f"      {shown_line('; '.join(step.reasons))}"
+        yield f"{step.strength.value:.2f}  {to:<30}  {escape_line(step.source.path)}"
+        yield f"      {escape_line('; '.join(step.reasons))}"
         if step.is_long and file.exists():
-            yield f"      {shown_line(summary_of_file(read_text(file)))}"
+            yield f"      {escape_line(summary_of_file(read_text(file)))}"
     if len(plan.changes) > SHOWN:
         yield f"({len(plan.changes) - SHOWN} more; --json names them)"

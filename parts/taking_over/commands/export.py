@@ -9,7 +9,7 @@ import typer
 from memory_server.errors import UsageError
 from memory_server.redaction import Redactor
 from oneiros.cli.terminal.output import OfProject, talk
-from oneiros.dreaming import decisions_of
+from oneiros.dreaming import open_decisions
 from oneiros.environment import Environment
 from parts.taking_over.bundles import write_bundle
 from parts.taking_over.export import export_approved
@@ -33,7 +33,7 @@ def export(
     A trainer reads the one file and nothing else of the memory. MIF is Markdown with JSON-LD beside it.
     """
     environment: Environment = context.obj
-    decisions = decisions_of(environment)
+    decisions = open_decisions(environment)
     redactor = Redactor(environment.person.deny_words)
     try:
         if mif is not None and approved is None:

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from memory_server.errors import UsageError
-from memory_server.escaping import plural, shown, shown_line
-from memory_server.layers.topics import shortened
+from memory_server.escaping import escape_line, escape_text, plural
+from memory_server.layers.topics import shorten_text
 from memory_server.redaction import Redactor
 from oneiros.cli.review.arranging import arrange
 from oneiros.cli.terminal.output import AsJson, OfAnyProject, data, data_json, talk
-from oneiros.dreaming import decisions_of, tell_left
+from oneiros.dreaming import open_decisions, tell_left
 from oneiros.environment import Environment
-from parts.taking_over.bundles import read_bundle, taken_in
+from parts.taking_over.bundles import build_arrangement, read_bundle
 from parts.taking_over.importing import Imported, import_files
 
 NAMED = 12  # files of others, and lines refused, that are named one by one
@@ -70,9 +70,9 @@ def _show(imported: Imported, *, dry: bool) -> None:
     for problem in found.problems:
         talk(str(problem))
     for place in taken.refused_at[:NAMED]:
-        talk(shown_line(place))
+        talk(escape_line(place))
     for name in found.others[:NAMED]:
-        talk(f"{shown_line(name)} is left out: git says that somebody else wrote it.")
+        talk(f"{escape_line(name)} is left out: git says that somebody else wrote it.")
     if found.others:
         more = f" {len(found.others)} such files in all." if len(found.others) > NAMED else ""
         talk(f"With --others they are read too.{more}")
@@ -80,7 +80,7 @@ def _show(imported: Imported, *, dry: bool) -> None:
         data(f"{target}  {plural(count, 'statement')}")
         if dry:
             said = (update.candidate.text for update in taken.updates if update.place.target == target)
-            data("\n".join(f"  {shortened(shown_line(text), CHARS)}" for text in said))
+            data("\n".join(f"  {shorten_text(escape_line(text), CHARS)}" for text in said))
     for name in imported.references:
         data(name)
     talk(_sum(imported))
@@ -112,7 +112,7 @@ def _json(imported: Imported) -> dict[str, object]:
             "title": update.place.title,
             "relation": update.relation.value,
             "text": update.candidate.text,
-            "written": [words.place_in("") for words in update.candidate.given],
+            "written": [words.describe_place("") for words in update.candidate.given],
         }
         for update in taken.updates
     ]
@@ -125,8 +125,8 @@ def _take_bundle(environment: Environment, folder: Path, *, dry: bool) -> None:
     """Takes the files of a MIF bundle as topics, each shown whole before."""
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}", remedy="Name the folder of a MIF bundle")
-    decisions = decisions_of(environment)
+    decisions = open_decisions(environment)
     bundle = read_bundle(folder, Redactor(environment.person.deny_words))
     for problem in bundle.problems:
-        talk(shown(str(problem)))
-    arrange(environment, decisions, lambda texts: taken_in(bundle, texts), is_whole=True, dry=dry)
+        talk(escape_text(str(problem)))
+    arrange(environment, decisions, lambda texts: build_arrangement(bundle, texts), is_whole=True, dry=dry)

@@ -10,21 +10,21 @@ from crawler.quotes import Quote
 from dream.decisions.skills import require_place
 from dream.evidence import Evidence
 from dream.judge.skill import refusals_of_skill
-from dream.proposals.skill import allowed_by, name_of, save_draft, skill_text, steps_of
+from dream.proposals.skill import list_steps, list_tools, make_name, save_draft, skill_text
 from dream.records import Habit
-from dream.statements.habits import habits_in
+from dream.statements.habits import read_habits
 from memory_server.errors import ContentError, UsageError
-from memory_server.escaping import shown, shown_line
-from memory_server.layers.sessions import id8_of, project_name
+from memory_server.escaping import escape_line, escape_text
+from memory_server.layers.sessions import cut_id8, project_name
 from memory_server.machine.clock import local
 from memory_server.redaction import Redactor
 from memory_server.root.places import require_memory
-from oneiros.cli.consent.asking import agreed, signed
+from oneiros.cli.consent.asking import ask_consent, sign_at_end
 from oneiros.cli.terminal.output import OfProject, data, talk
-from oneiros.dreaming import decisions_of
-from oneiros.environment import Environment, top_of
-from oneiros.ingest.readings import project_of
-from oneiros.ingest.settings import archive_of
+from oneiros.dreaming import open_decisions
+from oneiros.environment import Environment, find_top
+from oneiros.ingest.readings import find_project
+from oneiros.ingest.settings import open_archive
 
 MOST = 12  # of each kind, in a list
 Name = Annotated[str, typer.Argument(metavar="ID", help="as `oneiros skills` names it, or the beginning of it")]
@@ -48,21 +48,21 @@ def skills(context: typer.Context, project: OfProject = "") -> None:
     if context.invoked_subcommand:
         return
     environment: Environment = context.obj
-    archive = archive_of(require_memory(environment.choice.root))
-    habits, ideas = habits_in(archive)
+    archive = open_archive(require_memory(environment.choice.root))
+    habits, ideas = read_habits(archive)
     if project:
         habits = [habit for habit in habits if habit.project.casefold() == project.casefold()]
-        held = {one.session_id for one in archive.records() if project_of(one).casefold() == project.casefold()}
+        held = {one.session_id for one in archive.records() if find_project(one).casefold() == project.casefold()}
         ideas = [group for group in ideas if any(one.session_id in held for one in group)]
     for habit in habits[:MOST]:
         last = f"{local(habit.last):%Y-%m-%d}" if habit.last else "undated"
-        data(f"{habit.id[:8]}  {len(habit.times)} sessions, last {last}  {shown_line(habit.project)}".rstrip())
-        data(f"    {'; '.join(steps_of(habit))}")
+        data(f"{habit.id[:8]}  {len(habit.times)} sessions, last {last}  {escape_line(habit.project)}".rstrip())
+        data(f"    {'; '.join(list_steps(habit))}")
         for quote in habit.quotes[:2]:
-            data(f"    {_said(quote)}")
+            data(f"    {_format_quote(quote)}")
     for group in ideas[:MOST]:
         count = len({one.session_id for one in group})
-        data(f"idea, {count} session{'s' * (count > 1)}: {_said(group[-1])}")
+        data(f"idea, {count} session{'s' * (count > 1)}: {_format_quote(group[-1])}")
     talk(f"{len(habits)} habits, {len(ideas)} ideas.{' A skill of one: oneiros skills draft ID' * bool(habits)}")
     if not (habits or ideas):
         raise typer.Exit(1)
@@ -72,9 +72,9 @@ def draft(context: typer.Context, name: Name) -> None:
     """Write a skill that a habit would make, as a proposal."""
     environment: Environment = context.obj
     root = require_memory(environment.choice.root)
-    habit = _passed(environment, name)
+    habit = _find_habit(environment, name)
     file = save_draft(root, habit)
-    data(shown(skill_text(habit)).rstrip())
+    data(escape_text(skill_text(habit)).rstrip())
     talk(f"{file.relative_to(root.path)}. Nothing takes effect before: oneiros skills accept {habit.id[:8]}")
 
 
@@ -85,15 +85,15 @@ def accept(
 ) -> None:
     """Install a skill: all of it is shown, and what it allows; asks for your consent."""
     environment: Environment = context.obj
-    decisions, habit, home = decisions_of(environment), _passed(environment, name), environment.home
-    file = _skills_folder(environment, habit, mine=mine) / name_of(habit) / "SKILL.md"
+    decisions, habit, home = open_decisions(environment), _find_habit(environment, name), environment.home
+    file = _skills_folder(environment, habit, mine=mine) / make_name(habit) / "SKILL.md"
     require_place(file, skill_text(habit))
-    data("\n".join(f"  | {line}" for line in shown(skill_text(habit)).splitlines()))
-    data(f"It allows without asking: {', '.join(allowed_by(habit)) or 'nothing'}")
+    data("\n".join(f"  | {line}" for line in escape_text(skill_text(habit)).splitlines()))
+    data(f"It allows without asking: {', '.join(list_tools(habit)) or 'nothing'}")
     data(f"It goes to {file}, which is new.")
-    consent = agreed(environment)
+    consent = ask_consent(environment)
     noted = f"~/{file.relative_to(home)}" if file.is_relative_to(home) else str(file)
-    with signed(environment, decisions):
+    with sign_at_end(environment, decisions):
         decisions.install(habit, file, noted, consent)
     talk(f"Installed. Undo it: oneiros skills revert {habit.id[:8]}")
 
@@ -101,21 +101,21 @@ def accept(
 def revert(context: typer.Context, name: Annotated[str, typer.Argument(help="its name or id")]) -> None:
     """Take an installed skill away again; one that you changed since stays."""
     environment: Environment = context.obj
-    decisions = decisions_of(environment)
-    found = [one for one in decisions.installed() if name and (one.text == name or one.hunk.startswith(name))]
+    decisions = open_decisions(environment)
+    found = [one for one in decisions.list_installed() if name and (one.text == name or one.hunk.startswith(name))]
     if not found:
         raise ContentError(f"no installed skill is called {name[:40]!r}", remedy="Name its folder or its id")
     place = found[-1].files[0].path
     file = environment.home / place[2:] if place.startswith("~/") else Path(place)
-    with signed(environment, decisions):
-        decisions.uninstall(found[-1], file, agreed(environment))
+    with sign_at_end(environment, decisions):
+        decisions.uninstall(found[-1], file, ask_consent(environment))
     talk(f"{file} is gone.")
 
 
-def _passed(environment: Environment, name: str) -> Habit:
+def _find_habit(environment: Environment, name: str) -> Habit:
     """A habit by the beginning of its id. Raises UsageError for none, ContentError where the gate refuses its skill."""
-    archive = archive_of(require_memory(environment.choice.root))
-    found = [habit for habit in habits_in(archive)[0] if name and habit.id.startswith(name)]
+    archive = open_archive(require_memory(environment.choice.root))
+    found = [habit for habit in read_habits(archive)[0] if name and habit.id.startswith(name)]
     if len(found) != 1:
         remedy = "`oneiros skills` names the habits; an idea becomes one once it was done in two sessions"
         raise UsageError(f"no habit, or more than one, begins with {name[:40]!r}", remedy=remedy)
@@ -129,10 +129,10 @@ def _skills_folder(environment: Environment, habit: Habit, *, mine: bool) -> Pat
     """Where a client looks for skills: the person's, or those of the project in which they stand."""
     if mine:
         return environment.claude_folder / "skills"
-    top = top_of(environment.working_folder)
+    top = find_top(environment.working_folder)
     common = git_common_directory(environment.working_folder)
     if top is None or common is None or habit.project not in ("", project_name(str(common))):
-        where = f"the repository of {shown_line(habit.project)}" if habit.project else "a repository"
+        where = f"the repository of {escape_line(habit.project)}" if habit.project else "a repository"
         raise UsageError(f"you do not stand in {where}", remedy="Run it there, or with --mine for all of your projects")
     folder = top / ".claude" / "skills"
     if not folder.resolve().is_relative_to(top.resolve()):
@@ -140,6 +140,6 @@ def _skills_folder(environment: Environment, habit: Habit, *, mine: bool) -> Pat
     return folder
 
 
-def _said(quote: Quote) -> str:
+def _format_quote(quote: Quote) -> str:
     day = f", {local(quote.time):%Y-%m-%d}" if quote.time else ""
-    return f'you, session {id8_of(quote.session_id)}{day}: "{shown_line(" ".join(quote.text.split()))}"'
+    return f'you, session {cut_id8(quote.session_id)}{day}: "{escape_line(" ".join(quote.text.split()))}"'

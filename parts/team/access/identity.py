@@ -32,7 +32,7 @@ PUBLIC = frozenset({"RSA", "EC", "OKP"})  # kinds of keys; with a shared one who
 MAX_TOKEN_CHARS = 16_000
 
 
-def keys_of(settings: TeamSettings) -> Callable[[str], jwt.PyJWK]:
+def load_keys(settings: TeamSettings) -> Callable[[str], jwt.PyJWK]:
     """A key by its id, of those that the settings name. Raises NeedsRepair for a file that holds none."""
     if settings.identity_keys.startswith("https://"):
         return jwt.PyJWKClient(settings.identity_keys, lifespan=KEYS_SECONDS, timeout=FETCH_SECONDS).get_signing_key
@@ -49,7 +49,7 @@ class IdentityTokens(TokenVerifier):
     def __init__(self, settings: TeamSettings, database: Database):
         """Raises NeedsRepair where the keys are in a file that cannot be read."""
         self._settings = settings
-        self._key_of = keys_of(settings)
+        self._key_of = load_keys(settings)
         self._database = database
         self._limiter = CapacityLimiter(FETCHERS)
         self._jwt = jwt.PyJWT({"enforce_minimum_key_length": True})
@@ -58,9 +58,9 @@ class IdentityTokens(TokenVerifier):
         """The token with its asker; None for one that fails any check, whichever it is."""
         if len(token) > MAX_TOKEN_CHARS:
             return None
-        return await run_sync(self._verified, token, limiter=self._limiter)
+        return await run_sync(self._verify, token, limiter=self._limiter)
 
-    def _verified(self, token: str) -> AskerToken | None:
+    def _verify(self, token: str) -> AskerToken | None:
         try:
             claims = self._claims(token)
         except jwt.PyJWKClientConnectionError:

@@ -6,7 +6,7 @@ from parts.team.access.asker import Asker
 from parts.team.engine.database import Database
 from parts.team.errors import QuotaExceeded
 from parts.team.settings import TeamSettings
-from parts.team.tenants import room, tenant_named
+from parts.team.tenants import find_tenant, room
 
 
 class Quotas:
@@ -46,5 +46,5 @@ class Quotas:
 def set_quotas(owner_dsn: str, tenant: str, questions: int | None, passages: int | None) -> None:
     """Gives a tenant numbers of its own, by the owner's connection; None: as the settings say. Raises NotFound."""
     with psycopg.connect(owner_dsn) as connection:
-        told = [questions, passages, tenant_named(owner_dsn, tenant).id]
+        told = [questions, passages, find_tenant(owner_dsn, tenant).id]
         connection.execute("update tenant set most_questions = %s, most_passages = %s where id = %s", told)

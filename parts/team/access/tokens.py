@@ -24,7 +24,7 @@ from memory_server.errors import UsageError
 from parts.team.access.asker import Asker, AskerToken, Right, asker_token
 from parts.team.engine.database import Database
 from parts.team.errors import NotFound
-from parts.team.tenants import checked_name, tenant_named
+from parts.team.tenants import check_name, find_tenant
 
 PREFIX = "oneiros_token_"
 SHAPE = re.compile(PREFIX + r"([0-9a-f]{64})([0-9a-f]{8})")
@@ -74,9 +74,9 @@ class MadeTokens(TokenVerifier):
         if self._other and not token.startswith(PREFIX):
             return await self._other.verify_token(token)
         key = token_hash(token)
-        return await run_sync(self._found, token, key) if key else None
+        return await run_sync(self._find_token, token, key) if key else None
 
-    def _found(self, token: str, key: bytes) -> AskerToken | None:
+    def _find_token(self, token: str, key: bytes) -> AskerToken | None:
         with self._database.untold() as connection:
             row = connection.execute("select tenant, person, may, expires from token_scope(%s)", [key]).fetchone()
         if row is None:
@@ -90,12 +90,12 @@ def create_token(dsn: str, tenant: str, person: str, may: Sequence[str], days: i
 
     Raises UsageError for what no token can be made of, NotFound for an unknown tenant.
     """
-    person = checked_name(person)
+    person = check_name(person)
     for unknown in sorted(set(may) - set(Right)):
         raise UsageError(f"there is no right {unknown!r}", remedy=f"Choose of: {', '.join(Right)}")
     if not 1 <= days <= MAX_DAYS:
         raise UsageError(f"{days} days is no life of a token", remedy=f"Give 1 to {MAX_DAYS}")
-    number, token = tenant_named(dsn, tenant).id, new_token()
+    number, token = find_tenant(dsn, tenant).id, new_token()
     with psycopg.connect(dsn) as connection:
         connection.execute(
             "insert into token(tenant, person, hash, may, expires) values(%s, %s, %s, %s, now() + %s)",
@@ -106,7 +106,7 @@ def create_token(dsn: str, tenant: str, person: str, may: Sequence[str], days: i
 
 def list_tokens(dsn: str, tenant: str) -> list[TokenRow]:
     """The tokens of a tenant, the newest first. Raises NotFound for an unknown tenant."""
-    number = tenant_named(dsn, tenant).id
+    number = find_tenant(dsn, tenant).id
     with psycopg.connect(dsn, row_factory=class_row(TokenRow)) as connection:
         columns = "id, person, may, created, expires, revoked, last_used"
         return list(connection.execute(f"select {columns} from token where tenant = %s order by id desc", [number]))  # noqa: S608  our own names

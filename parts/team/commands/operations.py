@@ -13,7 +13,7 @@ from parts.team import operations
 from parts.team.commands.tenants import Name
 from parts.team.server.logs import configure_logs
 from parts.team.settings import TeamSettings
-from parts.team.tenants import tenant_named, tenants
+from parts.team.tenants import find_tenant, tenants
 
 
 def add(app: typer.Typer) -> None:
@@ -35,7 +35,7 @@ def index(
     """
     settings: TeamSettings = context.obj
     configure_logs()
-    with operations.opened(settings) as indexer:
+    with operations.open_indexer(settings) as indexer:
         if follow:
             stop = threading.Event()
             for ending in (signal.SIGTERM, signal.SIGINT):
@@ -43,7 +43,7 @@ def index(
             indexer.follow(lambda: [one.id for one in tenants(settings.owner_dsn)], stop)
             return
         faults = []
-        for tenant in [tenant_named(settings.owner_dsn, name)] if name else tenants(settings.owner_dsn):
+        for tenant in [find_tenant(settings.owner_dsn, name)] if name else tenants(settings.owner_dsn):
             try:
                 if check:
                     found = indexer.differences(tenant.id)

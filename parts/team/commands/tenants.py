@@ -10,7 +10,7 @@ from memory_server.root.paths import MemoryRoot
 from parts.team import operations
 from parts.team.migrating import move_in, move_out
 from parts.team.settings import TeamSettings
-from parts.team.tenants import create_tenant, tenant_named, tenants
+from parts.team.tenants import create_tenant, find_tenant, tenants
 
 Name = Annotated[str, typer.Argument(help="of the tenant")]
 
@@ -58,8 +58,8 @@ def migrate(
     Example: oneiros-team migrate ants ~/notes/memory
     """
     settings: TeamSettings = context.obj
-    tenant = tenant_named(settings.owner_dsn, name).id
-    with operations.opened(settings) as indexer:
+    tenant = find_tenant(settings.owner_dsn, name).id
+    with operations.open_indexer(settings) as indexer:
         if out:
             moved = move_out(indexer, tenant, folder)
         else:

@@ -13,7 +13,7 @@ from psycopg.conninfo import make_conninfo
 from psycopg.pq import PGconn, Ping
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from parts.team.engine.schema import MIGRATIONS, ROLE, applied
+from parts.team.engine.schema import MIGRATIONS, ROLE, read_applied
 from parts.team.errors import Unavailable, Unfit, first_line
 
 NAME = "oneiros-team"  # by which an operator knows the connections
@@ -104,7 +104,7 @@ def check(connection: psycopg.Connection) -> None:
             f"pgvector {row[0]} is too old: with a filter it silently finds less than there is",
             remedy="Update it to 0.8 or newer",
         )
-    if missing := MIGRATIONS.keys() - applied(connection):
+    if missing := MIGRATIONS.keys() - read_applied(connection):
         raise Unfit(f"the tables lack migration {min(missing)}", remedy="Run `oneiros-team upgrade`")
     (role, superuser, bypass, owned) = connection.execute(
         "select current_user, rolsuper, rolbypassrls, exists (select from pg_class where relowner = pg_roles.oid"

@@ -16,7 +16,7 @@ import psycopg
 from memory_server.document import Interval, Layer, SourceHead
 from memory_server.index.ledger import HEAD_COLUMNS, LIST_COLUMNS
 from memory_server.index.passages import Passages
-from memory_server.index.snapshot import Snapshot, WordTables, superseded_by
+from memory_server.index.snapshot import Snapshot, WordTables, find_superseded
 from parts.team.engine.loading import LAYOUT
 from parts.team.engine.schema import BLOCK
 from parts.team.errors import NotFound
@@ -55,7 +55,7 @@ class HeadsCache:
         self._guard = threading.Lock()
         self._kept: OrderedDict[int, Heads] = OrderedDict()
 
-    def of(self, connection: psycopg.Connection, tenant: int) -> Heads:
+    def load(self, connection: psycopg.Connection, tenant: int) -> Heads:
         """The heads of a tenant as the transaction of `connection` sees it. Raises NotFound where it was purged."""
         row = connection.execute(
             "select generation, calibration, made_by, is_apart from tenant where id = %s", (tenant,)
@@ -106,7 +106,7 @@ def read_heads(connection: psycopg.Connection, tenant: int, told: tuple[int, str
     )
     nothing = np.zeros((0, 0))
     snapshot = Snapshot(
-        passages, sources, nothing.astype(np.float32), nothing.astype(np.uint8), superseded_by(sources),
+        passages, sources, nothing.astype(np.float32), nothing.astype(np.uint8), find_superseded(sources),
         WordTables(MOST_TABLE_BYTES),
     )  # fmt: skip
     return Heads(*told, snapshot, columns[5], body_lengths, chunks, tokens)

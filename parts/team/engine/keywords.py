@@ -7,7 +7,7 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
-from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term, fts_query, has_identifier, phrases_of
+from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term, fts_query, has_identifier, split_phrases
 from memory_server.index.keywords import (
     FIELD_WEIGHTS,
     MAX_CANDIDATES,
@@ -15,12 +15,12 @@ from memory_server.index.keywords import (
     Candidate,
     Shortest,
     SpreadCandidate,
-    counted,
-    escaped_like,
+    count_occurrences,
+    escape_like,
 )
 from memory_server.language.words import Stemmer
 from parts.team.engine.heads import Heads
-from parts.team.engine.postings import FIELD, Places, shaped
+from parts.team.engine.postings import FIELD, Places, shape_places
 
 K1, B = 1.2, 0.75  # of FTS5's bm25
 LEAST_IDF = 1e-6  # the same
@@ -56,7 +56,7 @@ class TeamKeywords:
         return int(row[0]) if row else 0
 
     def occurrences(self, stem: str) -> NDArray[np.int64]:
-        return counted(self._places(f"s{stem}").astype(np.int64))
+        return count_occurrences(self._places(f"s{stem}").astype(np.int64))
 
     def source_holders(self, word: str) -> int:
         return len(self._of_sources(word).rows)
@@ -82,7 +82,7 @@ class TeamKeywords:
         yield from self._read(rows, scores)
 
     def containing(self, text: str) -> Iterator[Candidate]:
-        like = f"%{escaped_like(text)}%"
+        like = f"%{escape_like(text)}%"
         rows = self.connection.execute(
             "select id from passage where tenant = %s and (passage ilike %s or context ilike %s) order by id limit %s",
             (self.tenant, like, like, MAX_CANDIDATES),
@@ -102,14 +102,14 @@ class TeamKeywords:
         texts = dict(
             self.connection.execute(
                 "select id, body from source where tenant = %s and id = any(%s)",
-                (self.tenant, listed(sources[best].tolist())),
+                (self.tenant, encode_array(sources[best].tolist())),
             ).fetchall()
         )
         for number, score in zip(sources[best].tolist(), scores[best].tolist(), strict=True):
             head = self.heads.snapshot.sources[number]
             yield number, head.path, score, head.title, texts[number]
 
-    def passages_of(self, source: int) -> list[tuple[int, str, str]]:
+    def read_passages(self, source: int) -> list[tuple[int, str, str]]:
         rows = self.connection.execute(
             "select id, context, passage from passage where tenant = %s and source = %s order by ordinal",
             (self.tenant, source),
@@ -141,7 +141,7 @@ class TeamKeywords:
 
         def of_term(term: Term) -> Rows:
             held: Rows | None = None
-            for text, is_prefix in phrases_of(term, as_prefix=as_prefix):
+            for text, is_prefix in split_phrases(term, as_prefix=as_prefix):
                 words = self._cut(text)
                 found = [self._of_sources(word) for word in words] if of_sources else [self._phrase(words, is_prefix)]
                 phrases.extend(found)
@@ -195,12 +195,12 @@ class TeamKeywords:
     def _places(self, term: str, *, or_longer: bool = False) -> Places:
         """The places of a term, or of all that begin with it. Those of frequent words come in most questions."""
         if or_longer:
-            return shaped(term, self._stored("term >= %s and term < %s", term, term + LAST))
+            return shape_places(term, self._read_postings("term >= %s and term < %s", term, term + LAST))
         return self.heads.snapshot.word_tables.get(
-            "place", term, lambda term: shaped(term, self._stored("term = %s", term))
+            "place", term, lambda term: shape_places(term, self._read_postings("term = %s", term))
         )
 
-    def _stored(self, is_term: str, *named: str) -> bytes:
+    def _read_postings(self, is_term: str, *named: str) -> bytes:
         rows = self.connection.execute(
             f"select places from posting where tenant = %s and block = any(%s) and {is_term} order by block",  # noqa: S608  clauses of our own
             (self.tenant, self.heads.blocks, *named),
@@ -213,7 +213,7 @@ class TeamKeywords:
             row: (source, context, passage)
             for row, source, context, passage in self.connection.execute(
                 "select id, source, context, passage from passage where tenant = %s and id = any(%s)",
-                (self.tenant, listed(rows.tolist())),
+                (self.tenant, encode_array(rows.tolist())),
             )
         }
         for row, score in zip(rows.tolist(), scores.tolist(), strict=False):
@@ -221,7 +221,7 @@ class TeamKeywords:
             yield row, source, self.heads.snapshot.sources[source].path, score, context, passage
 
 
-def listed(numbers: Iterable[int]) -> str:
+def encode_array(numbers: Iterable[int]) -> str:
     """Whole numbers as PostgreSQL reads an array; psycopg asks each element of a list for its type."""
     return "{" + ",".join(map(str, numbers)) + "}"
 

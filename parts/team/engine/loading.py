@@ -20,7 +20,7 @@ from memory_server.index.snapshot import Snapshot
 from memory_server.layers.topics import read_text
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.ranking.calibration import NOTE
-from parts.team.engine.postings import PostingChanges, Text, copy_in
+from parts.team.engine.postings import PostingChanges, Text, copy_rows
 from parts.team.engine.schema import BLOCK, FILTERED
 
 LAYOUT = ("row", "ordinal", "first_line", "words", "token_vectors", "tokens")  # of a passage; rows count from the first
@@ -88,7 +88,9 @@ def load(
     """
     hashes = {str(path): state.content_hash for path, state in indices.ledger.sources().items()}
     rows = connection.execute("select path, content_hash, id from source where tenant = %s", (tenant,)).fetchall()
-    is_same = connection.execute("select made_by = %s from tenant where id = %s", (made_by(model), tenant)).fetchone()
+    is_same = connection.execute(
+        "select made_by = %s from tenant where id = %s", (name_maker(model), tenant)
+    ).fetchone()
     stale = {path: number for path, digest, number in rows if hashes.get(path) != digest or is_same != (True,)}
     fresh = sorted(hashes.keys() - ({path for path, *_ in rows} - stale.keys()))
     changes = PostingChanges(connection, tenant)
@@ -99,13 +101,13 @@ def load(
     Writer(connection, tenant, root, indices, changes).write(fresh)
     connection.execute(
         "update tenant set git_rev = %s, generation = generation + 1, calibration = %s, made_by = %s where id = %s",
-        (commit, indices.ledger.note(NOTE), made_by(model), tenant),
+        (commit, indices.ledger.note(NOTE), name_maker(model), tenant),
     )
     passages = connection.execute("select count(*) from embedding where tenant = %s", (tenant,)).fetchone()
     return Loaded(len(hashes), len(fresh), len(stale.keys() - hashes.keys()), passages[0] if passages else 0)
 
 
-def made_by(model: str) -> str:
+def name_maker(model: str) -> str:
     """What an index is made by: the format of the ledger and the fingerprint of the model."""
     return f"{SCHEMA_VERSION}/{model}"
 
@@ -181,7 +183,7 @@ class Writer:
         places = dict(zip(snapshot.passages.rows.tolist(), range(len(snapshot.passages)), strict=True))
         gathered: list[Gathered] = []
         for path in paths:
-            gathered.append(self._gathered(path, source, row, snapshot, places))
+            gathered.append(self._gather(path, source, row, snapshot, places))
             source, row = source + 1, row + len(gathered[-1].passages)
             if sum(len(one.passages) for one in gathered) >= BLOCK:
                 self._copy(gathered)
@@ -191,7 +193,7 @@ class Writer:
             "update tenant set next_source = %s, next_row = %s where id = %s", (source, row, self.tenant)
         )
 
-    def _gathered(
+    def _gather(
         self, path: str, number: int, first: int, snapshot: Snapshot, place_of: Mapping[int, int]
     ) -> "Gathered":
         """What is written of a source, whose first passage gets the row `first`."""
@@ -208,10 +210,10 @@ class Writer:
             place = np.array([place_of[ledger_row]]) if is_searchable else None
             if place is None:
                 continue
-            signs = snapshot.tokens_at(place)
+            signs = snapshot.read_tokens(place)
             found.layout.append([row - first, ordinal, line, words, len(signs)])
             if snapshot.passages.vectors[place[0]] >= 0:
-                vector = packed(snapshot.vectors_at(place)[0])
+                vector = pack_vector(snapshot.read_vectors(place)[0])
                 found.embeddings.append((self.tenant, row, number, head[1], vector, signs.tobytes()))
         return found
 
@@ -237,7 +239,7 @@ class Writer:
         self.changes.write()
 
     def _copy_rows(self, table: str, rows: Sequence[Row]) -> None:
-        copy_in(self.connection, table, COPIED[table], rows)
+        copy_rows(self.connection, table, COPIED[table], rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,12 +255,12 @@ class Gathered:
     layout: list[list[int]] = field(default_factory=list)  # of what can be found: LAYOUT without the last
 
 
-def packed(vector: np.ndarray) -> bytes:
+def pack_vector(vector: np.ndarray) -> bytes:
     """A vector (d,) as pgvector receives it: its length, two bytes of nothing, 32-bit floats, all big-endian."""
     return np.array([len(vector), 0], dtype=">i2").tobytes() + vector.astype(">f4").tobytes()
 
 
-def unpacked(data: Sequence[bytes]) -> np.ndarray:
+def unpack_vectors(data: Sequence[bytes]) -> np.ndarray:
     """Vectors as pgvector sends them, as an array (n, d)."""
     found = np.frombuffer(b"".join(one[4:] for one in data), dtype=">f4")
     return found.reshape(len(data), len(found) // max(len(data), 1)).astype(np.float32)

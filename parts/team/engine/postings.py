@@ -114,7 +114,7 @@ class PostingChanges:
         """Takes texts out that were written before."""
         for term, places in CutTexts(sources, passages).terms.items():
             for block, part in _in_blocks(term, places):
-                self._gone.setdefault((block, term), []).append(np.unique(numbers_of(term, part)))
+                self._gone.setdefault((block, term), []).append(np.unique(extract_numbers(term, part)))
 
     def add(self, sources: Sequence[Text], passages: Sequence[Text]) -> CutTexts:
         """Puts texts in, whose numbers were never used."""
@@ -128,23 +128,23 @@ class PostingChanges:
         """Writes what was gathered: each block of a term anew, of what it held and what changed."""
         changed = sorted(self._new.keys() | self._gone.keys())
         held = self._take(changed)
-        copy_in(self._connection, "posting", COLUMNS, self._rows(changed, held))
+        copy_rows(self._connection, "posting", COLUMNS, self._rows(changed, held))
         self._new.clear()
         self._gone.clear()
 
     def _rows(self, changed: Sequence[Key], held: Mapping[Key, Places]) -> Iterator[tuple[object, ...]]:
         for key in changed:
-            places = self._merged(key, held.get(key))
+            places = self._merge_places(key, held.get(key))
             if len(places):
-                holders = 1 + int(np.count_nonzero(np.diff(numbers_of(key[1], places))))
+                holders = 1 + int(np.count_nonzero(np.diff(extract_numbers(key[1], places))))
                 yield self._tenant, *key, holders, places.tobytes()
 
-    def _merged(self, key: Key, held: Places | None) -> Places:
+    def _merge_places(self, key: Key, held: Places | None) -> Places:
         parts = [] if held is None else [held]
         for gone in self._gone.get(key, ()):
-            parts = [part[~np.isin(numbers_of(key[1], part), gone)] for part in parts]
+            parts = [part[~np.isin(extract_numbers(key[1], part), gone)] for part in parts]
         parts += self._new.get(key, ())
-        return parts[0] if len(parts) == 1 else np.concatenate([shaped(key[1], b""), *parts])
+        return parts[0] if len(parts) == 1 else np.concatenate([shape_places(key[1], b""), *parts])
 
     def _take(self, keys: Sequence[Key]) -> dict[Key, Places]:
         """Takes the rows of some keys out of the table."""
@@ -160,11 +160,11 @@ class PostingChanges:
                     (self._tenant, block, terms[start : start + AT_ONCE]),
                     binary=True,
                 )
-                found.update({(block, term): shaped(term, places) for term, places in rows})
+                found.update({(block, term): shape_places(term, places) for term, places in rows})
         return found
 
 
-def copy_in(
+def copy_rows(
     connection: psycopg.Connection, table: str, columns: Mapping[str, str], rows: Iterable[Sequence[object]]
 ) -> None:
     """Copies rows into a table, in binary form; `columns` gives the type of each.
@@ -182,12 +182,12 @@ def copy_in(
     connection.execute(f"truncate {staged}")
 
 
-def numbers_of(term: str, places: Places) -> Places:
+def extract_numbers(term: str, places: Places) -> Places:
     """The passages or sources of some places."""
     return places >> 1 if term[0] == "s" else places[:, 0]
 
 
-def shaped(term: str, data: bytes) -> Places:
+def shape_places(term: str, data: bytes) -> Places:
     """Stored places as an array: (n,) of a stem, (n, 2) of a word."""
     found = np.frombuffer(data, dtype="<i4")
     return found if term[0] == "s" else found.reshape(-1, 2)
@@ -195,7 +195,7 @@ def shaped(term: str, data: bytes) -> Places:
 
 def _in_blocks(term: str, places: Places) -> Iterator[tuple[int, Places]]:
     """Places by the blocks that they belong to."""
-    numbers = numbers_of(term, places)
+    numbers = extract_numbers(term, places)
     first, last = int(numbers[0]) // BLOCK, int(numbers[-1]) // BLOCK
     if first == last:
         yield first, places

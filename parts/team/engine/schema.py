@@ -235,7 +235,7 @@ def migrate(dsn: str, dimensions: int, migrations: Mapping[int, str] = MIGRATION
     and Unavailable where the tables are in use for too long.
     """
     with psycopg.connect(dsn, autocommit=True) as connection:
-        if unknown := applied(connection) - migrations.keys():
+        if unknown := read_applied(connection) - migrations.keys():
             raise Unfit(
                 f"the database has migration {max(unknown)}, which this program does not know",
                 remedy="Run the program that made it, or a newer one",
@@ -270,7 +270,7 @@ def _apply(connection: psycopg.Connection, number: int | None, text: str) -> boo
             with connection.transaction():
                 connection.execute(f"set local lock_timeout = {LOCK_MS}")
                 connection.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
-                if number in applied(connection):
+                if number in read_applied(connection):
                     return False
                 connection.execute(text)
                 if number is not None:
@@ -292,7 +292,7 @@ def missing_columns(connection: psycopg.Connection) -> str:
     )
 
 
-def applied(connection: psycopg.Connection) -> set[int]:
+def read_applied(connection: psycopg.Connection) -> set[int]:
     """The migrations that a database has."""
     if connection.execute("select to_regclass('migration')").fetchone() == (None,):
         return set()

@@ -17,8 +17,8 @@ from memory_server.language.words import Stemmer
 from memory_server.search.pipeline import Pipeline
 from memory_server.search.retrieval import Retriever
 from parts.team.engine.heads import Heads
-from parts.team.engine.keywords import TeamKeywords, listed
-from parts.team.engine.loading import unpacked
+from parts.team.engine.keywords import TeamKeywords, encode_array
+from parts.team.engine.loading import unpack_vectors
 
 CHUNK = (
     "id, chunk_id, source, ordinal, first_line, last_line, headings, passage, context, standing, settled_at,"
@@ -47,10 +47,10 @@ class TeamLedger:
     keywords: TeamKeywords
 
     def chunks(self, rows: Sequence[int]) -> Mapping[int, StoredChunk]:
-        found = self._chunks("id = any(%s)", listed(rows))
+        found = self._chunks("id = any(%s)", encode_array(rows))
         return {chunk.row: chunk for chunk in found}
 
-    def chunk_from(self, source: int, line: int) -> StoredChunk | None:
+    def find_chunk(self, source: int, line: int) -> StoredChunk | None:
         found = self._chunks("source = %s and first_line = %s order by ordinal limit 1", source, line)
         return found[0] if found else None
 
@@ -70,7 +70,7 @@ class TeamLedger:
 
     def _chunks(self, where: str, *values: object) -> list[StoredChunk]:
         select = f"select {CHUNK} from passage where tenant = %s and {where}"  # noqa: S608  columns and clauses of our own
-        return [_stored_chunk(row) for row in self.connection.execute(select, (self.tenant, *values))]
+        return [_make_chunk(row) for row in self.connection.execute(select, (self.tenant, *values))]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class TeamSnapshot(Snapshot):
         [(table,)] = self.rows(
             "select string_agg(int4send(id) || float4send(-(vector <#> %s)::float4), '') from embedding"
             " where tenant = %s and id = any(%s)",
-            written(question), self.tenant, listed(self.passages.rows[places].tolist()),
+            encode_vector(question), self.tenant, encode_array(self.passages.rows[places].tolist()),
         )  # fmt: skip
         compared = np.frombuffer(table or b"", dtype=[("row", ">i4"), ("cosine", ">f4")])
         found = np.zeros(len(self.passages), dtype=np.float32)
@@ -94,10 +94,10 @@ class TeamSnapshot(Snapshot):
         found[at] = compared["cosine"][is_held]
         return found[places]
 
-    def vectors_at(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
-        return unpacked(self._in_order("vector", places))
+    def read_vectors(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
+        return unpack_vectors(self._in_order("vector", places))
 
-    def tokens_at(self, places: NDArray[np.int64]) -> NDArray[np.uint8]:
+    def read_tokens(self, places: NDArray[np.int64]) -> NDArray[np.uint8]:
         signs = self._in_order("signs", places)
         counts = self.passages.token_counts[places]
         total = max(int(counts.sum()), 1)
@@ -110,7 +110,7 @@ class TeamSnapshot(Snapshot):
     def _in_order(self, column: str, places: NDArray[np.int64]) -> list[bytes]:
         rows = self.passages.rows[places].tolist()
         select = f"select id, {column} from embedding where tenant = %s and id = any(%s)"  # noqa: S608  a column of ours
-        found = dict(self.rows(select, self.tenant, listed(rows)))
+        found = dict(self.rows(select, self.tenant, encode_array(rows)))
         return [found[row] for row in rows]
 
     def rows(self, select: str, *values: object) -> list[tuple[Any, ...]]:
@@ -134,10 +134,10 @@ class TeamIndices:
         self, layers: Sequence[Layer], sources: Collection[int] | None, question: Vectors, limit: int
     ) -> list[int] | None:
         """The rows nearest to a question: of named sources exactly, else by a tenant's graph where it has one."""
-        vector, tenant = written(question), self.ledger.tenant
+        vector, tenant = encode_vector(question), self.ledger.tenant
         if sources is not None:
             select = NEAR_OF_SOURCES
-            named: tuple[object, ...] = (tenant, list(layers), listed(sources), vector, limit)
+            named: tuple[object, ...] = (tenant, list(layers), encode_array(sources), vector, limit)
         else:
             select = NEAR_BY_GRAPH if self.ledger.heads.is_apart else NEAR
             named = (tenant, list(layers), vector, limit)
@@ -178,12 +178,12 @@ def pipeline(
     return Pipeline(retriever, None, None, NoTypedLines(), unread=unread)
 
 
-def written(vector: Vectors) -> str:
+def encode_vector(vector: Vectors) -> str:
     """A vector (d,) as PostgreSQL reads it, to the last bit."""
     return "[" + ",".join(map(repr, vector.astype(float).tolist())) + "]"
 
 
-def _stored_chunk(row: Sequence[Any]) -> StoredChunk:
+def _make_chunk(row: Sequence[Any]) -> StoredChunk:
     number, chunk_id, source, ordinal, first, last, headings, passage, context, standing, *numbers = row
     return StoredChunk(
         number, ChunkId(chunk_id), source, ordinal, LineRange(first, last), tuple(headings), passage, context,

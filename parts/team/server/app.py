@@ -76,10 +76,10 @@ def create_app(
         database.close()
 
     api.router.lifespan_context = lifespan
-    return Entrance(api, verifier_of(database, settings), settings, metrics)
+    return Entrance(api, build_verifier(database, settings), settings, metrics)
 
 
-def verifier_of(database: Database, settings: TeamSettings) -> TokenVerifier:
+def build_verifier(database: Database, settings: TeamSettings) -> TokenVerifier:
     """The tokens that an admin made and, where the settings name one, those of an identity provider.
 
     Raises Unfit where they say too little of it.
@@ -116,7 +116,7 @@ def serve(settings: TeamSettings, model: ModelInUse, version: str) -> None:
         if settings.metrics_listen:
             metrics.serve(*address(settings.metrics_listen))
         database = Database(settings.dsn, connections=settings.connections)
-        server = server_of(create_app(database, TeamMemory(database, model), settings, version, metrics), settings)
+        server = build_server(create_app(database, TeamMemory(database, model), settings, version, metrics), settings)
         server.config.load()
     except OSError as error:  # of addresses, and of the files of TLS
         raise Unfit(f"the server cannot start ({error})", remedy="Mend the setting that names it") from error
@@ -130,7 +130,7 @@ class TeamConnection(HttpConnection):
     room = 1_000
 
 
-def server_of(app: Entrance, settings: TeamSettings) -> uvicorn.Server:
+def build_server(app: Entrance, settings: TeamSettings) -> uvicorn.Server:
     """What listens. Whatever stands in front of it is not believed about who asks: the token says that."""
     config = uvicorn.Config(
         app,

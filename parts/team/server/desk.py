@@ -27,21 +27,21 @@ class Desk:
 
     def search(self, asker: Asker, question: Question) -> TeamAnswer:
         """The answer to a question."""
-        return self.asked(question.search.value, asker, lambda: self._memory.search(asker.tenant, question))
+        return self.ask(question.search.value, asker, lambda: self._memory.search(asker.tenant, question))
 
     def read(self, asker: Asker, path: str, first: int, last: int | None) -> TeamReading:
         """Lines of a source."""
-        return self.asked("read", asker, lambda: self._memory.read(asker.tenant, path, first, last))
+        return self.ask("read", asker, lambda: self._memory.read(asker.tenant, path, first, last))
 
     def topics(self, asker: Asker) -> Sequence[TopicHead]:
         """The topics of the tenant."""
-        return self.asked("topics", asker, lambda: self._memory.topics(asker.tenant))
+        return self.ask("topics", asker, lambda: self._memory.topics(asker.tenant))
 
     def status(self, asker: Asker) -> TeamStatus:
         """What the tenant's memory holds, and which commit it stands at."""
-        return self.asked("status", asker, lambda: self._memory.status(asker.tenant))
+        return self.ask("status", asker, lambda: self._memory.status(asker.tenant))
 
-    def asked(
+    def ask(
         self, kind: str, asker: Asker, found: Callable[[], Found], right: Right = Right.READ, *, grows: bool = False
     ) -> Found:
         """What `found` finds, for an asker with that right. `grows`: the memory must have room for more."""
@@ -58,4 +58,4 @@ class Desk:
             outcome = type(error).__name__
             raise
         finally:
-            self._metrics.asked(kind, outcome)
+            self._metrics.count_question(kind, outcome)

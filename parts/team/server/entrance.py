@@ -15,7 +15,7 @@ from mcp.server.auth.provider import TokenVerifier
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
-from memory_server.faces.guard import REFUSED_BODY, App, Message, Receive, Send, drain, refuse, replayed, whole_body
+from memory_server.faces.guard import REFUSED_BODY, App, Message, Receive, Send, drain, refuse, replay_body, whole_body
 from parts.team.access.asker import Asker, AskerToken
 from parts.team.errors import TeamError
 from parts.team.server.metrics import Metrics
@@ -32,7 +32,7 @@ UNKNOWN = "the token is missing, unknown, expired or revoked"
 GET_ONE = "Send `Authorization: Bearer` with one that your admin made by `oneiros-team token create`"
 
 
-def asker_of(request: Request) -> Asker:
+def find_asker(request: Request) -> Asker:
     """Whose request it is, as the entrance found it."""
     asker = request.scope[ASKER]
     assert isinstance(asker, Asker)
@@ -62,7 +62,7 @@ class Entrance:
             return
         began, identity, status = time.perf_counter(), secrets.token_hex(8), 500
 
-        async def sent(message: Message) -> None:
+        async def send_with_id(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -71,20 +71,20 @@ class Entrance:
 
         try:
             if scope["path"] in OPEN:
-                await self._app(scope, receive, sent)
+                await self._app(scope, receive, send_with_id)
             else:
-                await self._let_in(scope, receive, sent)
+                await self._admit(scope, receive, send_with_id)
         except TurnedAway as refused:
-            await refuse(sent, *refused.args)
+            await refuse(send_with_id, *refused.args)
         finally:
             seconds, fixed = time.perf_counter() - began, scope["path"] if scope["path"] in FIXED else "none"
             route = getattr(scope.get("route"), "path", fixed)
-            self._metrics.answered(route, status, seconds)
+            self._metrics.count_answer(route, status, seconds)
             asker: Asker | None = scope.get(ASKER)
             who = {"request": identity, "tenant": asker and asker.tenant, "person": asker and asker.person}
             logger.info("%s %s %d, %.1f ms", scope["method"], route, status, seconds * 1e3, extra=who)
 
-    async def _let_in(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def _admit(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Has a request answered that is whole and whose asker is known; it is under way from then on, and not while
         it is still to come, which anybody could draw out. Raises TurnedAway.
         """
@@ -105,7 +105,7 @@ class Entrance:
         scope["state"]["let_through"]()
         self._under_way += 1
         try:
-            await self._app(scope, replayed(body, receive), send)
+            await self._app(scope, replay_body(body, receive), send)
         finally:
             self._under_way -= 1
 

@@ -13,13 +13,13 @@ from pydantic import Field
 
 from memory_server.document import parse_place
 from memory_server.faces.answer_text import answer_text
-from memory_server.faces.mcp_server import INSTRUCTIONS, search_tool, strict_tool, tokens_of
+from memory_server.faces.mcp_server import INSTRUCTIONS, compute_max_tokens, search_tool, strict_tool
 from memory_server.faces.memory_text import reading_text, topics_text
 from memory_server.search.question import Question, Search
 from memory_server.settings import PersonSettings
 from parts.team.access.asker import Asker
 from parts.team.server.desk import Desk
-from parts.team.server.entrance import asker_of
+from parts.team.server.entrance import find_asker
 
 Call: TypeAlias = Context[Any, Any]
 UNLISTED = ("include_raw", "type", "after", "before")  # a query says most of it too
@@ -41,7 +41,7 @@ def create_mcp(desk: Desk, version: str) -> MCPServer[Any]:
 
     def answer(question: Question, call: Call) -> str:
         found = desk.search(_asker(call), question)
-        text = answer_text(found.answer, tokens_of(question, PersonSettings().answer_tokens))
+        text = answer_text(found.answer, compute_max_tokens(question, PersonSettings().answer_tokens))
         behind = "" if found.is_current else f", older than {found.head[:12]}, which was accepted since"
         return f"{text}\n(index at commit {found.commit[:12]}{behind})"
 
@@ -79,4 +79,4 @@ def create_mcp(desk: Desk, version: str) -> MCPServer[Any]:
 def _asker(call: Call) -> Asker:
     request = call.request_context.request
     assert request is not None  # every call comes by HTTP
-    return asker_of(request)
+    return find_asker(request)

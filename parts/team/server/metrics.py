@@ -21,11 +21,11 @@ class Metrics:
             "oneiros_team_questions", "What was asked of the memory", ("kind", "outcome"), registry=self.registry
         )
 
-    def answered(self, route: str, status: int, seconds: float) -> None:
+    def count_answer(self, route: str, status: int, seconds: float) -> None:
         """A request was answered."""
         self._seconds.labels(route, str(status)).observe(seconds)
 
-    def asked(self, kind: str, outcome: str) -> None:
+    def count_question(self, kind: str, outcome: str) -> None:
         """The memory was asked, by REST or MCP, with an answer or the name of an error."""
         self._questions.labels(kind, outcome).inc()
 

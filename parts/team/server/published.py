@@ -13,7 +13,7 @@ from memory_server.faces.body import Body
 from parts.team.access.asker import Right
 from parts.team.publishing import Publishing
 from parts.team.server.desk import Desk
-from parts.team.server.entrance import asker_of
+from parts.team.server.entrance import find_asker
 
 
 class TakenBack(Body):
@@ -28,26 +28,26 @@ def add_published(api: FastAPI, publishing: Publishing, desk: Desk) -> None:
     @api.post("/api/publish")
     def publish(request: Request, body: dict[str, Any]) -> dict[str, str]:
         """Takes a signed statement in; the commit that holds it."""
-        asker = asker_of(request)
+        asker = find_asker(request)
 
-        def published() -> str:
+        def take_publication() -> str:
             try:
                 publication = msgspec.convert(body, Publication)
             except msgspec.ValidationError as error:
                 raise UsageError("the body is no publication", remedy="Send what `oneiros publish` sends") from error
             return publishing.publish(asker.tenant, asker.person, publication)
 
-        return {"commit": desk.asked("publish", asker, published, Right.PUBLISH, grows=True)}
+        return {"commit": desk.ask("publish", asker, take_publication, Right.PUBLISH, grows=True)}
 
     @api.post("/api/revoke")
     def revoke(request: Request, body: TakenBack) -> dict[str, str]:
         """Takes out of its topic what the same person published."""
-        asker = asker_of(request)
+        asker = find_asker(request)
         revoked = partial(publishing.revoke, asker.tenant, asker.person, body.nonce)
-        return {"commit": desk.asked("revoke", asker, revoked, Right.PUBLISH)}
+        return {"commit": desk.ask("revoke", asker, revoked, Right.PUBLISH)}
 
     @api.get("/api/copy")
     def copy(request: Request) -> dict[str, Any]:
         """All topics of the newest commit."""
-        asker = asker_of(request)
-        return asdict(desk.asked("copy", asker, partial(publishing.copy, asker.tenant)))
+        asker = find_asker(request)
+        return asdict(desk.ask("copy", asker, partial(publishing.copy, asker.tenant)))

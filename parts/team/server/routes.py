@@ -11,13 +11,13 @@ from fastapi import FastAPI, Query, Request
 from fastapi.responses import JSONResponse
 
 from memory_server.errors import NeedsRepair
-from memory_server.faces.answer_text import answer_json, explained
+from memory_server.faces.answer_text import answer_json, explain_answer
 from memory_server.faces.memory_text import reading_json, topics_json
 from memory_server.faces.rest import ERROR, MAX_NUMBER, RESPONSES, AskedBody, add_errors, error_json
 from memory_server.search.question import Search
 from parts.team.errors import QuotaExceeded, TeamError, Unavailable
 from parts.team.server.desk import Desk
-from parts.team.server.entrance import asker_of
+from parts.team.server.entrance import find_asker
 
 logger = logging.getLogger(__name__)
 
@@ -42,34 +42,34 @@ def create_api(desk: Desk, version: str) -> FastAPI:
         last: Annotated[int | None, Query(ge=1, le=MAX_NUMBER)] = None,
     ) -> dict[str, Any]:
         """Lines of a source, and the commit that they are of."""
-        found = desk.read(asker_of(request), name, first, last)
+        found = desk.read(find_asker(request), name, first, last)
         return {**reading_json(found.reading), "commit": found.commit}
 
     @api.get("/api/topics")
     def topics(request: Request) -> dict[str, Any]:
         """The topics."""
-        return topics_json(desk.topics(asker_of(request)))
+        return topics_json(desk.topics(find_asker(request)))
 
     @api.get("/api/status")
     def status(request: Request) -> dict[str, Any]:
         """What the memory holds, and which commit its index stands at."""
-        return asdict(desk.status(asker_of(request)))
+        return asdict(desk.status(find_asker(request)))
 
     return api
 
 
 def _add_search(api: FastAPI, desk: Desk, name: str, search: Search) -> None:
-    def answered(request: Request, asked: AskedBody) -> dict[str, Any]:
-        found = desk.search(asker_of(request), asked.question(search))
+    def answer_search(request: Request, asked: AskedBody) -> dict[str, Any]:
+        found = desk.search(find_asker(request), asked.question(search))
         stands = {"commit": found.commit, "head": found.head, "is_current": found.is_current}
-        more = explained(found.answer) if asked.explain else {}
+        more = explain_answer(found.answer) if asked.explain else {}
         return {"query": asked.query, **answer_json(found.answer), **stands, **more}
 
     def get(request: Request, asked: Annotated[AskedBody, Query()]) -> dict[str, Any]:
-        return answered(request, asked)
+        return answer_search(request, asked)
 
     def post(request: Request, asked: AskedBody) -> dict[str, Any]:
-        return answered(request, asked)
+        return answer_search(request, asked)
 
     api.get(f"/api/{name}", operation_id=f"get_{name}")(get)
     api.post(f"/api/{name}", operation_id=f"post_{name}")(post)
@@ -89,7 +89,7 @@ def _add_team_errors(api: FastAPI) -> None:
         return JSONResponse({"error": error_json(error) | {"kind": "Unforeseen"}}, error.status)
 
     @api.exception_handler(NeedsRepair)
-    async def failed(request: Request, error: Exception) -> JSONResponse:
+    async def answer_failure(request: Request, error: Exception) -> JSONResponse:
         logger.error("git or the disk failed", exc_info=error)  # what it says names places in this server
         remedy = "Ask again in a moment, or give your admin the x-request-id of this answer"
         return await foreseen(request, Unavailable("the repository does not answer", remedy=remedy))

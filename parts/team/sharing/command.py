@@ -9,14 +9,14 @@ import typer
 
 from dream.decisions.key import sign
 from memory_server.errors import UsageError
-from memory_server.escaping import plural, shown_line
+from memory_server.escaping import escape_line, plural
 from memory_server.machine.files import replace_file
-from oneiros.cli.consent.asking import agreed, key_file, person_asked, signed
+from oneiros.cli.consent.asking import ask_consent, ask_person, key_file, sign_at_end
 from oneiros.cli.terminal.output import data, talk
-from oneiros.dreaming import decisions_of
+from oneiros.dreaming import open_decisions
 from oneiros.environment import Environment, now
-from parts.team.sharing.publishing import nonce_of, publication_of, signed_by
-from parts.team.sharing.team import TOKEN, CopyNote, TeamServer, changes_of, note_file, read_note, take_up_copy
+from parts.team.sharing.publishing import build_publication, find_nonce, sign_publication
+from parts.team.sharing.team import TOKEN, CopyNote, TeamServer, find_changes, note_file, read_note, take_up_copy
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -36,22 +36,22 @@ def publish(
     It is signed by your key. `team_url` names the server, ONEIROS_TEAM_TOKEN holds your token.
     """
     environment: Environment = context.obj
-    decisions = decisions_of(environment)
+    decisions = open_decisions(environment)
     if revoke:
-        person_asked(environment)
-        commit = _server(environment).revoke(nonce_of(decisions, hunk))
-        talk(f"Taken back, commit {shown_line(commit[:12])}.")
+        ask_person(environment)
+        commit = _server(environment).revoke(find_nonce(decisions, hunk))
+        talk(f"Taken back, commit {escape_line(commit[:12])}.")
         return
-    publication = publication_of(decisions, hunk, environment.person)
-    data(f"{publication.topic}: {shown_line(publication.text)}")
+    publication = build_publication(decisions, hunk, environment.person)
+    data(f"{publication.topic}: {escape_line(publication.text)}")
     if show:
         return
     server = _server(environment)
     talk(f"This goes to {server.url}, and your key signs it.")
-    person_asked(environment)
-    whole = signed_by(publication, partial(sign, key_file(environment)))
+    ask_person(environment)
+    whole = sign_publication(publication, partial(sign, key_file(environment)))
     talk(
-        f"Published, commit {shown_line(server.publish(whole)[:12])}. To take it back: oneiros publish --revoke {hunk}"
+        f"Published, commit {escape_line(server.publish(whole)[:12])}. To take it back: oneiros publish --revoke {hunk}"
     )
 
 
@@ -74,17 +74,17 @@ def team(
 
 
 def _pull(environment: Environment) -> None:
-    server, decisions = _server(environment), decisions_of(environment)
+    server, decisions = _server(environment), open_decisions(environment)
     commit, files = server.copy()
-    changes = changes_of(decisions.root, files)
+    changes = find_changes(decisions.root, files)
     for path, (old, new) in changes.items():
         before, after = (old or "").splitlines(), (new or "").splitlines()
         for line in difflib.unified_diff(before, after, path, path, lineterm="", n=1):
-            data(shown_line(line))
+            data(escape_line(line))
     if changes:
-        with signed(environment, decisions):
-            take_up_copy(decisions, changes, partial(agreed, environment))
-    note = CopyNote(server.url, shown_line(commit), now(), len(files))
+        with sign_at_end(environment, decisions):
+            take_up_copy(decisions, changes, partial(ask_consent, environment))
+    note = CopyNote(server.url, escape_line(commit), now(), len(files))
     replace_file(note_file(decisions.root), msgspec.json.encode(note))
     talk(f"{plural(len(changes), 'topic')} changed.")
 

@@ -14,14 +14,14 @@ from memory_server.redaction import Redactor
 from memory_server.settings import PersonSettings
 
 
-def publication_of(decisions: Decisions, name: str, person: PersonSettings) -> Publication:
+def build_publication(decisions: Decisions, name: str, person: PersonSettings) -> Publication:
     """An accepted hunk as it would be published, but for its signature.
 
     Raises UsageError for what was not accepted, or is signed by no key; ContentError for what is no statement.
     """
     hunk = decisions.store.hunk(name)
     approval = _acceptance(decisions, hunk.id) if hunk.state is State.ACCEPTED else None
-    entry = decisions.chain().entry_of(approval) if approval else None
+    entry = decisions.chain().find_entry(approval) if approval else None
     if approval is None or entry is None:
         raise UsageError(f"hunk {hunk.id} is not accepted", remedy="Publish what `oneiros review` accepted")
     covering = decisions.chain().covering(entry)
@@ -47,7 +47,7 @@ def publication_of(decisions: Decisions, name: str, person: PersonSettings) -> P
     )
 
 
-def signed_by(publication: Publication, signature_of: Callable[[bytes], str]) -> Publication:
+def sign_publication(publication: Publication, signature_of: Callable[[bytes], str]) -> Publication:
     """The publication with its signature. Raises ContentError where it would not count."""
     whole = replace(publication, signature=signature_of(publication.signed_bytes))
     if fault := whole.fault():
@@ -55,7 +55,7 @@ def signed_by(publication: Publication, signature_of: Callable[[bytes], str]) ->
     return whole
 
 
-def nonce_of(decisions: Decisions, name: str) -> str:
+def find_nonce(decisions: Decisions, name: str) -> str:
     """By which name the publication of a hunk is known to the team. Raises UsageError where it was never accepted."""
     approval = _acceptance(decisions, decisions.store.hunk(name).id)
     if approval is None:

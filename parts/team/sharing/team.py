@@ -101,7 +101,7 @@ class TeamServer:
         return told
 
 
-def changes_of(root: MemoryRoot, files: Mapping[str, str]) -> dict[str, tuple[str | None, str | None]]:
+def find_changes(root: MemoryRoot, files: Mapping[str, str]) -> dict[str, tuple[str | None, str | None]]:
     """What a copy changes below `topics/team/`: the text before and after by path; None where there is none."""
     folder = root.path / BELOW
     there = {str(root.relative(file)): read_text(file) for file in markdown_files(folder)} if folder.is_dir() else {}
@@ -124,10 +124,10 @@ def take_up_copy(
     decisions: Decisions, changes: Mapping[str, tuple[str | None, str | None]], consent: Callable[[], Consent]
 ) -> None:
     """Makes a copy part of the memory, as the person's decision. Raises, without their consent, before it writes."""
-    decisions.unexplained()  # what was there before is noted before anything is written
+    decisions.find_unexplained()  # what was there before is noted before anything is written
     given = consent()
     write_copy(decisions.root, changes)
-    paths = [one.path for one in decisions.unexplained() if one.path in changes]
+    paths = [one.path for one in decisions.find_unexplained() if one.path in changes]
     if paths:
         decisions.adopt(paths, given)
 

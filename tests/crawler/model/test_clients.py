@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from crawler.model.budget import Budget, Price, Spent
-from crawler.model.claude_cli import LIMIT_MET, ClaudeCliClient, completion_in
+from crawler.model.claude_cli import LIMIT_MET, ClaudeCliClient, parse_completion
 from crawler.model.client import Completion, LimitReached, PaidModel, Prompt, Refused
 from crawler.model.table import CLIENTS, ModelSettings, build_client
 from crawler.transcripts.injected import OWN_SESSION_MARK, is_own_session
@@ -113,7 +113,7 @@ def test_a_subscription_whose_limit_is_met_stops_the_day(tmp_path: Path, budget:
 )
 def test_an_output_of_the_command_line_that_is_no_answer_is_a_refusal(output: str, message: str) -> None:
     with pytest.raises(Refused, match=message) as refused:
-        completion_in(output)
+        parse_completion(output)
 
     assert not isinstance(refused.value, LimitReached)
 
@@ -207,8 +207,8 @@ def test_a_call_that_the_tokens_of_the_day_do_not_allow_is_never_made(tmp_path: 
 
 
 def test_tokens_are_estimated_where_nobody_counts_them() -> None:
-    assert Completion("x" * 35).tokens_of(Prompt("i" * 35, "s" * 70, 100)) == 40
-    assert Completion("x" * 35, 3, 4).tokens_of(Prompt("i" * 35, "s" * 70, 100)) == 7
+    assert Completion("x" * 35).count_tokens(Prompt("i" * 35, "s" * 70, 100)) == 40
+    assert Completion("x" * 35, 3, 4).count_tokens(Prompt("i" * 35, "s" * 70, 100)) == 7
 
 
 def test_each_way_is_built_under_its_name_and_shows_no_key() -> None:

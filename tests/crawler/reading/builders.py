@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crawler.facts import facts_of
-from crawler.quotes import Quote, SessionTurns, quote_of, session_turns
+from crawler.facts import gather_facts
+from crawler.quotes import Quote, SessionTurns, make_quote, session_turns
 from crawler.reading.model import Unread
-from crawler.reading.page import page_of
+from crawler.reading.page import render_page
 from crawler.reading.record import Reading, Request
 from crawler.reading.rules import read_by_rules
 from crawler.transcripts.entry import PartKind
@@ -21,7 +21,7 @@ RULE = "Always run the linter before a commit."  # a statement of the person tha
 
 
 def unread_from(turns: Sequence[Turn], *, session: str = SESSION, project: str = "shop") -> Unread:
-    said, facts = session_turns(session, project, turns), facts_of(turns)
+    said, facts = session_turns(session, project, turns), gather_facts(turns)
     return Unread(said, facts, read_by_rules(said, turns, facts, "mark"))
 
 
@@ -50,14 +50,14 @@ def page(
 ) -> str:
     """A session as a model is shown it."""
     one = unread(folder, *records)
-    return page_of(one.session, one.facts, one.plain.outcome, habits, met or {})
+    return render_page(one.session, one.facts, one.plain.outcome, habits, met or {})
 
 
 def quoted(session: SessionTurns, words: str) -> Quote:
     """A true quote of these words, wherever a turn of the session holds them first."""
     turn = next(turn for turn in session.turns if words in turn.text)
     first = turn.text.index(words)
-    return quote_of(session, turn, first, first + len(words))
+    return make_quote(session, turn, first, first + len(words))
 
 
 def told(entry: str, words: str, text: str = "", /, **more: object) -> dict[str, object]:

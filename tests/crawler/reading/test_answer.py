@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.quotes import SessionTurns
-from crawler.reading.answer import MAX_LINES, MAX_OPEN, MAX_QUESTIONS, MAX_QUOTES, UnreadableAnswer, readings_in
+from crawler.reading.answer import MAX_LINES, MAX_OPEN, MAX_QUESTIONS, MAX_QUOTES, UnreadableAnswer, parse_readings
 from crawler.reading.record import Holds, LineKind, Outcome, Reading
 from crawler.transcripts.turns import Role
 from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, call, entry_id, person, result
@@ -44,7 +44,7 @@ def session(tmp_path: Path) -> SessionTurns:
 
 def one(session: SessionTurns, *lines: object, **more: Any) -> Reading:
     """The reading of an answer about one session."""
-    [reading] = readings_in(as_json(answer(*lines, **more)), [session])
+    [reading] = parse_readings(as_json(answer(*lines, **more)), [session])
     return reading
 
 
@@ -143,26 +143,26 @@ def test_a_proof_that_is_no_entry_is_none(session: SessionTurns, proof: object) 
 )
 def test_an_answer_that_is_no_list_of_objects_cannot_be_read(session: SessionTurns, text: str) -> None:
     with pytest.raises(UnreadableAnswer):
-        list(readings_in(text, [session]))
+        list(parse_readings(text, [session]))
 
 
 def test_words_and_fences_around_the_list_do_no_harm(session: SessionTurns) -> None:
     text = f"Here it is:\n```json\n{as_json(answer(told('00000001', RULE)))}\n```\nDone."
 
-    assert len(list(readings_in(text, [session]))) == 1
+    assert len(list(parse_readings(text, [session]))) == 1
 
 
 def test_a_session_passed_over_or_told_twice_or_unknown_is_not_read_so(tmp_path: Path, session: SessionTurns) -> None:
     other = session_of(tmp_path, person(1, "Hello.", session=OTHER_SESSION), session=OTHER_SESSION)
     text = as_json(answer(title="first"), answer(title="second"), answer(session="ffffffff"), answer(session=""))
 
-    assert [(one.session_id, one.title) for one in readings_in(text, [session, other])] == [(SESSION, "first")]
+    assert [(one.session_id, one.title) for one in parse_readings(text, [session, other])] == [(SESSION, "first")]
 
 
 def test_an_answer_may_name_a_session_by_its_whole_id(session: SessionTurns) -> None:
     text = json.dumps([{**answer(), "session": SESSION}])
 
-    assert [one.session_id for one in readings_in(text, [session])] == [SESSION]
+    assert [one.session_id for one in parse_readings(text, [session])] == [SESSION]
 
 
 def test_ten_thousand_lines_are_cut_to_what_a_session_may_hold(session: SessionTurns) -> None:
@@ -186,7 +186,7 @@ def test_the_same_statement_twice_is_one_line(session: SessionTurns) -> None:
 def test_any_answer_is_read_or_refused_and_a_quote_in_it_is_true(items: list[object]) -> None:
     session = session_saying("00 a b c")
     try:
-        readings = list(readings_in(json.dumps(items), [session]))
+        readings = list(parse_readings(json.dumps(items), [session]))
     except UnreadableAnswer:
         return
 

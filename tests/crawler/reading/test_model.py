@@ -8,8 +8,8 @@ import pytest
 
 from crawler.model.budget import Budget, Price, Spent
 from crawler.model.client import Completion, LimitReached, PaidModel, Prompt, Refused
-from crawler.reading.lines import proved
-from crawler.reading.model import Cost, ModelReader, Unread, cost_of
+from crawler.reading.lines import keep_proved
+from crawler.reading.model import Cost, ModelReader, Unread, estimate_cost
 from crawler.reading.prompt import MAX_OUTPUT_TOKENS, VERSION
 from crawler.reading.record import Outcome, Reading
 from crawler.reading.repeats import habits_among
@@ -230,8 +230,8 @@ def test_habits_are_asked_about_where_they_came_last_and_errors_with_how_often_t
 
 
 def test_the_costs_are_told_before_anybody_is_asked(tmp_path: Path) -> None:
-    assert cost_of([]) == Cost(0, 0, 0, 0)
-    cost = cost_of([one(tmp_path), one(tmp_path, OTHER_SESSION), one(tmp_path, THIRD, "<oneiros-task read>")])
+    assert estimate_cost([]) == Cost(0, 0, 0, 0)
+    cost = estimate_cost([one(tmp_path), one(tmp_path, OTHER_SESSION), one(tmp_path, THIRD, "<oneiros-task read>")])
 
     assert (cost.sessions, cost.calls) == (2, 1)
     assert 1_000 < cost.input_tokens < 4_000 and 0 < cost.output_tokens <= MAX_OUTPUT_TOKENS
@@ -245,7 +245,7 @@ def test_a_line_that_its_quote_does_not_say_is_kept_and_not_used(tmp_path: Path)
     [reading] = read(tmp_path, [session], as_json(answer(told(entry_id(1), RULE), wrong)))
 
     assert len(reading.lines) == 2
-    assert [line.text for line in proved(reading, session.session).lines] == [RULE]
+    assert [line.text for line in keep_proved(reading, session.session).lines] == [RULE]
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_a_line_that_speaks_to_an_assistant_or_hides_something_is_not_used(
 
     [reading] = read(tmp_path, [session], as_json(answer(told(entry_id(1), RULE, **more))))
 
-    assert (len(reading.lines), proved(reading, session.session).lines) == (1, ())
+    assert (len(reading.lines), keep_proved(reading, session.session).lines) == (1, ())
 
 
 def test_a_title_or_goal_that_speaks_to_an_assistant_is_not_kept(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from crawler.reading.page import (
     PLAN_CHARS,
     SESSION_CHARS,
     TYPED_CHARS,
-    page_of,
+    render_page,
 )
 from crawler.reading.record import Request
 from crawler.transcripts.entry import PartKind
@@ -298,7 +298,7 @@ def test_whatever_was_said_stands_behind_the_margin(texts: list[str]) -> None:
     ]
     one = unread_from(turns)
 
-    text = page_of(one.session, one.facts, one.plain.outcome)
+    text = render_page(one.session, one.facts, one.plain.outcome)
 
     ours = {f"[{entry_id(n)[:8]}] {('person', 'assistant')[n % 2]}" for n in range(len(texts))}
     assert all(line.startswith("=== session 1") or line in ours for line in heads(text) if text)
@@ -308,7 +308,7 @@ def test_whatever_was_said_stands_behind_the_margin(texts: list[str]) -> None:
 def test_a_session_in_which_nobody_spoke_has_no_page() -> None:
     one = unread_from([Turn(Role.TOOL, PartKind.RESULT, "ok", (entry_id(1),), tool="Read")])
 
-    assert page_of(one.session, one.facts, "unknown") == ""
+    assert render_page(one.session, one.facts, "unknown") == ""
 
 
 def test_a_call_of_our_own_to_a_model_has_no_page(tmp_path: Path) -> None:
@@ -332,7 +332,7 @@ def test_a_session_beyond_all_measure_keeps_its_beginning_and_its_end_and_says_w
     turns = turns_of(tmp_path, *said)
     one = unread_from(turns)
 
-    text = page_of(one.session, one.facts, one.plain.outcome)
+    text = render_page(one.session, one.facts, one.plain.outcome)
 
     assert len(text) <= SESSION_CHARS
     assert "| Step 1: " in text and "| Step 199: " in text and "| Step 100: " not in text

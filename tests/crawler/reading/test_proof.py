@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.quotes import Quote, SessionTurns, quote_of
+from crawler.quotes import Quote, SessionTurns, make_quote
 from crawler.reading.proof import ObjectionKind, find_new_words, find_objections
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
@@ -19,7 +19,7 @@ def session_of(*spoken: tuple[Role, str]) -> SessionTurns:
 
 def quote_in(session: SessionTurns, at: int, text: str) -> Quote:
     first = session.turns[at].text.index(text)
-    return quote_of(session, session.turns[at], first, first + len(text))
+    return make_quote(session, session.turns[at], first, first + len(text))
 
 
 def kinds_against(statement: str, said: str, quote: str = "") -> set[ObjectionKind]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.quotes import session_turns
-from crawler.reading.quoting import located, with_agreement
+from crawler.reading.quoting import find_quote, with_agreement
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
 from tests.crawler.builders import SESSION, assistant, entry_id, person
@@ -39,7 +39,7 @@ def test_other_white_space_marks_case_and_markdown_lead_to_the_archives_own_char
     said, told = pair
     session = session_saying(before + said + behind)
 
-    quote = located(session, entry_id(1)[:8], told)
+    quote = find_quote(session, entry_id(1)[:8], told)
 
     assert quote is not None
     assert quote.text == session.turns[0].text[quote.first : quote.end]
@@ -52,7 +52,7 @@ def test_a_changed_word_is_not_found(words: list[str], data: st.DataObject) -> N
     place = data.draw(st.integers(0, len(words) - 1))
     changed = [*words[:place], "zq" + words[place][::-1] + "qz", *words[place + 1 :]]
 
-    assert located(session_saying(" ".join(words)), entry_id(1), " ".join(changed)) is None
+    assert find_quote(session_saying(" ".join(words)), entry_id(1), " ".join(changed)) is None
 
 
 @given(WORDS, st.data())
@@ -60,33 +60,33 @@ def test_a_word_put_in_is_not_found_and_one_left_out_is_not_passed_over(words: l
     place = data.draw(st.integers(1, len(words) - 1))
     session = session_saying(" ".join(words))
 
-    assert located(session, entry_id(1), " ".join([*words[:place], "zqzq", *words[place:]])) is None
+    assert find_quote(session, entry_id(1), " ".join([*words[:place], "zqzq", *words[place:]])) is None
     ends = session_saying(" ".join(["11", *words, "22"]))
-    assert located(ends, entry_id(1), f"11 {words[-1]} 22") is None
+    assert find_quote(ends, entry_id(1), f"11 {words[-1]} 22") is None
 
 
 def test_words_that_stand_once_are_found_under_a_wrong_entry_and_words_that_stand_twice_are_not() -> None:
     session = session_saying("Use pnpm here.", "Use tabs here.", "Please: Use tabs here.")
 
-    once, twice = located(session, entry_id(3), "use pnpm"), located(session, "ffffffff", "use tabs")
+    once, twice = find_quote(session, entry_id(3), "use pnpm"), find_quote(session, "ffffffff", "use tabs")
 
     assert once is not None and once.entry == entry_id(1)
     assert twice is None
-    named = located(session, entry_id(2)[:8], "use tabs")
+    named = find_quote(session, entry_id(2)[:8], "use tabs")
     assert named is not None and named.entry == entry_id(2)
 
 
 def test_of_a_quote_across_what_was_left_out_its_longest_part_is_taken() -> None:
     session = session_saying("Please use pnpm for the web shop and nothing else, since the lock file is of pnpm.")
 
-    quote = located(session, entry_id(1), "Please … use pnpm for the web shop ... pnpm.")
+    quote = find_quote(session, entry_id(1), "Please … use pnpm for the web shop ... pnpm.")
 
     assert quote is not None and quote.text == "use pnpm for the web shop"
 
 
 @pytest.mark.parametrize("words", ["", " ", "…", "y", '"`*_"', "..."])
 def test_nothing_and_next_to_nothing_is_no_quote(words: str) -> None:
-    assert located(session_saying("y yes … ... *_ "), entry_id(1), words) is None
+    assert find_quote(session_saying("y yes … ... *_ "), entry_id(1), words) is None
 
 
 def test_what_a_tool_returned_is_not_quoted(tmp_path: Path) -> None:
@@ -96,8 +96,8 @@ def test_what_a_tool_returned_is_not_quoted(tmp_path: Path) -> None:
     ]
     session = session_turns(SESSION, "shop", turns)
 
-    assert located(session, entry_id(1), "Always use tabs.") is None
-    assert located(session, entry_id(2), "Always use spaces.") is None
+    assert find_quote(session, entry_id(1), "Always use tabs.") is None
+    assert find_quote(session, entry_id(2), "Always use spaces.") is None
 
 
 @pytest.mark.parametrize(("reply", "roles"), [("Yes, do that.", 2), ("No, use 443.", 1), ("And the docs?", 1)])
@@ -115,6 +115,6 @@ def test_behind_the_assistants_words_stands_the_yes_that_took_them(tmp_path: Pat
 def test_a_part_of_a_word_is_not_found() -> None:
     session = session_saying("We are unable to deploy.")
 
-    assert located(session, entry_id(1), "able to deploy") is None
-    assert located(session, entry_id(1), "ABLE TO") is None
-    assert located(session, entry_id(1), "to deploy") is not None
+    assert find_quote(session, entry_id(1), "able to deploy") is None
+    assert find_quote(session, entry_id(1), "ABLE TO") is None
+    assert find_quote(session, entry_id(1), "to deploy") is not None

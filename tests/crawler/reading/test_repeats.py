@@ -10,13 +10,13 @@ from crawler.reading.record import Failure, Reading, Request
 from crawler.reading.repeats import (
     MAX_FOUND,
     MOST_HABITS,
+    count_failures,
     error_template,
-    failures_in,
+    find_failures,
+    find_requests,
     group_errors,
     habits_among,
     is_same_request,
-    met_again,
-    requests_in,
     telling,
 )
 from crawler.transcripts.turns import Role
@@ -110,7 +110,7 @@ def test_short_sentences_of_the_person_are_requests_each_once(tmp_path: Path) ->
         person(3, "See https://relay.lan/a and commit the change."),
     )
 
-    found = requests_in(session)
+    found = find_requests(session)
 
     assert [one.quote.text for one in found] == ["Run the tests.", "See https://relay.lan/a and commit the change."]
     assert [one.words for one in found] == [telling("run tests"), telling("see commit change")]
@@ -118,11 +118,11 @@ def test_short_sentences_of_the_person_are_requests_each_once(tmp_path: Path) ->
 
 @pytest.mark.parametrize("line", ["[main 1a2b] run tests", "(run tests)", "{run tests}", "<run tests>"])
 def test_a_line_that_looks_like_a_programs_output_is_no_request(line: str) -> None:
-    assert requests_in(session_saying(line)) == []
+    assert find_requests(session_saying(line)) == []
 
 
 def test_a_session_of_very_many_requests_gives_some_of_them() -> None:
-    assert len(requests_in(session_saying(*(f"Mend relay{n} now." for n in range(300))))) == MAX_FOUND
+    assert len(find_requests(session_saying(*(f"Mend relay{n} now." for n in range(300))))) == MAX_FOUND
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_failures_stand_once_with_what_then_worked(tmp_path: Path) -> None:
         result(9, "c4", "error: the file of readings is missing", is_error=True),
     )
 
-    [failure] = failures_in(session)
+    [failure] = find_failures(session)
 
     assert (failure.entry, failure.error) == (entry_id(3), "error: the build of extractor 3 is kept")
     assert failure.template == "error: the build of extractor <n> is kept"
@@ -177,7 +177,7 @@ def test_an_error_is_met_again_where_two_sessions_met_it() -> None:
     kept, once = Failure("the build is kept", entry_id(1), "x"), Failure("no route", entry_id(2), "y")
     readings = [reading(1, failures=(kept, kept, once)), reading(2, failures=(kept,))]
 
-    assert met_again(readings) == {"the build is kept": 2}
+    assert count_failures(readings) == {"the build is kept": 2}
 
 
 def test_errors_of_two_sessions_of_a_project_belong_together_but_those_of_a_fork() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from crawler.reading.record import RULES, Holds, LineKind, Outcome
-from crawler.reading.rules import MAX_LINES, kind_of, worded
+from crawler.reading.rules import MAX_LINES, find_kind, trim_sentence
 from crawler.transcripts.turns import Role
 from tests.crawler.builders import assistant, call, entry_id, person, result, working_session
 from tests.crawler.reading.builders import RULE, read
@@ -50,7 +50,7 @@ def test_a_sentence_that_is_meant_for_good_is_a_line_whole_with_its_quote(tmp_pa
     ],
 )
 def test_a_sentence_that_asks_doubts_points_reports_or_passes_is_none(sentence: str) -> None:
-    assert kind_of(sentence) is None
+    assert find_kind(sentence) is None
 
 
 def test_only_what_the_person_typed_is_a_line(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_the_same_sentence_is_one_line_and_a_session_has_a_few(tmp_path: Path) -
     ],
 )
 def test_a_line_loses_the_words_of_the_talk_and_keeps_identifiers(sentence: str, text: str) -> None:
-    assert worded(sentence) == text
+    assert trim_sentence(sentence) == text
 
 
 @pytest.mark.parametrize(

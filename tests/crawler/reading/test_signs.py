@@ -6,7 +6,7 @@ import pytest
 
 from crawler.compress import candidates, typed
 from crawler.reading.record import LineKind
-from crawler.reading.signs import PERSON, SIGNS, Sign, Use, bears, signs_in
+from crawler.reading.signs import PERSON, SIGNS, Sign, Use, bears, find_signs
 
 
 def by_id(sign: Sign) -> str:
@@ -21,14 +21,14 @@ def test_the_example_of_a_sign_bears_it_and_its_counter_does_not(sign: Sign) -> 
 
 @pytest.mark.parametrize("sign", SIGNS, ids=by_id)
 def test_a_sign_is_found_in_what_it_is_used_for_and_there_alone(sign: Sign) -> None:
-    found = {use: [one.id for one, _ in signs_in(sign.example, use, is_persons=True)] for use in get_args(Use)}
+    found = {use: [one.id for one, _ in find_signs(sign.example, use, is_persons=True)] for use in get_args(Use)}
 
     assert [use for use, ids in found.items() if sign.id in ids] == [sign.use]
 
 
 @pytest.mark.parametrize("sign", SIGNS, ids=by_id)
 def test_what_the_person_alone_may_bear_is_not_found_with_others(sign: Sign) -> None:
-    found = [one.id for one, _ in signs_in(sign.example, sign.use, is_persons=False)]
+    found = [one.id for one, _ in find_signs(sign.example, sign.use, is_persons=False)]
 
     assert (sign.id in found) is (sign.speaker != PERSON)
 
@@ -54,6 +54,6 @@ def test_each_kind_is_one_that_its_use_knows() -> None:
 
 
 def test_a_sign_is_told_with_the_words_that_bear_it() -> None:
-    [(sign, match)] = signs_in("From now on use pnpm.", "offer", is_persons=True)
+    [(sign, match)] = find_signs("From now on use pnpm.", "offer", is_persons=True)
 
     assert (sign.id, match[0]) == ("for good", "From now on")

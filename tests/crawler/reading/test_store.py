@@ -41,7 +41,7 @@ def test_a_reading_comes_back_as_it_was_kept(tmp_path: Path) -> None:
 
     readings.save(kept)
 
-    assert readings.of(SESSION) == kept
+    assert readings.load(SESSION) == kept
     assert list(Readings(tmp_path / "readings").every()) == [kept]
 
 
@@ -72,7 +72,7 @@ def test_a_damaged_reading_counts_as_none_and_hides_no_other(tmp_path: Path, dam
     readings.save(reading(tmp_path, OTHER_SESSION))
     (tmp_path / "readings" / f"{SESSION}.json").write_bytes(damage)
 
-    assert readings.of(SESSION) is None
+    assert readings.load(SESSION) is None
     assert [one.session_id for one in readings.every()] == [OTHER_SESSION]
 
 
@@ -82,7 +82,7 @@ def test_an_id_that_is_a_path_is_refused(tmp_path: Path, session_id: str) -> Non
     shown = f"^{re.escape(session_id)}$"
     (tmp_path / "secret.json").write_text("{}", encoding="utf-8")
 
-    assert readings.of(session_id) is None
+    assert readings.load(session_id) is None
     with pytest.raises(ValueError, match=shown):
         readings.save(Reading(session_id, "m", "rules", 1))
     with pytest.raises(ValueError, match=shown):

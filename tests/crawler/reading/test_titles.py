@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from crawler.facts import facts_of
-from crawler.reading.titles import MAX_CHARS, WITHOUT_WORDS, title_of
+from crawler.facts import gather_facts
+from crawler.reading.titles import MAX_CHARS, WITHOUT_WORDS, make_title
 from tests.crawler.builders import Record, assistant, call, entry_id, person, result, turns_of
 
 RELAY = "The relay loses its connection after the idle timeout of the proxy."
@@ -13,7 +13,7 @@ PLAN = "# Plan: Keep the relay alive\n\nSend a keepalive."
 
 def title(tmp_path: Path, *records: Record) -> str:
     turns = turns_of(tmp_path, *records)
-    return title_of(turns, facts_of(turns))
+    return make_title(turns, gather_facts(turns))
 
 
 def committed(number: int, subject: str) -> list[Record]:

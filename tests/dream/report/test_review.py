@@ -8,9 +8,9 @@ import pytest
 from crawler.archive.store import Archive
 from dream.records import Kind
 from dream.report import Concern, Finding, Review, WeeklyReview, first_screen, report_page
-from dream.report.findings import Asked, contradictions, lost_evidence, unanswered
+from dream.report.findings import Asked, contradictions, find_lost_evidence, find_unanswered
 from dream.report.review import SCREEN_LINES
-from dream.topics import read_topics, topics_of
+from dream.topics import build_topics, read_topics
 from memory_server.document import SourcePath
 from memory_server.memory import Memory
 from tests.dream.builders import NOW, PERSON, decisions_on, extending, new_topic, proposed
@@ -25,7 +25,7 @@ def review_of(memory: Memory) -> Review:
 
 
 def found(memory: Memory, part: Concern) -> list[Finding]:
-    return review_of(memory).of(part)
+    return review_of(memory).list_findings(part)
 
 
 def test_an_empty_memory_asks_for_nothing(memory: Memory) -> None:
@@ -48,8 +48,10 @@ def test_an_empty_memory_asks_for_nothing(memory: Memory) -> None:
     ],
 )
 def test_statements_that_contradict_each_other_are_named(one: str, other: str) -> None:
-    across = topics_of({SourcePath("topics/a.md"): f"# A\n\n{one}\n", SourcePath("topics/b.md"): f"# B\n\n{other}\n"})
-    within = topics_of({SourcePath("topics/a.md"): f"# A\n\n{one}\n\nSomething else entirely.\n\n{other}\n"})
+    across = build_topics(
+        {SourcePath("topics/a.md"): f"# A\n\n{one}\n", SourcePath("topics/b.md"): f"# B\n\n{other}\n"}
+    )
+    within = build_topics({SourcePath("topics/a.md"): f"# A\n\n{one}\n\nSomething else entirely.\n\n{other}\n"})
 
     assert [finding.place for finding in contradictions(across)] == ["topics/b.md:3"]
     assert [finding.place for finding in contradictions(within)] == ["topics/a.md:7"]
@@ -64,7 +66,7 @@ def test_a_statement_whose_session_is_gone_is_named(memory: Memory) -> None:
     [hunk] = proposed(decisions, new_topic("Backups run at 03:00.", "backups"))
     decisions.accept(hunk.id, PERSON)
 
-    [finding] = lost_evidence(read_topics(memory.root), Archive(memory.root.path / "sessions" / "archive"))
+    [finding] = find_lost_evidence(read_topics(memory.root), Archive(memory.root.path / "sessions" / "archive"))
 
     assert finding.path == "topics/backups.md" and "session 11111111" in finding.what
 
@@ -102,7 +104,7 @@ def test_a_topic_past_forty_statements_is_offered_to_be_cut(memory: Memory) -> N
 
 def test_a_change_that_nobody_answered_for_is_named(memory: Memory) -> None:
     write_topic(memory, "mail", "# Mail\n\nThe relay is old.\n")
-    decisions_on(memory.root).unexplained()
+    decisions_on(memory.root).find_unexplained()
     write_topic(memory, "mail", "# Mail\n\nThe relay is new.\n")
 
     changed, unsigned = found(memory, Concern.OUTSIDE)
@@ -135,7 +137,7 @@ def asked(query: str, hits: int, minute: int, tool: str = "search_exact", **othe
 
 
 def test_questions_without_an_answer_say_whether_another_search_has_one() -> None:
-    findings = list(unanswered([asked("keepalive", 0, 0, recall=3, search_memory=0), asked("zebra", 0, 60)]))
+    findings = list(find_unanswered([asked("keepalive", 0, 0, recall=3, search_memory=0), asked("zebra", 0, 60)]))
 
     assert [finding.what for finding in findings] == [
         "“keepalive” (exact) found nothing; recall finds 3",
@@ -151,7 +153,7 @@ def test_a_question_that_was_put_again_in_other_words_is_named() -> None:
         asked("relay timeout", 1, 30, "recall"),
     ]
 
-    [finding] = unanswered(log)
+    [finding] = find_unanswered(log)
 
     assert "“relay timeout setting” (recall) was put again as “relay idle timeout”" in finding.what
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dream.statements.reading import holders_in
+from dream.statements.reading import find_holders
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from dream.statements.reading import holders_in
     ],
 )
 def test_a_holder_is_found_with_what_it_holds(text: str, name: str, what: set[str]) -> None:
-    (holder,) = holders_in(text)
+    (holder,) = find_holders(text)
 
     assert holder.name == name
     assert set(holder.what) == what
@@ -24,4 +24,4 @@ def test_a_holder_is_found_with_what_it_holds(text: str, name: str, what: set[st
 
 @pytest.mark.parametrize("text", ["We own billing.", "It leads to errors in billing.", "Ask who owns billing."])
 def test_where_nobody_is_named_there_is_no_holder(text: str) -> None:
-    assert list(holders_in(text)) == []
+    assert list(find_holders(text)) == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dream.statements.reading import are_apart, role_of_date, scope_of
+from dream.statements.reading import are_apart, find_scope, role_of_date
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from dream.statements.reading import are_apart, role_of_date, scope_of
     ],
 )
 def test_other_periods_things_and_stages_are_apart(one: str, other: str) -> None:
-    assert are_apart(scope_of(one), scope_of(other))
+    assert are_apart(find_scope(one), find_scope(other))
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_other_periods_things_and_stages_are_apart(one: str, other: str) -> None
     ],
 )
 def test_silence_and_a_common_limit_are_not(one: str, other: str) -> None:
-    assert not are_apart(scope_of(one), scope_of(other))
+    assert not are_apart(find_scope(one), find_scope(other))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.statements.dates import absolute
-from dream.statements.values import ValueKind, values_in
+from dream.statements.values import ValueKind, find_values
 
 SUNDAY = dt.datetime(2026, 3, 1, 10, tzinfo=dt.UTC)
 
@@ -29,17 +29,17 @@ SUNDAY = dt.datetime(2026, 3, 1, 10, tzinfo=dt.UTC)
     ],
 )
 def test_a_value_is_found_with_its_kind(sentence: str, expected: list[tuple[ValueKind, str]]) -> None:
-    assert [(value.kind, value.value) for value in values_in(sentence)] == expected
+    assert [(value.kind, value.value) for value in find_values(sentence)] == expected
 
 
 def test_what_a_value_was_before_is_marked() -> None:
-    values = values_in("It improved from 70% to 90%.")
+    values = find_values("It improved from 70% to 90%.")
 
     assert [(value.value, value.is_former) for value in values] == [("70", True), ("90", False)]
 
 
 def test_a_number_knows_what_it_counts() -> None:
-    assert [value.unit for value in values_in("150 commits and 12% of $40")] == ["commit", "%", "$"]
+    assert [value.unit for value in find_values("150 commits and 12% of $40")] == ["commit", "%", "$"]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ PIECES = st.sampled_from(
 
 @given(st.lists(PIECES, max_size=12).map(" ".join) | st.text(max_size=80))
 def test_any_text_can_be_read_for_values_and_dates(text: str) -> None:
-    values = values_in(text)
+    values = find_values(text)
 
     assert all(0 <= value.first < value.end <= len(text) for value in values)
     assert all(one.end <= other.first for one, other in pairwise(values))

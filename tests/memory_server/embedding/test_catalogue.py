@@ -85,7 +85,7 @@ def test_an_added_model_is_copied_and_found_by_its_folders_name(tmp_path: Path) 
     assert added.weights == tmp_path / "own" / "tiny" / "model.onnx" and added.weights.read_bytes() == b"weights"
     assert (
         addition.hashes
-        == models.recorded(added.card)
+        == models.read_hashes(added.card)
         == {
             "model.onnx": file_hash(added.weights),
             "tokenizer.json": file_hash(added.tokenizer),
@@ -157,11 +157,11 @@ def test_hashes_that_are_not_pinned_are_recorded_at_the_first_download_and_hold_
         template = f"{hub.url}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
         monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-        assert models.recorded(card) == {}
+        assert models.read_hashes(card) == {}
 
         fetched = models.download(card)
 
-        assert models.recorded(card) == {
+        assert models.read_hashes(card) == {
             "model.onnx": fetched.weight_hash,
             "tokenizer.json": file_hash(fetched.tokenizer),
         }

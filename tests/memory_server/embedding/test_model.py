@@ -10,7 +10,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from memory_server.embedding import catalogue as catalogue_module
-from memory_server.embedding.catalogue import PACKAGED_MODEL, SHIPPED, Catalogue, packaged_model
+from memory_server.embedding.catalogue import PACKAGED_MODEL, SHIPPED, Catalogue, find_packaged_model
 from memory_server.embedding.engine import Vectors
 from memory_server.embedding.model import ModelFiles, ModelKind, Pooling
 from memory_server.embedding.onnx_engine import OnnxEngine
@@ -168,7 +168,7 @@ def test_a_packaged_model_that_was_changed_is_refused(monkeypatch: pytest.Monkey
     monkeypatch.setattr(catalogue_module, "PACKAGED_WEIGHT_HASH", "0" * 64)
 
     with pytest.raises(NeedsRepair, match=r"not the one that was tested\. Reinstall with"):
-        packaged_model()
+        find_packaged_model()
 
 
 def test_weights_at_the_pinned_revision_that_are_not_the_pinned_ones_are_refused(tmp_path: Path) -> None:

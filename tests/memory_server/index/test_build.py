@@ -370,7 +370,7 @@ def test_a_search_finishes_what_a_kill_interrupted(
 
 
 def derived(memory: Memory, pattern: str) -> Path:
-    (file,) = memory.root.derived.glob(pattern)
+    (file,) = memory.root.derived_folder.glob(pattern)
     return file
 
 
@@ -392,7 +392,7 @@ def test_vectors_that_lost_their_tail_are_made_again_by_the_next_run(
 @pytest.mark.parametrize("lost", ["vectors", "semantic", "ledger.db"])
 def test_a_part_that_was_deleted_is_made_again_by_the_next_run(indexed: Memory, tmp_path: Path, lost: str) -> None:
     indexed.close()
-    part = indexed.root.derived / lost
+    part = indexed.root.derived_folder / lost
     shutil.rmtree(part) if part.is_dir() else part.unlink()
     (indexed.root.topics / "shop.md").unlink()
 
@@ -404,7 +404,7 @@ def test_a_part_that_was_deleted_is_made_again_by_the_next_run(indexed: Memory, 
 
 def test_what_is_derived_may_be_deleted_under_an_open_memory(indexed: Memory, tmp_path: Path) -> None:
     search_exact(indexed, "relay")
-    shutil.rmtree(indexed.root.derived)
+    shutil.rmtree(indexed.root.derived_folder)
 
     indexed.reindex()
 

@@ -14,8 +14,8 @@ from memory_server.index.raw import (
     ArchivedSession,
     ArchivedTurn,
     RawIndex,
-    pieces_of,
     raw_path,
+    split_pieces,
 )
 from memory_server.layers.notes import SessionNote
 
@@ -98,7 +98,7 @@ def test_an_empty_archive_makes_no_file(tmp_path: Path) -> None:
 
 @given(st.text(alphabet=st.sampled_from("ab \n."), max_size=5_000))
 def test_pieces_lose_nothing_but_white_space_at_their_ends(text: str) -> None:
-    pieces = list(pieces_of(text))
+    pieces = list(split_pieces(text))
 
     assert "".join("".join(pieces).split()) == "".join(text.split())
     assert all(len(piece) <= PIECE_CHARS + 200 for piece in pieces)

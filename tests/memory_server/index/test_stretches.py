@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_server.index.raw import ArchivedTurn
-from memory_server.index.stretches import REQUEST_CHARS, STRETCH_CHARS, Stretch, stretches_of
+from memory_server.index.stretches import REQUEST_CHARS, STRETCH_CHARS, Stretch, split_stretches
 
 
 def you(text: str) -> ArchivedTurn:
@@ -26,7 +26,7 @@ def texts(stretches: list[Stretch]) -> list[str]:
 def test_the_replies_to_a_request_stand_with_it_and_tools_are_left_out() -> None:
     turns = [you("Why does the relay hang?"), reply("I look."), tool("port 25 refused"), reply("The port was closed.")]
 
-    (stretch,) = stretches_of(turns)
+    (stretch,) = split_stretches(turns)
 
     assert stretch.text == "you: Why does the relay hang?\nI look.\nThe port was closed."
     assert (stretch.turns.first, stretch.turns.last) == (1, 4)
@@ -34,7 +34,7 @@ def test_the_replies_to_a_request_stand_with_it_and_tools_are_left_out() -> None
 
 
 def test_a_new_request_begins_a_new_stretch_however_short_the_last_one_is() -> None:
-    stretches = stretches_of(
+    stretches = split_stretches(
         [reply("Hello."), you("Open the port."), reply("Done."), you("And\n\nclose it."), reply("Ok.")]
     )
 
@@ -43,7 +43,7 @@ def test_a_new_request_begins_a_new_stretch_however_short_the_last_one_is() -> N
 
 
 def test_a_long_reply_is_cut_and_every_part_knows_the_request() -> None:
-    stretches = stretches_of([you("Explain it."), reply("All the words of a plan. " * 100)])
+    stretches = split_stretches([you("Explain it."), reply("All the words of a plan. " * 100)])
 
     assert len(stretches) > 3
     assert {stretch.request for stretch in stretches} == {"Explain it."}
@@ -51,7 +51,7 @@ def test_a_long_reply_is_cut_and_every_part_knows_the_request() -> None:
 
 
 def test_a_session_of_tools_alone_has_no_stretch() -> None:
-    assert stretches_of([tool("ok"), tool("ok")]) == []
+    assert split_stretches([tool("ok"), tool("ok")]) == []
 
 
 WORDS = st.lists(st.text("abc", min_size=1, max_size=9), max_size=300).map(" ".join)
@@ -60,7 +60,7 @@ TURNS = st.lists(st.builds(lambda make, text: make(text), st.sampled_from([you, 
 
 @given(TURNS)
 def test_nothing_that_was_said_is_lost_or_said_twice(turns: list[ArchivedTurn]) -> None:
-    stretches = stretches_of(turns)
+    stretches = split_stretches(turns)
 
     shown = [word for stretch in stretches for word in stretch.text.split() if word != "you:"]
     assert shown == [word for turn in turns for word in turn.said.split()]

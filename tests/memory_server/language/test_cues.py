@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory_server.language.cues import AskedState, asked_state, says_nothing
+from memory_server.language.cues import AskedState, find_asked_state, says_nothing
 
 
 @pytest.mark.parametrize(
@@ -38,4 +38,4 @@ def test_a_greeting_with_a_word_of_its_own_says_something(text: str) -> None:
     ],
 )
 def test_a_question_may_ask_for_the_newest_or_the_oldest_state(question: str, state: AskedState | None) -> None:
-    assert asked_state(question) is state
+    assert find_asked_state(question) is state

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memory_server.embedding.model import ModelFiles
-from memory_server.language.languages import MANY, NAMES, language_of, reads_text
+from memory_server.language.languages import MANY, NAMES, detect_language, reads_text
 from tests.conftest import MakeEngine
 
 ROWS = Path(__file__).parents[3] / "benchmarks" / "languages.tsv"
@@ -32,19 +32,19 @@ the lock is held. It is from the first version, and that is what the test in tes
     [(ENGLISH, "en"), (GERMAN, "de"), (RUSSIAN, "ru"), (CHINESE, "zh"), (JAPANESE, "ja"), (CODE, "en")],
 )
 def test_the_language_of_a_memory_is_told(text: str, language: str) -> None:
-    assert language_of([text]) == language
+    assert detect_language([text]) == language
     assert language in NAMES
 
 
 def test_a_memory_of_two_languages_is_of_the_one_that_most_of_it_is_in() -> None:
-    assert language_of([ENGLISH, GERMAN * 3]) == "de"
-    assert language_of([ENGLISH * 6, RUSSIAN]) == "en"
-    assert language_of([ENGLISH, RUSSIAN * 4]) == "ru"
+    assert detect_language([ENGLISH, GERMAN * 3]) == "de"
+    assert detect_language([ENGLISH * 6, RUSSIAN]) == "en"
+    assert detect_language([ENGLISH, RUSSIAN * 4]) == "ru"
 
 
 @pytest.mark.parametrize("text", ["", "src/main.rs:12 fn der_die() {}", "relay port 2525", "`der und die`" * 50])
 def test_of_a_text_without_prose_nothing_is_told(text: str) -> None:
-    assert language_of([text]) == ""
+    assert detect_language([text]) == ""
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_server.language.times import NamedTime, find_times, named_times
+from memory_server.language.times import NamedTime, find_named_times, find_times
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from memory_server.language.times import NamedTime, find_times, named_times
     ],
 )
 def test_a_text_names_times(text: str, expected: list[NamedTime]) -> None:
-    assert list(named_times(text)) == expected
+    assert list(find_named_times(text)) == expected
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_a_denied_word_is_masked_in_the_query_log_too(memory: Memory) -> None:
 
     search_exact(memory, "where is the Kranich server")
 
-    assert [row["query"] for row in memory.logged_queries()] == ["where is the [redacted:denied] server"]
+    assert [row["query"] for row in memory.list_queries()] == ["where is the [redacted:denied] server"]
 
 
 def test_a_note_without_a_title_takes_its_first_line(memory: Memory) -> None:

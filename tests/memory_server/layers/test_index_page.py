@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from memory_server.chunking import POINTERS_BEGIN, POINTERS_END, split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
-from memory_server.layers.index_page import find_markers, pointer, target_of, with_pointers, write_index_page
+from memory_server.layers.index_page import escape_target, find_markers, pointer, with_pointers, write_index_page
 from memory_server.layers.topics import LEFT_OUT, TopicHead, topic_heads
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
@@ -79,7 +79,7 @@ def test_the_page_stays_within_its_limits(heads: list[TopicHead], max_lines: int
 
 @given(st.text(min_size=1))
 def test_a_target_names_its_file(name: str) -> None:
-    target = target_of(SourcePath(f"topics/{name}.md"))
+    target = escape_target(SourcePath(f"topics/{name}.md"))
 
     assert unquote(target) == f"topics/{name}.md"
     assert not re.search(r"[ ()<>\n\t]", target)

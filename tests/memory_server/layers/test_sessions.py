@@ -12,12 +12,12 @@ from memory_server.layers.sessions import (
     CompressedSession,
     Section,
     Statement,
-    files_of,
+    find_session_files,
     newest_files,
+    parse_sections,
     project_name,
     read_session,
     render,
-    sections_of,
     write_session,
 )
 
@@ -113,7 +113,7 @@ def test_the_newest_revision_stands_for_the_session(tmp_path: Path) -> None:
     second = write_session(tmp_path, replace(SESSION, revision=2, supersedes=first.name))
 
     assert newest_files(tmp_path) == {SESSION.session_id: second}
-    assert files_of(tmp_path, SESSION.session_id) == [first, second]
+    assert find_session_files(tmp_path, SESSION.session_id) == [first, second]
 
 
 @pytest.mark.parametrize("text", ["", "no frontmatter", "---\n[\n---\n", "---\ntitle: x\n---\nbody\n"])
@@ -135,4 +135,4 @@ def test_no_text_breaks_out_of_its_line(texts: list[str]) -> None:
     section = Section("Goal", tuple(Statement(text, ("79ec060e",)) for text in texts))
     body = replace(SESSION, sections=(section,)).body
 
-    assert list(sections_of(body)) == [section]
+    assert list(parse_sections(body)) == [section]

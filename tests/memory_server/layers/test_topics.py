@@ -17,11 +17,11 @@ from memory_server.layers.topics import (
     TopicHead,
     as_document,
     find_sources,
+    find_summary,
     first_heading,
     head_of,
     name_in_words,
     read_document,
-    summary_of,
     topic_heads,
     topic_name,
 )
@@ -227,18 +227,18 @@ def test_topics_are_listed_by_name_with_the_lessons_last(root: MemoryRoot) -> No
     ],
 )
 def test_a_summary_holds_the_text_of_links_and_not_where_they_lead(text: str, summary: str) -> None:
-    assert summary_of(parse_frontmatter(f"{text}\n")) == summary
+    assert find_summary(parse_frontmatter(f"{text}\n")) == summary
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_the_summary_is_neither_a_heading_in_two_lines_nor_a_comment(newline: str) -> None:
     body = "Harbour\n=======\n\n<!-- for us -->\nIt opens at six. %%nor this%%\n".replace("\n", newline)
 
-    assert summary_of(parse_frontmatter(body)) == "It opens at six."
+    assert find_summary(parse_frontmatter(body)) == "It opens at six."
 
 
 def test_a_long_summary_is_cut() -> None:
-    summary = summary_of(parse_frontmatter(f"{'word ' * 100}\n"))
+    summary = find_summary(parse_frontmatter(f"{'word ' * 100}\n"))
 
     assert len(summary) <= 120
     assert summary.endswith("word…")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_server.lifecycle.findable import losses_of, note_findable, read_findable
+from memory_server.lifecycle.findable import note_findable, read_findable, read_losses
 from memory_server.lifecycle.marks import LifeMark, add_mark
 from memory_server.root.paths import MemoryRoot
 from tests.memories import new_root
@@ -26,7 +26,7 @@ def note(root: MemoryRoot, topics: int, days: int = 0, made_by: str = MODEL) -> 
 
 
 def said(root: MemoryRoot) -> list[str]:
-    return list(map(str, losses_of(root)))
+    return list(map(str, read_losses(root)))
 
 
 def test_a_drop_of_more_than_two_percent_is_said_once_and_for_a_week(root: MemoryRoot) -> None:

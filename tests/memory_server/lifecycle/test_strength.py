@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from memory_server.document import SourcePath
 from memory_server.errors import UsageError
-from memory_server.lifecycle.strength import Access, half_lives_of, strength
+from memory_server.lifecycle.strength import Access, parse_half_lives, strength
 from memory_server.memory import Memory
 from tests.memories import write_topic
 
@@ -50,13 +50,13 @@ def test_citations_and_a_persons_word_are_floors_that_it_says() -> None:
 
 
 def test_half_lives_are_set_by_type() -> None:
-    assert half_lives_of(["episodic=14"]) == {"semantic": 30, "procedural": 14, "episodic": 14}
+    assert parse_half_lives(["episodic=14"]) == {"semantic": 30, "procedural": 14, "episodic": 14}
 
 
 @pytest.mark.parametrize("setting", ["episodic", "episodic=0", "episodic=x", "dreams=3"])
 def test_a_half_life_that_is_none_is_named(setting: str) -> None:
     with pytest.raises(UsageError, match="half_lives"):
-        half_lives_of([setting])
+        parse_half_lives([setting])
 
 
 @pytest.mark.parametrize(
@@ -76,10 +76,10 @@ def test_a_topic_fades_by_the_half_life_and_strength_of_its_frontmatter(
     told = {"type": "semantic", "created": memory.today, "temporal": {"decay": decay}}
     write_topic(memory, "relay", "# Relay\n\nIt listens on port 2525.\n", **told)
     memory.reindex()
-    memory.use.found("which port", ["topics/relay.md"])  # use is known from now on
+    memory.use.count_found("which port", ["topics/relay.md"])  # use is known from now on
 
     person, day = replace(memory.person, query_log=True), memory.today + dt.timedelta(days=30)
     later = replace(memory.aging(), today=day, person=person)
 
     path = SourcePath("topics/relay.md")
-    assert later.told([path])[path]["strength"] == pytest.approx(value)
+    assert later.measure_use([path])[path]["strength"] == pytest.approx(value)

@@ -8,7 +8,7 @@ import pytest
 from dream.report.findings import ending_topics
 from memory_server.document import Answer, Hit, Interval
 from memory_server.faces.answer_text import answer_json, answer_of_json, answer_text
-from memory_server.layers.mif import days_after, parse_frontmatter
+from memory_server.layers.mif import add_duration, parse_frontmatter
 from memory_server.layers.topics import topic_heads
 from memory_server.layers.validate import validate_root
 from memory_server.memory import Memory
@@ -41,7 +41,7 @@ def test_a_frontmatter_says_when_a_topic_holds(fields: str, interval: tuple[str 
 
 @pytest.mark.parametrize("duration", ["P", "90D", "P-1D", "P1.5D", "", "P999999Y", "P99999999D"])
 def test_what_is_no_duration_ends_nothing(duration: str) -> None:
-    assert days_after(TODAY, duration) is None
+    assert add_duration(TODAY, duration) is None
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from memory_server.chunking import chunk_document
 from memory_server.document import Document, Layer, SourcePath
 from memory_server.embedding.vector_cache import text_hash
 from memory_server.errors import UsageError
-from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term, fts_query, is_identifier, quoted
+from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term, fts_query, is_identifier, quote_text
 from memory_server.index.keywords import SqliteKeywords
 from memory_server.index.ledger import Ledger, SourceState
 from memory_server.search.literal import Where, find_literal, holds
@@ -97,8 +97,8 @@ def test_any_typed_text_is_answered(connection: sqlite3.Connection, text: str) -
 
 @given(st.text(max_size=60))
 def test_a_quoted_text_is_one_string_for_the_index(connection: sqlite3.Connection, text: str) -> None:
-    assert quoted(text).count('"') % 2 == 0
-    assert accepts(connection, quoted(text))
+    assert quote_text(text).count('"') % 2 == 0
+    assert accepts(connection, quote_text(text))
 
 
 def test_the_deepest_query_is_accepted_by_the_index(connection: sqlite3.Connection) -> None:

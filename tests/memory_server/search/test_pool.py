@@ -9,7 +9,7 @@ from memory_server.index.snapshot import Snapshot
 from memory_server.memory import Memory
 from memory_server.search.query import parse_query
 from memory_server.search.ranking.ranking import POOL
-from memory_server.search.ranking.scoring import Places, matches_of
+from memory_server.search.ranking.scoring import Places, compute_matches
 from tests.memories import recall, write_topic
 
 QUESTION = "relay port of the mail server"
@@ -22,7 +22,7 @@ def test_one_long_source_leaves_room_for_the_best_of_others(memory: Memory) -> N
     memory.reindex()
     pipeline = memory.pipeline()
 
-    _, ranking = pipeline.ranked(parse_query(QUESTION), pipeline.retriever)
+    _, ranking = pipeline.rank(parse_query(QUESTION), pipeline.retriever)
 
     table = pipeline.retriever.snapshot
     found = [str(table.sources[source].path) for source in table.passages.sources[ranking.places].tolist()]
@@ -52,7 +52,7 @@ def test_a_question_is_compared_with_each_passage_once(garden: Memory, monkeypat
 
 def test_what_a_question_says_of_passages_is_the_same_however_it_is_asked(garden: Memory) -> None:
     pipeline = garden.pipeline()
-    ranker, _ = pipeline.retriever.retrieved(parse_query(QUESTION))
+    ranker, _ = pipeline.retriever.make_ranker(parse_query(QUESTION))
     likeness, everywhere = ranker.likeness, np.arange(len(ranker.snapshot.passages))
     few = everywhere[1:4]
 
@@ -63,4 +63,4 @@ def test_what_a_question_says_of_passages_is_the_same_however_it_is_asked(garden
     assert np.allclose(whole[0], ranker.snapshot.cosines(likeness.question.vector, everywhere), atol=1e-6)
     assert np.array_equal(before[1], whole[1][:, few])
     assert np.array_equal(likeness.matches(few), before[1])
-    assert np.array_equal(matches_of(ranker.snapshot, likeness.question.tokens, everywhere), whole[1])
+    assert np.array_equal(compute_matches(ranker.snapshot, likeness.question.tokens, everywhere), whole[1])

@@ -94,7 +94,7 @@ def test_what_is_behind_not_is_no_part_of_the_embedded_text() -> None:
     query = parse_query("relay NOT (old port)")
 
     assert query.text == "relay"
-    assert query.excluded() == (Term("old"), Term("port"))
+    assert query.list_excluded() == (Term("old"), Term("port"))
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def log(tmp_path: Path) -> Iterator[QueryLog]:
 
 
 def test_a_question_is_kept_with_its_hits_and_what_was_then_read(log: QueryLog, tmp_path: Path) -> None:
-    log.asked("recall", "relay port", [ChunkId("a"), ChunkId("b")])
+    log.note_question("recall", "relay port", [ChunkId("a"), ChunkId("b")])
     log.read(SourcePath("topics/mail.md"), "3-4")
 
     rows = sqlite3.connect(tmp_path / "state.db").execute("select path, lines, query from reading").fetchall()
@@ -35,15 +35,15 @@ def test_a_question_is_kept_with_its_hits_and_what_was_then_read(log: QueryLog, 
 
 
 def test_questions_without_an_answer_can_be_listed(log: QueryLog) -> None:
-    log.asked("recall", "found", [ChunkId("a")])
-    log.asked("recall", "missed", [])
+    log.note_question("recall", "found", [ChunkId("a")])
+    log.note_question("recall", "missed", [])
 
     assert [query.query for query in log.queries(without_hits=True)] == ["missed"]
 
 
 def test_a_secret_is_masked_also_where_the_text_is_cut(log: QueryLog) -> None:
     for before in (0, 480, 495, 499):
-        log.asked("recall", "x " * (before // 2) + " " * (before % 2) + SECRET, [])
+        log.note_question("recall", "x " * (before // 2) + " " * (before % 2) + SECRET, [])
 
     for query in log.queries():
         assert "ghp_a" not in query.query
@@ -51,7 +51,7 @@ def test_a_secret_is_masked_also_where_the_text_is_cut(log: QueryLog) -> None:
 
 
 def test_half_surrogates_and_nul_bytes_are_kept_as_something(log: QueryLog) -> None:
-    log.asked("recall", "relay \ud800 \0", [])
+    log.note_question("recall", "relay \ud800 \0", [])
 
     assert len(log.queries()) == 1
 
@@ -59,7 +59,7 @@ def test_half_surrogates_and_nul_bytes_are_kept_as_something(log: QueryLog) -> N
 def test_the_oldest_questions_go_first(log: QueryLog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memory_server.search.query_log.MAX_ROWS", 100)
     for number in range(1_000):
-        log.asked("recall", f"q{number}", [])
+        log.note_question("recall", f"q{number}", [])
         log.read(SourcePath("a.md"), "1")
 
     assert log.count() == 100
@@ -106,7 +106,7 @@ def test_a_damaged_log_stands_in_nobodys_way(tmp_path: Path, make_engine: MakeEn
 
 def test_what_was_said_of_a_forgotten_source_goes_with_it(log: QueryLog, tmp_path: Path) -> None:
     gone, kept = SourcePath("sessions/compressed/2026/gone.md"), SourcePath("topics/mail.md")
-    log.asked("recall", "the launch codename", [ChunkId("a")])
+    log.note_question("recall", "the launch codename", [ChunkId("a")])
     log.judge(JudgedQuestion("recall", "the launch codename", {kept: AnswerVerdict.WRONG}))
     log.judge(JudgedQuestion("recall", "who said hyacinth", {gone: AnswerVerdict.RIGHT, kept: AnswerVerdict.WRONG}))
     log.judge(JudgedQuestion("recall", "relay port", {kept: AnswerVerdict.RIGHT}))

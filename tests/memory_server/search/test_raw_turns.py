@@ -8,7 +8,7 @@ from memory_server.index.raw import ArchivedSession, ArchivedTurn, RawIndex, raw
 from memory_server.language.words import Stemmer
 from memory_server.layers.notes import SessionNote
 from memory_server.search.query import parse_query
-from memory_server.search.raw_turns import RawSearcher, appended, joined
+from memory_server.search.raw_turns import RawSearcher, append_hits, join_hits
 
 DAY = dt.date(2026, 3, 1)
 SESSION = "1111aaaa-0000-4000-8000-000000000001"
@@ -72,7 +72,7 @@ def test_a_session_that_both_layers_find_is_one_hit_and_rises() -> None:
     other = hit("sessions/compressed/2026/2026-03-01-b-day-3333cccc.md", Layer.SESSION, 0.52)
     turns = hit(f"sessions/archive/{SESSION}", Layer.RAW, 0.6)
 
-    found = joined(Answer((other, statement)), [turns], [], [], 10)
+    found = join_hits(Answer((other, statement)), [turns], [], [], 10)
 
     assert [one.path for one in found.hits] == [turns.path, other.path]
 
@@ -80,7 +80,7 @@ def test_a_session_that_both_layers_find_is_one_hit_and_rises() -> None:
 def test_a_session_that_only_its_turns_speak_of_is_a_raw_hit() -> None:
     turns = hit(f"sessions/archive/{SESSION}", Layer.RAW, 0.6)
 
-    found = joined(Answer((), "nothing"), [turns], [], [], 10)
+    found = join_hits(Answer((), "nothing"), [turns], [], [], 10)
 
     assert ([one.layer for one in found.hits], found.note) == ([Layer.RAW], "")
 
@@ -89,7 +89,7 @@ def test_turns_behind_an_answer_leave_out_the_sessions_that_it_has() -> None:
     statement = hit("sessions/compressed/2026/2026-03-01-a-day-1111aaaa.md", Layer.SESSION, 0.2)
     same, other = (hit(f"sessions/archive/{name}", Layer.RAW, 0.6) for name in (SESSION, OTHER))
 
-    found = appended(Answer((statement,)), [same, other], 10, "weak")
+    found = append_hits(Answer((statement,)), [same, other], 10, "weak")
 
     assert [one.path for one in found.hits] == [statement.path, other.path]
     assert replace(found, hits=()) == Answer((), "weak")
@@ -98,7 +98,7 @@ def test_turns_behind_an_answer_leave_out_the_sessions_that_it_has() -> None:
 def test_what_is_not_shown_is_not_explained() -> None:
     statement = hit("sessions/compressed/2026/2026-03-01-a-day-1111aaaa.md", Layer.SESSION, 0.2)
 
-    found = appended(Answer((statement,)), [hit(f"sessions/archive/{OTHER}", Layer.RAW, 0.6)], 1, "weak")
+    found = append_hits(Answer((statement,)), [hit(f"sessions/archive/{OTHER}", Layer.RAW, 0.6)], 1, "weak")
 
     assert found == Answer((statement,))
 
@@ -107,7 +107,7 @@ def test_the_scores_of_a_session_add_up_over_all_that_found_it() -> None:
     weaker, stronger = (hit(f"sessions/archive/{name}", Layer.RAW, 0.5) for name in (SESSION, OTHER))
     said = hit(stronger.path, Layer.RAW, 0.2)
 
-    found = joined(Answer(()), [weaker, stronger], [said], [], 10)
+    found = join_hits(Answer(()), [weaker, stronger], [said], [], 10)
 
     assert [one.path for one in found.hits] == [stronger.path, weaker.path]
     assert found.hits[0].score > found.hits[1].score

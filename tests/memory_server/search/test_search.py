@@ -13,7 +13,7 @@ from memory_server.document import Answer, Hit, Layer, LineRange
 from memory_server.embedding.vector_cache import text_hash
 from memory_server.errors import UsageError
 from memory_server.index import indices as indices_module
-from memory_server.index.ledger import embedded_text
+from memory_server.index.ledger import build_embedded_text
 from memory_server.layers.validate import validate_root
 from memory_server.memory import Memory
 from memory_server.search.pipeline import PERHAPS
@@ -303,7 +303,7 @@ def test_a_filter_lets_only_its_sources_answer(garden: Memory, query: str, stems
 
 
 def allowed_names(memory: Memory, query: str) -> set[str]:
-    sources = memory.indices.ledger.stored_sources()
+    sources = memory.indices.ledger.read_sources()
     return {Path(sources[number].path).stem for number in parse_query(query).filter.find_allowed(sources)}
 
 
@@ -398,7 +398,9 @@ def nearest_by_hand(memory: Memory, question: str, layer: Layer) -> list[str]:
         " where text_hash is not null and layer = ? order by chunk.id",
         (layer,),
     ).fetchall()
-    vectors = np.stack([one.vector for one in memory.engine().embed([embedded_text(row[1], row[2]) for row in rows])])
+    vectors = np.stack(
+        [one.vector for one in memory.engine().embed([build_embedded_text(row[1], row[2]) for row in rows])]
+    )
     cosines = vectors @ memory.embed_query(question).vector
     return [rows[place][0] for place in np.argsort(-cosines, kind="stable")]
 
@@ -651,7 +653,7 @@ def test_the_vectors_of_a_memory_are_those_of_its_passages(garden: Memory) -> No
     row = garden.indices.ledger.connection.execute(
         "select context, passage from chunk where passage like '%2525%'"
     ).fetchone()
-    text = embedded_text(*row)
+    text = build_embedded_text(*row)
 
     kept = garden.indices.cache.find([text_hash(text)])[text_hash(text)]
 

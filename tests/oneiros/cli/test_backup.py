@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from dream.decisions.approvals import approvals_on
+from dream.decisions.approvals import read_approvals
 from memory_server.errors import ContentError
 from memory_server.lifecycle.bundle import header, read_bundle
 from oneiros.cli.main import main
@@ -58,7 +58,7 @@ class Machine:
         return own | {"log": log.stdout}
 
     def unexplained(self) -> list[str]:
-        return [one.path for one in approvals_on(self.environment.choice.root, "").unexplained()]
+        return [one.path for one in read_approvals(self.environment.choice.root, "").find_unexplained()]
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.search.pipeline import NOTHING
 from memory_server.search.question import with_commands
 from oneiros.cli.main import main
-from oneiros.cli.table import groups_with
+from oneiros.cli.table import group_commands
 from oneiros.environment import Environment, program_version
-from oneiros.parts import shipped_parts
+from oneiros.parts import load_shipped_parts
 from tests.crawler.builders import SESSION, assistant, person, to_lines
 from tests.memories import new_root, without_daemon, write_topic
 
@@ -366,7 +366,7 @@ def test_notes_are_listed_read_and_deleted_with_consent(shell: Shell, own: Path)
 # -- help -------------------------------------------------------------------------------------------------------
 
 
-GROUPS = groups_with(shipped_parts())
+GROUPS = group_commands(load_shipped_parts())
 ROWS = {row.name: row for rows in GROUPS.values() for row in rows}
 
 

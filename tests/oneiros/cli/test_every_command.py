@@ -10,14 +10,14 @@ import pytest
 
 from memory_server.index.build import UNFINISHED
 from oneiros.cli.main import main
-from oneiros.cli.table import groups_with
+from oneiros.cli.table import group_commands
 from oneiros.doctor import examine
 from oneiros.environment import Environment
 from oneiros.opening import open_memory
-from oneiros.parts import shipped_parts
+from oneiros.parts import load_shipped_parts
 from tests.memories import without_daemon, write_topic
 
-COMMANDS = [row.name for rows in groups_with(shipped_parts()).values() for row in rows]
+COMMANDS = [row.name for rows in group_commands(load_shipped_parts()).values() for row in rows]
 STAYING = ("mcp", "serve", "open")  # serve until they are ended; typed wrong they end at once
 NOT_FORESEEN = re.compile(r"Traceback|unexpectedly|Errno|\bNone\b|object at 0x|Exception")
 

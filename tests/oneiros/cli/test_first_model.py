@@ -11,7 +11,7 @@ from memory_server.embedding.catalogue import DEFAULT_MODEL, PACKAGED_MODEL, SHI
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.errors import NeedsRepair
 from oneiros.cli import founding
-from oneiros.cli.founding import chosen_model, has_route
+from oneiros.cli.founding import choose_model, has_route
 from tests.bge import RandomBert, write_hub_cache
 from tests.hub import Hub
 
@@ -63,7 +63,7 @@ def test_enter_takes_bge_which_then_embeds(
     files = {name: (snapshot / name).read_bytes() for name in ("onnx/model.onnx", "tokenizer.json")}
     with Hub(card.repository, card.revision, files) as hub:
         served_from(hub.url)
-        taken = chosen_model("", models, download=False)
+        taken = choose_model("", models, download=False)
         hub.shutdown()
 
     [one] = OnnxEngine(taken).embed(["Which port?"])
@@ -71,7 +71,7 @@ def test_enter_takes_bge_which_then_embeds(
     assert taken.card.name == DEFAULT_MODEL and one.vector.shape == (384,)
     assert abs(float(np.linalg.norm(one.vector)) - 1) < 1e-3
     assert "134 MB (about 50 s at 20 Mbit/s)" in told and card.revision in told and len(asked) == 1
-    assert chosen_model("", models, download=False) == models.find(DEFAULT_MODEL) and len(asked) == 1
+    assert choose_model("", models, download=False) == models.find(DEFAULT_MODEL) and len(asked) == 1
 
 
 def test_without_a_network_nobody_is_asked_and_one_sentence_names_the_packaged_model(
@@ -79,7 +79,7 @@ def test_without_a_network_nobody_is_asked_and_one_sentence_names_the_packaged_m
 ) -> None:
     monkeypatch.setattr(founding, "has_route", lambda: False)
 
-    taken = chosen_model("", models, download=False)
+    taken = choose_model("", models, download=False)
 
     assert taken.card.name == PACKAGED_MODEL and asked == []
     [line] = capsys.readouterr().err.splitlines()
@@ -98,12 +98,12 @@ def test_what_was_offered_and_does_not_come_is_one_sentence(
     monkeypatch.setenv("HTTP_PROXY", proxy)
     served_from("http://127.0.0.1:9")
 
-    taken = chosen_model("", models, download=False)
+    taken = choose_model("", models, download=False)
 
     assert taken.card.name == PACKAGED_MODEL and len(asked) == 1
     assert "could not be downloaded" in capsys.readouterr().err.splitlines()[-1]
     with pytest.raises(NeedsRepair, match="could not be downloaded"):
-        chosen_model("", models, download=True)  # which was told, not offered
+        choose_model("", models, download=True)  # which was told, not offered
 
 
 def test_the_way_to_a_network_is_looked_for_and_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:

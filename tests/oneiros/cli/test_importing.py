@@ -16,7 +16,7 @@ from dream.proposals.order import waiting_for_person
 from memory_server.redaction import Redactor
 from oneiros.cli.main import main
 from oneiros.cli.review.sitting import TerminalReview
-from oneiros.dreaming import decisions_of
+from oneiros.dreaming import open_decisions
 from oneiros.environment import Environment
 from parts.taking_over import importing
 from tests.crawler.builders import OTHER_SESSION, person, write_transcript
@@ -124,7 +124,7 @@ def test_a_database_of_another_memory_comes_in_as_references(oneiros: Oneiros, h
 def test_a_key_takes_a_whole_topic(oneiros: Oneiros, home: Path, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     (home / "src" / "app" / "AGENTS.md").write_text(NOTES, encoding="utf-8")
     oneiros("import", "src")
-    decisions = decisions_of(environment_in(home))
+    decisions = open_decisions(environment_in(home))
     hunks = waiting_for_person(decisions.store.hunks())
     first = [hunk for hunk in hunks if hunk.target == hunks[0].target]
     assert 1 < len(first) < len(hunks)

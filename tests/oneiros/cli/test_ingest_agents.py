@@ -11,7 +11,7 @@ from dream.evidence import Evidence
 from memory_server.layers.sessions import read_session
 from oneiros.cli.main import main
 from oneiros.environment import Environment
-from oneiros.ingest.settings import archive_of
+from oneiros.ingest.settings import open_archive
 from tests.memories import without_daemon
 from tests.parts.agents.builders import THREAD, rollout, said
 
@@ -81,7 +81,7 @@ def test_what_is_archived_is_masked(oneiros: Oneiros, home: Path) -> None:
 
     ingested(oneiros, "--agent", "codex")
 
-    [turn] = archive_of(environment_of(home).choice.root).turns(THREAD)
+    [turn] = open_archive(environment_of(home).choice.root).turns(THREAD)
     assert secret not in turn.text and turn.text.startswith("Use the token")
 
 
@@ -99,9 +99,9 @@ def test_of_an_imported_conversation_only_the_persons_words_are_evidence(oneiros
 
     ingested(oneiros, "--as", "chat", str(talk), "--me", "Alice")
 
-    archive = archive_of(environment_of(home).choice.root)
+    archive = open_archive(environment_of(home).choice.root)
     [session] = archive.session_ids()
-    spoken = Evidence(archive).session(session).spoken
+    spoken = Evidence(archive).session(session).spoken_turns
     assert [turn.text for turn in spoken] == ["We deploy on Mondays."]
 
 

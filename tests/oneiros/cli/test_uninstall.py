@@ -9,7 +9,7 @@ import pytest
 from oneiros.cli.main import main
 from oneiros.environment import Environment
 from oneiros.light.endpoint import ensure_private, runtime_folder
-from oneiros.uninstall import known_roots, planned_removal
+from oneiros.uninstall import list_known_roots, plan_removal
 from tests.memories import new_root, write_topic
 
 Oneiros = Callable[..., tuple[int, str, str]]
@@ -108,7 +108,7 @@ def test_what_others_may_use_is_named_and_stays(environment: Environment, oneiro
     model.parent.mkdir(parents=True)
     model.write_bytes(b"x" * 1000)
 
-    assert [place.bytes for place in planned_removal(environment).stays] == [1000]
+    assert [place.bytes for place in plan_removal(environment).stays] == [1000]
     oneiros("uninstall", "--yes")
 
     assert model.exists()
@@ -120,7 +120,7 @@ def test_memories_are_known_by_trust_and_by_use(environment: Environment, oneiro
 
     again = Environment(environment.variables, environment.home, environment.home)
 
-    assert known_roots(again) == [used, trusted]
+    assert list_known_roots(again) == [used, trusted]
 
 
 def test_a_link_in_place_of_a_folder_goes_and_what_it_leads_to_stays(

@@ -11,7 +11,7 @@ from memory_server.memory import Memory
 from oneiros.hooks.after_tool import answer_after_tool, error_template
 from oneiros.hooks.before_tool import answer_before_tool
 from oneiros.hooks.call import HookCall, parse_call
-from oneiros.hooks.injection import CLOSING, OPENING, HookAnswer, tagged
+from oneiros.hooks.injection import CLOSING, OPENING, HookAnswer, tag_lines
 from oneiros.hooks.pointers import statements
 from oneiros.hooks.prompt import TO_RECALL, TO_REMEMBER, answer_prompt
 from oneiros.hooks.session_start import answer_session_start
@@ -256,9 +256,9 @@ def test_nothing_in_a_topic_can_close_the_tag_or_hide(office: Memory) -> None:
 def test_an_injection_stays_within_its_bytes_whatever_a_person_sets() -> None:
     lines = ["é" * 400] * 100
 
-    assert len(tagged(lines, 2_000).encode()) <= 2_000
-    assert len(tagged(lines, 1_000_000)) <= 9_000
-    assert tagged(lines, 100) == ""
+    assert len(tag_lines(lines, 2_000).encode()) <= 2_000
+    assert len(tag_lines(lines, 1_000_000)) <= 9_000
+    assert tag_lines(lines, 100) == ""
 
 
 def test_a_statement_is_shown_without_marks_of_markdown() -> None:

@@ -44,7 +44,7 @@ def memory(tmp_path: Path, make_engine: MakeEngine) -> Iterator[Memory]:
     write_topic(root, "storage/tables", "# Tables\n\nEvery table has an id.\n")
     write_session(root, "2026-03-01-a-session-11111111", "Keys were moved to the vault.", namespace="security")
     root.ontology.write_text(AREAS, encoding="utf-8")
-    decisions_on(root, dream_commit=False).unexplained()  # as at the first start: what is there is the person's
+    decisions_on(root, dream_commit=False).find_unexplained()  # as at the first start: what is there is the person's
     opened = open_memory(root, make_engine)
     opened.unapproved = UnapprovedFiles(root, "")
     with opened:
@@ -109,12 +109,12 @@ def test_what_nobody_approved_steers_nothing_until_the_person_adopts_it(memory: 
     decisions = decisions_on(memory.root, dream_commit=False)
 
     assert touched(memory, shop, "db/new.sql") == NOTHING
-    assert [(one.path, one.what) for one in decisions.unexplained()] == [("ontology.yaml", "changed")]
+    assert [(one.path, one.what) for one in decisions.find_unexplained()] == [("ontology.yaml", "changed")]
 
     decisions.adopt(["ontology.yaml"], PERSON)
 
     assert touched(memory, shop, "README.md").keys == ("topics/storage/tables.md",)
-    assert decisions.unexplained() == []
+    assert decisions.find_unexplained() == []
 
 
 def test_one_that_a_pull_brings_beside_approved_topics_steers_nothing(memory: Memory, shop: Path) -> None:

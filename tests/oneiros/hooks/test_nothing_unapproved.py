@@ -88,7 +88,7 @@ class Files:
 
     def approve(self) -> None:
         decisions = decisions_on(self.root)
-        if paths := [one.path for one in decisions.unexplained()]:
+        if paths := [one.path for one in decisions.find_unexplained()]:
             decisions.adopt(paths, PERSON)
         self.approved += self.strange
         self.strange.clear()
@@ -103,7 +103,7 @@ def root(tmp_path: Path) -> MemoryRoot:
         write_topic(made, name, f"# {name.title()}\n\n- The {name} relay is old.\n", project=project)
     made.lessons.write_text("# Lessons\n\n- Look before you leap.\n", encoding="utf-8")
     begin_history(made.path)
-    assert decisions_on(made).unexplained() == []
+    assert decisions_on(made).find_unexplained() == []
     return made
 
 
@@ -117,7 +117,7 @@ def memory(root: MemoryRoot, make_engine: MakeEngine) -> Iterator[Memory]:
         now=lambda: NOON,
         make_engine=make_engine,
         unapproved=files,
-        approved_on=files.approved_on,
+        approved_on=files.find_approval_day,
     ) as opened:
         yield opened
 

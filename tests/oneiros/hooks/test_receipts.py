@@ -13,10 +13,10 @@ def test_what_a_session_was_shown_and_what_it_cost_are_kept(tmp_path: Path) -> N
     receipts.note("b", "UserPromptSubmit", ["y"], 30)
     receipts.note("a", "UserPromptSubmit", ["y", "x"], 50)
 
-    assert receipts.shown("a") == {"x", "y"}
+    assert receipts.list_shown("a") == {"x", "y"}
     assert read_receipts(file) == [Receipt("a", 2, 450), Receipt("b", 1, 30)]
     receipts.forget_shown("a")
-    assert receipts.shown("a") == set()
+    assert receipts.list_shown("a") == set()
     receipts.close()
 
 
@@ -27,7 +27,7 @@ def test_only_the_newest_sessions_are_kept(tmp_path: Path) -> None:
 
     receipts.prune()
 
-    assert receipts.shown("4") == set() and receipts.shown("5") == {"x"}
+    assert receipts.list_shown("4") == set() and receipts.list_shown("5") == {"x"}
     receipts.close()
 
 

@@ -13,7 +13,7 @@ from tests.memories import new_root, write_topic
 @pytest.fixture
 def root(tmp_path: Path) -> MemoryRoot:
     made = new_root(tmp_path / "memory")
-    decisions_on(made).unexplained()
+    decisions_on(made).find_unexplained()
     return made
 
 

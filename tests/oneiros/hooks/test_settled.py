@@ -9,7 +9,7 @@ from memory_server.index.typed_lines import TypedLine
 from memory_server.memory import Memory
 from oneiros.hooks.call import HookCall
 from oneiros.hooks.prompt import answer_prompt
-from oneiros.hooks.settled import settled_name
+from oneiros.hooks.settled import find_settled_name
 from tests.conftest import MakeEngine
 from tests.memories import new_root, open_memory, write_topic
 
@@ -46,7 +46,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory, make_engine: MakeEngine) ->
 def test_a_name_is_told_where_a_session_of_the_project_settled_something_about_it(
     memory: Memory, prompt: str, project: str, name: str
 ) -> None:
-    assert settled_name(memory, prompt, project) == name
+    assert find_settled_name(memory, prompt, project) == name
 
 
 def answer(memory: Memory, text: str, folder: Path, shown: set[str]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memory_server.settings import PersonSettings
-from oneiros.environment import top_of
+from oneiros.environment import find_top
 from oneiros.hooks.whereabouts import Whereabouts, whereabouts
 
 PERSON = PersonSettings()
@@ -25,7 +25,7 @@ def test_a_folder_below_a_repository_is_of_its_project(tmp_path: Path) -> None:
     where = whereabouts(str(folder), PERSON)
 
     assert (where.project, where.identity) == ("shop", str(tmp_path / "shop" / ".git"))
-    assert top_of(folder) == tmp_path / "shop"
+    assert find_top(folder) == tmp_path / "shop"
 
 
 def test_a_worktree_is_of_the_project(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_a_worktree_is_of_the_project(tmp_path: Path) -> None:
     where = whereabouts(str(tmp_path / "w"), PERSON)
 
     assert where.project == "shop"
-    assert top_of(tmp_path / "w") == tmp_path / "w"
+    assert find_top(tmp_path / "w") == tmp_path / "w"
 
 
 def test_a_pipe_in_the_place_of_a_file_of_git_is_not_waited_for(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import crawl_roots, waiting
-from oneiros.light.client_folders import seen_folders
+from oneiros.light.client_folders import read_seen_folders
 from tests.crawler.builders import person, write_transcript
 from tests.memories import root_at
 
@@ -47,7 +47,7 @@ def test_a_folder_that_came_with_a_repository_is_not_read(
     (tmp_path / repository / ".git").mkdir()
     named = {**variables, "CLAUDE_CONFIG_DIR": str(folder)}
 
-    assert folders(named, tmp_path) == [".claude/projects"] and seen_folders(variables) == []
+    assert folders(named, tmp_path) == [".claude/projects"] and read_seen_folders(variables) == []
     assert Environment(named, tmp_path, tmp_path).ignored_claude_folder == str(folder)
 
 
@@ -55,9 +55,9 @@ def test_where_nothing_can_be_written_the_variable_counts_all_the_same(tmp_path:
     (tmp_path / "work").mkdir()
     (tmp_path / "state").write_text("no folder", encoding="utf-8")
 
-    assert seen_folders({"XDG_STATE_HOME": str(tmp_path / "state"), "CLAUDE_CONFIG_DIR": str(tmp_path / "work")}) == [
-        str(tmp_path / "work")
-    ]
+    assert read_seen_folders(
+        {"XDG_STATE_HOME": str(tmp_path / "state"), "CLAUDE_CONFIG_DIR": str(tmp_path / "work")}
+    ) == [str(tmp_path / "work")]
 
 
 @pytest.mark.parametrize("name", ["a\u2028b", "a\x85b", "a\rb", "a\x0bb"])
@@ -65,7 +65,9 @@ def test_a_folder_of_any_name_is_taken_down_once(variables: dict[str, str], tmp_
     (tmp_path / name).mkdir()
     named = {**variables, "CLAUDE_CONFIG_DIR": str(tmp_path / name)}
 
-    assert seen_folders(named) == seen_folders(named) == seen_folders(variables) == [str(tmp_path / name)]
+    assert (
+        read_seen_folders(named) == read_seen_folders(named) == read_seen_folders(variables) == [str(tmp_path / name)]
+    )
 
 
 def test_a_line_end_in_a_name_brings_in_no_second_folder(variables: dict[str, str], tmp_path: Path) -> None:
@@ -73,7 +75,7 @@ def test_a_line_end_in_a_name_brings_in_no_second_folder(variables: dict[str, st
     folder.mkdir(parents=True)
     named = {**variables, "CLAUDE_CONFIG_DIR": str(folder)}
 
-    assert seen_folders(named) == [str(folder)] and seen_folders(variables) == []
+    assert read_seen_folders(named) == [str(folder)] and read_seen_folders(variables) == []
 
 
 def test_of_two_folders_the_one_that_deletes_first_says_what_expires(variables: dict[str, str], tmp_path: Path) -> None:

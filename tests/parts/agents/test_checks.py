@@ -8,7 +8,7 @@ from crawler.archive.append import ArchiveReport, Ingester
 from memory_server.completeness import SkipKind, Skipped
 from memory_server.settings_file import change_setting
 from oneiros.environment import Environment
-from oneiros.ingest.settings import ingest_settings, skipped_elsewhere
+from oneiros.ingest.settings import ingest_settings, list_skipped
 from parts.agents.checks import check_agents, is_newer
 from parts.agents.table import SOURCES
 from tests.memories import new_root
@@ -75,4 +75,4 @@ def test_lines_of_an_agent_that_hold_no_record_are_told_as_those_of_a_transcript
 
     environment = Environment({"ONEIROS_ROOT": str(home / "mem")}, home, home)
 
-    assert skipped_elsewhere(environment, environment.choice.root) == [Skipped(SkipKind.LINE, str(file), 2)]
+    assert list_skipped(environment, environment.choice.root) == [Skipped(SkipKind.LINE, str(file), 2)]

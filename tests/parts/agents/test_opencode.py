@@ -160,7 +160,7 @@ def test_a_growing_database_is_taken_in_without_doubles(ingester: Ingester, tmp_
     assert (sorted(report.sessions), report.entries) == ([SESSION], 3)
     assert [turn.text for turn in ingester.archive.turns(SESSION)][1:] == ["List them.", "a.py", "One file."]
     assert read_again(ingester, path).unchanged == 1
-    assert ingester.sessions_of(path) == [SESSION, "ses_other"]
+    assert ingester.find_sessions(path) == [SESSION, "ses_other"]
     ingester.close()
 
 

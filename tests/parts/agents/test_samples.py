@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.source_readers import DAMAGED_LINES, readers_figures
-from parts.agents.table import SOURCES, source_for
+from parts.agents.table import SOURCES, find_source
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "data" / "transcripts" / "negatives"
 EXPECTED = Path(__file__).with_name("expected")
@@ -43,6 +43,6 @@ def test_every_prompt_of_the_samples_is_found_and_none_is_invented(tmp_path: Pat
 @pytest.mark.skipif(not SAMPLES.exists(), reason=f"no samples at {SAMPLES}")
 @pytest.mark.parametrize("name", ["codex", "copilot", "cursor", "gemini"])
 def test_a_sample_goes_to_the_reader_of_its_agent(name: str) -> None:
-    readers = {path.name: source_for(path) for path in (SAMPLES / name).iterdir()}
+    readers = {path.name: find_source(path) for path in (SAMPLES / name).iterdir()}
 
     assert {source.NAME if source else "" for source in readers.values()} == {name}

@@ -12,7 +12,7 @@ from oneiros.environment import Environment
 from oneiros.light.endpoint import daemon_state, read_token
 from oneiros.served import ServedMemory
 from parts.aliases.table import list_aliases
-from parts.chat.chatting import conversations_of
+from parts.chat.chatting import open_conversations
 from parts.chat.conversations import ChatConversation, ChatTurn
 from tests.parts.page.browser import PageSecret, link, secret_of
 from tests.parts.page.filled import SESSION, fill
@@ -51,7 +51,7 @@ def ask(house: House) -> Ask:
 @pytest.fixture
 def talk(house: House) -> ChatConversation:
     """A conversation that lies there."""
-    kept = conversations_of(Environment(house.variables, house.folder, house.folder), house.memory_root)
+    kept = open_conversations(Environment(house.variables, house.folder, house.folder), house.memory_root)
     name = kept.begin("Which port has the relay?")
     at = dt.datetime(2026, 3, 1, 10, tzinfo=dt.UTC).isoformat()
     kept.add(name, ChatTurn(at, "Which port has the relay?", "Port 2525."))

@@ -6,7 +6,7 @@ import pytest
 
 from memory_server.errors import UsageError
 from oneiros.environment import Environment
-from parts.chat.chatting import back_end_of
+from parts.chat.chatting import build_back_end
 from parts.chat.records import BackEndFailed, ChatPrompt
 from tests.memories import new_root
 from tests.parts.chat.services import openai_events, streaming
@@ -24,12 +24,12 @@ def environment(tmp_path: Path, settings: str, **variables: str) -> Environment:
 
 def test_without_a_setting_there_is_no_back_end(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no model is set"):
-        back_end_of(environment(tmp_path, ""), new_root(tmp_path / "m"))
+        build_back_end(environment(tmp_path, ""), new_root(tmp_path / "m"))
 
 
 @pytest.mark.parametrize("name", ["claude-cli", "anthropic", "openai-url", "trainer"])
 def test_each_name_of_the_setting_is_a_back_end(name: str, tmp_path: Path) -> None:
-    found = back_end_of(environment(tmp_path, f'chat_backend = "{name}"'), new_root(tmp_path / "m"))
+    found = build_back_end(environment(tmp_path, f'chat_backend = "{name}"'), new_root(tmp_path / "m"))
 
     assert found.name.startswith(name) and found.cites == (name == "anthropic")
 
@@ -38,7 +38,7 @@ def test_the_next_trainer_answers_where_the_first_is_down(tmp_path: Path) -> Non
     with streaming(openai_events("2525", ".")) as service:
         urls = f"down={CLOSED},up={service.url}"
         told = environment(tmp_path, 'chat_backend = "trainer"', ONEIROS_TRAINER_URLS=urls)
-        pieces = list(back_end_of(told, new_root(tmp_path / "m")).stream(PROMPT))
+        pieces = list(build_back_end(told, new_root(tmp_path / "m")).stream(PROMPT))
 
     assert pieces == ["2525", "."]
 
@@ -46,4 +46,4 @@ def test_the_next_trainer_answers_where_the_first_is_down(tmp_path: Path) -> Non
 def test_trainers_that_are_all_down_are_named(tmp_path: Path) -> None:
     told = environment(tmp_path, 'chat_backend = "trainer"', ONEIROS_TRAINER_URLS=f"down={CLOSED}")
     with pytest.raises(BackEndFailed, match=r"trainer: no trainer answered .down: "):
-        list(back_end_of(told, new_root(tmp_path / "m")).stream(PROMPT))
+        list(build_back_end(told, new_root(tmp_path / "m")).stream(PROMPT))

@@ -12,8 +12,8 @@ from crawler.archived import ArchivedSessions
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import UsageError
 from memory_server.root.paths import MemoryRoot
-from parts.chat.citations import Citation, checked, find_words
-from parts.chat.context import Look, reader_of
+from parts.chat.citations import Citation, check_citations, find_words
+from parts.chat.context import Look, build_source_reader
 from parts.chat.records import Cited, ShownPassage
 from tests.memories import new_root, write_topic
 
@@ -33,7 +33,7 @@ PASSAGE = ShownPassage(1, MAIL, Layer.TOPIC, "Mail", ((1, LINES[0]), (2, LINES[1
 def cited(*pieces: str | Cited, passages: Sequence[ShownPassage] = (PASSAGE,)) -> list[str | Citation]:
     """The text joined, and the citations in their places."""
     found: list[str | Citation] = []
-    for piece in checked(pieces, passages, look):
+    for piece in check_citations(pieces, passages, look):
         assert isinstance(piece, str | Citation)
         last = found[-1] if found else None
         if isinstance(piece, str) and isinstance(last, str):
@@ -97,7 +97,7 @@ def test_what_is_no_source_of_the_root_is_never_looked_at(path: str, tmp_path: P
         ShownPassage(1, SourcePath(path), Layer.TOPIC, "", ((1, LINES[0]),)),
         ShownPassage(2, MAIL, Layer.TOPIC, "", ((1, LINES[0]),)),
     ]
-    found = list(checked(['[1: "listens on port"][2: "listens on port"]'], passages, reader(root)))
+    found = list(check_citations(['[1: "listens on port"][2: "listens on port"]'], passages, reader(root)))
 
     assert [one.verified for one in found if isinstance(one, Citation)] == [False, True]
 
@@ -114,15 +114,15 @@ def test_a_line_that_changed_since_it_was_shown_is_not_verified(tmp_path: Path) 
     root = new_root(tmp_path / "m")
     file = write_topic(root, "mail", LINES[0] + "\n")
     pieces = ['[1: "listens on port 2525"]']
-    before = list(checked(pieces, [PASSAGE], reader(root)))
+    before = list(check_citations(pieces, [PASSAGE], reader(root)))
     file.write_text("The relay listens on port 2526.\n", encoding="utf-8")
-    after = list(checked(pieces, [PASSAGE], reader(root)))
+    after = list(check_citations(pieces, [PASSAGE], reader(root)))
 
     assert [one.verified for one in (*before, *after) if isinstance(one, Citation)] == [True, False]
 
 
 def reader(root: MemoryRoot) -> Look:
-    return reader_of(root, ArchivedSessions(root.path / "sessions" / "archive", root.sessions))
+    return build_source_reader(root, ArchivedSessions(root.path / "sessions" / "archive", root.sessions))
 
 
 PARTS = st.sampled_from(

@@ -23,7 +23,7 @@ from oneiros.light.person_only import person_words
 from parts.chat.backends.anthropic_api import AnthropicBackEnd
 from parts.chat.backends.openai_compatible import OpenAIBackEnd
 from parts.chat.citations import Citation
-from parts.chat.context import reader_of
+from parts.chat.context import build_source_reader
 from parts.chat.conversations import Conversations, as_markdown
 from parts.chat.records import BackEnd, BackEndFailed
 from parts.chat.turn import Chat, Finished
@@ -53,7 +53,7 @@ def chat_on(memory: Memory, back_end: BackEnd, *, usd: float = 5.0, max_tokens: 
     return Chat(
         Conversations(root.chats, mask=lambda text: redactor.redact(text).text, now=lambda: NOON),
         recall=memory.search,
-        look=lambda: reader_of(root, store),
+        look=lambda: build_source_reader(root, store),
         digest=lambda: digest,
         back_end=lambda: back_end,
         budget=lambda: Budget(root.spent, today=dt.date(2026, 3, 1), run_usd=usd, day_usd=usd),

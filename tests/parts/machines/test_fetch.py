@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from crawler.sent import Known, WantedRoot
 from memory_server.errors import UsageError
 from parts.machines import connection, fetch, remote
-from parts.machines.addresses import Address, address_of
+from parts.machines.addresses import Address, parse_address
 from parts.machines.fetch import Delivery, ask
 from parts.machines.mirror import Mirror
 from parts.machines.register import Register
-from parts.machines.sessions import wanted_transcripts
+from parts.machines.sessions import build_wanted_transcripts
 from tests.crawler.builders import working_session, write_transcript
 
 LAPTOP = Address("laptop", "", "laptop", "")
@@ -134,7 +134,7 @@ def test_numbers_that_cannot_be_are_named_or_end_the_answer(says: Says, told: st
 def test_counts_that_cannot_be_are_noted_nowhere(says: Says, tmp_path: Path, days: str) -> None:
     delivery = says(f"begin(); file(); end(days={{20000: 1, 20001: 10**400, 10**400: 1}}, cleanup_days={days})")
     register = Register(tmp_path / "state" / "machines.json")
-    known = register.met(LAPTOP, "m", [])
+    known = register.identify(LAPTOP, "m", [])
     register.note(replace(known, days=delivery.days, cleanup_days=delivery.cleanup_days))
 
     again = Register(tmp_path / "state" / "machines.json").machines[0]
@@ -261,7 +261,7 @@ def test_noise_before_the_answer_is_passed_over_and_what_comes_behind_it_is_not_
 )
 def test_an_address_holds_a_user_a_host_and_a_port_and_no_option(setting: str) -> None:
     with pytest.raises(UsageError):
-        address_of(setting)
+        parse_address(setting)
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_an_address_holds_a_user_a_host_and_a_port_and_no_option(setting: str) -
     ],
 )
 def test_an_address_becomes_words_of_ssh(setting: str, words: list[str]) -> None:
-    command = address_of(setting).command
+    command = parse_address(setting).command
 
     assert command[0] == "ssh" and command[-len(words) :] == words
     assert {"BatchMode=yes", "StrictHostKeyChecking=yes", "ConnectTimeout=10"} <= set(command)
@@ -293,7 +293,7 @@ def test_what_is_sent_there_is_of_python_3_8_and_the_standard_library() -> None:
 
 
 def test_the_marker_stands_in_no_request() -> None:
-    assert b"0123abcd" not in remote.marker_of("0123abcd")
+    assert b"0123abcd" not in remote.make_marker("0123abcd")
 
 
 def test_a_whole_conversation_runs_on_this_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,7 +307,7 @@ def test_a_whole_conversation_runs_on_this_python(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(connection, "READ_BYTES", 100)  # many pieces
 
     with Mirror(tmp_path / "mirror") as mirror:
-        delivery = ask(LAPTOP, [wanted_transcripts({}, "laptop")], mirror, variables)
+        delivery = ask(LAPTOP, [build_wanted_transcripts({}, "laptop")], mirror, variables)
         content = [sent.here.read_bytes() for sent in delivery.files]
 
     assert (content, delivery.problems, delivery.lost) == ([file.read_bytes()], [], "")

@@ -25,14 +25,14 @@ def test_what_expires_within_a_week_is_counted_by_the_days_that_the_client_there
 
 def test_a_machine_is_known_again_by_its_mark_else_by_its_address(tmp_path: Path) -> None:
     register = Register(tmp_path / "machines.json")
-    register.note(register.met(at("laptop", "one"), "mark of laptop", ["desk"]))
+    register.note(register.identify(at("laptop", "one"), "mark of laptop", ["desk"]))
 
     again = Register(tmp_path / "machines.json")
 
-    assert again.met(at("notebook", "two"), "mark of laptop", []).id == "laptop"
-    assert again.met(at("notebook", "two"), "mark after a reinstallation", []).id == "laptop"
-    assert again.met(at("laptop", "three"), "mark of another", []).id == "laptop-2"
-    assert again.met(at("DESK", "four"), "mark of a fourth", ["desk"]).id == "DESK-2"
+    assert again.identify(at("notebook", "two"), "mark of laptop", []).id == "laptop"
+    assert again.identify(at("notebook", "two"), "mark after a reinstallation", []).id == "laptop"
+    assert again.identify(at("laptop", "three"), "mark of another", []).id == "laptop-2"
+    assert again.identify(at("DESK", "four"), "mark of a fourth", ["desk"]).id == "DESK-2"
 
 
 def test_a_damaged_register_is_named_with_what_to_do(tmp_path: Path) -> None:

@@ -3,13 +3,13 @@
 import pytest
 
 from parts.page.diffs import diff_rows
-from parts.page.markdown import blocks_of, is_renderable
-from parts.page.rendering import marked
-from parts.page.search import chips_in, with_filters
+from parts.page.markdown import is_renderable, render_blocks
+from parts.page.rendering import mark_words
+from parts.page.search import parse_chips, with_filters
 
 
 def rendered(text: str) -> str:
-    return "".join(block.html for block in blocks_of(text, 1, "topics/a.md", lambda path: path == "topics/b.md"))
+    return "".join(block.html for block in render_blocks(text, 1, "topics/a.md", lambda path: path == "topics/b.md"))
 
 
 @pytest.mark.parametrize(
@@ -39,14 +39,14 @@ def test_links_lead_to_topics_outside_or_nowhere() -> None:
 
 
 def test_a_block_knows_its_lines_and_footnotes() -> None:
-    blocks = list(blocks_of("# T\n\nOne.[^a] `[^b]`\ntwo\n\n[^a]: somebody\n", 5, "topics/a.md", lambda _: True))
+    blocks = list(render_blocks("# T\n\nOne.[^a] `[^b]`\ntwo\n\n[^a]: somebody\n", 5, "topics/a.md", lambda _: True))
 
     assert [(block.first, block.last, block.notes) for block in blocks] == [(5, 5, ()), (7, 8, ((1, "a"),))]
     assert "somebody" not in blocks[1].html and 'href="#note-1"' in blocks[1].html
 
 
 def test_hidden_characters_are_written_out() -> None:
-    assert "\\u202e" in rendered("a \u202e b") and "\\u202e" in marked("a \u202e b", ["a"])
+    assert "\\u202e" in rendered("a \u202e b") and "\\u202e" in mark_words("a \u202e b", ["a"])
 
 
 def test_a_line_of_a_megabyte_is_not_rendered() -> None:
@@ -54,15 +54,15 @@ def test_a_line_of_a_megabyte_is_not_rendered() -> None:
 
 
 def test_words_that_stand_in_every_text_are_not_marked() -> None:
-    assert marked("the relay and the port", ["the", "relay", "and"]) == "the <mark>relay</mark> and the port"
+    assert mark_words("the relay and the port", ["the", "relay", "and"]) == "the <mark>relay</mark> and the port"
 
 
 def test_a_decomposed_word_is_marked_as_it_is_asked() -> None:
-    assert marked("Mu\u0308ller", ["Müller"]) == "<mark>Müller</mark>"
+    assert mark_words("Mu\u0308ller", ["Müller"]) == "<mark>Müller</mark>"
 
 
 def test_words_are_marked_and_everything_else_is_escaped() -> None:
-    assert marked("<b>Relays</b> & ports", ["relay"]) == "&lt;b&gt;<mark>Relays</mark>&lt;/b&gt; &amp; ports"
+    assert mark_words("<b>Relays</b> & ports", ["relay"]) == "&lt;b&gt;<mark>Relays</mark>&lt;/b&gt; &amp; ports"
 
 
 def test_the_words_that_differ_are_told_apart() -> None:
@@ -85,7 +85,7 @@ def test_filters_chosen_beside_the_box_become_part_of_the_query() -> None:
 
 
 def test_a_chip_knows_the_query_without_it() -> None:
-    assert [(chip.text, chip.without) for chip in chips_in('a tag:dns "layer:x" topic:"b c"')] == [
+    assert [(chip.text, chip.without) for chip in parse_chips('a tag:dns "layer:x" topic:"b c"')] == [
         ("tag:dns", 'a "layer:x" topic:"b c"'),
         ('topic:"b c"', 'a tag:dns "layer:x"'),
     ]

@@ -18,7 +18,7 @@ from memory_server.faces.rest import create_api
 from memory_server.layers.topics import TopicHead
 from memory_server.memory import Memory
 from oneiros.environment import Environment, now
-from oneiros.ingest.settings import archive_of
+from oneiros.ingest.settings import open_archive
 from oneiros.served import Running, ServedMemory
 from parts.chat.part import part as chat_part
 from parts.page.routes import Page
@@ -98,7 +98,7 @@ def page(memory: Memory, pages: PageSessions, tmp_path: Path) -> TestClient:
         trainer=trainer,
     )
     api: FastAPI = create_api(memory, indexer, "1", on_stop=lambda: None, on_restart=lambda: None)
-    archive = archive_of(memory.root)
+    archive = open_archive(memory.root)
     PAGE.add_routes(api, ServedMemory(memory, archive, lambda: decisions_on(memory.root), pages, running))
     return TestClient(api, headers={PAGE_HEADER: pages.open(pages.new_code())})
 

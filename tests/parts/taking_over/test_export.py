@@ -49,7 +49,7 @@ def test_what_nobody_approved_is_not_exported(memory: Memory, tmp_path: Path) ->
     write_session(memory, "2026-02-01-session-11111111", "The dog barks.")
     decisions = decisions_on(memory.root)
     proposed(decisions, new_topic("Backups run at 03:00.", "backups"))
-    decisions.unexplained()
+    decisions.find_unexplained()
     write_topic(memory, "mail", MAIL + "- Somebody wrote this.\n")
 
     assert [row["text"] for row in exported(decisions, tmp_path)] == ["The cat is grey."]

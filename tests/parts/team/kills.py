@@ -166,7 +166,7 @@ class House:
         rows, files, commit, head, queued = self.standing()
         if rows != files or commit != head or queued:
             found.unequal.append(f"index at {commit}, git at {head}, {queued} rows wait")
-        git = self.outbox.repositories.of(self.tenant).git
+        git = self.outbox.repositories.find(self.tenant).git
         found.lost += [name for name, text in self.acknowledged.items() if git.text(name, head) != text]
 
     def standing(self) -> tuple[set[tuple[str, str]], set[tuple[str, str]], str, str, int]:
@@ -175,7 +175,7 @@ class House:
             rows = connection.execute("select path, content_hash from source where path <> 'MEMORY.md'").fetchall()
             (commit,) = connection.execute("select git_rev from tenant").fetchone() or ("",)
             (queued,) = connection.execute("select count(*) from outbox").fetchone() or (0,)
-        repository = self.outbox.repositories.of(self.tenant)
+        repository = self.outbox.repositories.find(self.tenant)
         ids = repository.topics(commit) if commit else {}
         texts = repository.git.contents(list(ids.values()))
         files = {(path, hashlib.sha256(text).hexdigest()) for path, text in zip(ids, texts, strict=True)}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from parts.team.engine.database import Database
 from parts.team.memory import TeamMemory
 from parts.team.opening import embedder
-from parts.team.server.app import create_app, server_of
+from parts.team.server.app import build_server, create_app
 from parts.team.server.metrics import Metrics
 from parts.team.settings import TeamSettings
 
@@ -23,7 +23,7 @@ def served_team(settings: TeamSettings) -> Iterator[str]:
     """Where it answers; ended behind the test."""
     database = Database(settings.dsn, connections=3)
     app = create_app(database, TeamMemory(database, embedder(settings)), settings, "1.0", Metrics())
-    server, listening = server_of(app, settings), socket.create_server(("127.0.0.1", 0))
+    server, listening = build_server(app, settings), socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     yield f"http://127.0.0.1:{listening.getsockname()[1]}"

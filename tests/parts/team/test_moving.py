@@ -15,7 +15,7 @@ from parts.team.cli import app
 from parts.team.engine.database import Database
 from parts.team.indexing import TenantIndexer
 from parts.team.memory import TeamMemory
-from parts.team.migrating import NotLevel, files_of, move_in, move_out
+from parts.team.migrating import NotLevel, collect_files, move_in, move_out
 from parts.team.outbox import Outbox
 from parts.team.repositories import Repositories
 from parts.team.settings import TeamSettings
@@ -60,7 +60,7 @@ def test_a_folder_that_is_no_memory_is_refused_and_nothing_is_committed(
     with pytest.raises(NeedsRepair, match="there is no memory here"):
         move_in(indexer, tenant, MemoryRoot(tmp_path / "nothing", tmp_path / "states"))
 
-    assert indexer.outbox.repositories.of(tenant).head() == ""
+    assert indexer.outbox.repositories.find(tenant).head() == ""
 
 
 def test_what_is_moved_in_comes_out_the_same(
@@ -77,7 +77,7 @@ def test_what_is_moved_in_comes_out_the_same(
     assert told.commit == moved.commit
     out = move_out(indexer, tenant, tmp_path / "out")
     assert out.commit == moved.commit
-    assert files_of(small.root, sessions=False) == {
+    assert collect_files(small.root, sessions=False) == {
         path.relative_to(tmp_path / "out").as_posix(): path.read_bytes() for path in (tmp_path / "out").rglob("*.md")
     }
 
@@ -111,7 +111,7 @@ def test_a_tenant_with_a_memory_takes_no_other(settings: TeamSettings, indexer: 
 
 def test_a_move_that_was_cut_off_goes_on(indexer: TenantIndexer, outbox: Outbox, small: Memory) -> None:
     tenant = create_tenant(indexer.settings.owner_dsn, "cut").id
-    files = files_of(small.root, sessions=False)
+    files = collect_files(small.root, sessions=False)
     commit = outbox.accept(tenant, lambda _: dict(files), "Move in")
 
     moved = move_in(indexer, tenant, small.root)
@@ -127,7 +127,7 @@ def test_a_secret_is_not_moved(settings: TeamSettings, outbox: Outbox, indexer: 
     with pytest.raises(ContentError, match="secret"):
         move_in(indexer, tenant, small.root)
 
-    assert outbox.repositories.of(tenant).head() == ""
+    assert outbox.repositories.find(tenant).head() == ""
 
 
 def test_a_tenant_that_has_grown_gets_a_graph_and_keeps_it_through_a_rebuild(

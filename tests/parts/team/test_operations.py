@@ -24,16 +24,16 @@ from parts.team.access.tokens import create_token, token_hash
 from parts.team.cli import app
 from parts.team.engine.database import Database, turn
 from parts.team.errors import NotFound, Unavailable, Unfit
-from parts.team.indexing import SWEEP_SECONDS, TenantIndexer, notified_tenants
+from parts.team.indexing import SWEEP_SECONDS, TenantIndexer, wait_for_notices
 from parts.team.memory import TeamMemory
 from parts.team.migrating import move_out
 from parts.team.opening import embedder, work_memory
-from parts.team.operations import back_up, export, opened, purge, rehearse, restore
+from parts.team.operations import back_up, export, open_indexer, purge, rehearse, restore
 from parts.team.outbox import Outbox
 from parts.team.publishing import Publishing
 from parts.team.repositories import Files, Repositories, TeamRepository, is_plain
 from parts.team.settings import TeamSettings
-from parts.team.tenants import create_tenant, graph_of, set_apart
+from parts.team.tenants import create_tenant, name_graph, set_apart
 from tests.memories import new_root, write_topic
 from tests.parts.team.tiny import tiny_settings
 from tests.system.house import wait_until
@@ -76,7 +76,7 @@ def accept(database: Database, settings: TeamSettings, tenant: int, texts: Mappi
 
 @pytest.fixture
 def indexer(settings: TeamSettings) -> Iterator[TenantIndexer]:
-    with opened(settings) as found:
+    with open_indexer(settings) as found:
         yield found
 
 
@@ -190,7 +190,7 @@ def push(settings: TeamSettings, tenant: int, texts: Mapping[str, str | None], c
     for step in (["add", "."], ["commit", "--quiet", "-m", "By hand"], ["push", "--quiet"]):
         named = ["-c", "user.name=ann", "-c", "user.email=ann@example.org"]
         subprocess.run(["git", "-C", str(clone), *named, *step], check=True)
-    return Repositories(settings.repositories).of(tenant).head()
+    return Repositories(settings.repositories).find(tenant).head()
 
 
 def embedded_texts(settings: TeamSettings, tenant: int) -> int:
@@ -302,7 +302,7 @@ def test_a_backup_comes_back_whole_with_tokens_and_the_rehearsal_leaves_nothing(
 
     [found] = rehearse(settings, tmp_path / "backup")
 
-    head = Repositories(settings.repositories).of(tenant).head()
+    head = Repositories(settings.repositories).find(tenant).head()
     assert (found.tenant, found.commit, found.faults) == (name, head, ())
     assert found.passages >= len(TEXTS)
     with psycopg.connect(owner_dsn) as connection:
@@ -338,7 +338,7 @@ def test_another_owner_restores_what_git_does_not_hold_and_a_graph_is_made_again
 
         restore(there, tmp_path / "backup")
 
-        with opened(there) as restored, closing(Database(there.dsn, connections=1)) as database:
+        with open_indexer(there) as restored, closing(Database(there.dsn, connections=1)) as database:
             assert restored.level(tenant) is not None
             assert restored.differences(tenant) == []
             with database.untold() as connection:
@@ -346,7 +346,7 @@ def test_another_owner_restores_what_git_does_not_hold_and_a_graph_is_made_again
             assert found == (tenant,)
         with psycopg.connect(there.owner_dsn) as connection:
             told = "select most_passages, is_apart, to_regclass(%s) is not null from tenant where id = %s"
-            assert connection.execute(told, (graph_of(tenant), tenant)).fetchone() == (70, True, True)
+            assert connection.execute(told, (name_graph(tenant), tenant)).fetchone() == (70, True, True)
         assert create_tenant(there.owner_dsn, "new").id > tenant
     finally:
         with psycopg.connect(postgres, autocommit=True) as connection:
@@ -380,7 +380,7 @@ def test_writers_of_several_processes_take_turns_and_no_commit_is_lost(
     with ThreadPoolExecutor(3) as pool:
         commits = [commit for found in pool.map(write, range(3)) for commit in found]
 
-    repository = Repositories(settings.repositories).of(tenant)
+    repository = Repositories(settings.repositories).find(tenant)
     assert len(set(commits)) == 24
     assert len(repository.topics(repository.head())) == len(TEXTS) + 24
 
@@ -392,7 +392,7 @@ def test_the_indexer_is_told_of_a_commit_and_ends_when_it_is_told_to(
     following = threading.Thread(target=indexer.follow, args=(lambda: [tenant], stop))
     following.start()
     try:
-        wait_until(lambda: stands(database, tenant) == Repositories(settings.repositories).of(tenant).head())
+        wait_until(lambda: stands(database, tenant) == Repositories(settings.repositories).find(tenant).head())
         commit = accept(database, settings, tenant, {"topics/told.md": "# Told\n\nThe w8.\n"})
 
         wait_until(lambda: stands(database, tenant) == commit)
@@ -416,7 +416,7 @@ def test_an_indexer_that_waits_ends_when_it_is_told_to(app_dsn: str, monkeypatch
             return notifies(**wanted)
 
         monkeypatch.setattr(connection, "notifies", told_to_end)
-        assert notified_tenants(connection, stop) == set()
+        assert wait_for_notices(connection, stop) == set()
 
     assert waits == [0.01] * 3
 
@@ -437,7 +437,7 @@ def test_a_push_that_comes_while_a_change_is_made_is_not_undone(
 
     commit = Outbox(database, Repositories(settings.repositories)).accept(tenant, change, "A line")
 
-    repository = Repositories(settings.repositories).of(tenant)
+    repository = Repositories(settings.repositories).find(tenant)
     assert repository.head() == commit
     assert repository.git.text(path) == TEXTS[path] + "\nPushed.\n\nAccepted.\n"
     assert len(seen) == 2
@@ -452,7 +452,7 @@ def test_a_command_waits_for_who_indexes_and_a_look_at_all_goes_on(
         with pytest.raises(Unavailable, match="another process is at work on this memory"):
             indexer.differences(tenant)
         indexer.sweep([tenant, other])
-        assert indexer.outbox.repositories.of(other).folder.exists()
+        assert indexer.outbox.repositories.find(other).folder.exists()
         waiting = pool.submit(indexer.level, tenant)
         assert not settings.work(tenant).exists()
         with psycopg.connect(settings.owner_dsn, autocommit=True) as connection:
@@ -519,7 +519,7 @@ def test_a_question_that_is_far_from_all_is_answered_without_a_warning(tmp_path:
 def test_what_the_log_says_of_a_repository_that_is_broken_names_no_path(
     settings: TeamSettings, indexer: TenantIndexer, tenant: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    repository = Repositories(settings.repositories).of(tenant)
+    repository = Repositories(settings.repositories).find(tenant)
     tree = subprocess.run(
         ["git", "--git-dir", str(repository.folder), "rev-parse", "HEAD^{tree}"], capture_output=True, text=True
     ).stdout.strip()

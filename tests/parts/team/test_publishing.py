@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 from dream.decisions.accept import Decisions
 from dream.decisions.chain import ChainEntry
 from dream.decisions.key import sign
-from dream.decisions.passkey import Assertion, Passkey, text_of
+from dream.decisions.passkey import Assertion, Passkey, encode_base64
 from dream.decisions.presence import Consent, How
 from dream.decisions.publication import Publication
 from memory_server.errors import UsageError
@@ -24,8 +24,8 @@ from parts.team.errors import Forbidden, NotFound
 from parts.team.outbox import Outbox
 from parts.team.publishing import NotTaken, Publishing
 from parts.team.repositories import Repositories
-from parts.team.sharing.publishing import nonce_of, publication_of, signed_by
-from parts.team.sharing.team import TeamServer, changes_of, write_copy
+from parts.team.sharing.publishing import build_publication, find_nonce, sign_publication
+from parts.team.sharing.team import TeamServer, find_changes, write_copy
 from parts.team.tenants import create_tenant
 from tests.dream.builders import NOW, new_topic, proposed
 from tests.dream.test_consent import committed_memory, made_key, on, public_line, signed
@@ -48,7 +48,7 @@ def decisions(tmp_path: Path, key: Path) -> Decisions:
     """A memory in which one statement was accepted, and signed."""
     root = committed_memory(tmp_path / "memory")
     found = on(root, key)
-    found.unexplained()
+    found.find_unexplained()
     [hunk] = proposed(found, new_topic("The relay hums at w7.", "relay"))
     found.accept(hunk.id, Consent(How.KEY))
     return signed(found, key)
@@ -60,7 +60,7 @@ def person(key: Path) -> PersonSettings:
 
 def published(decisions: Decisions, key: Path) -> Publication:
     [hunk] = decisions.store.hunks()
-    return signed_by(publication_of(decisions, hunk.id, person(key)), partial(sign, key))
+    return sign_publication(build_publication(decisions, hunk.id, person(key)), partial(sign, key))
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_a_second_statement_joins_the_list_of_the_first_which_stays_when_it_goes
     publishing.publish(tenant, "ann", first)
     other_key, other = made_key(tmp_path / "other"), committed_memory(tmp_path / "others")
     theirs = on(other, other_key)
-    theirs.unexplained()
+    theirs.find_unexplained()
     [hunk] = proposed(theirs, new_topic("It sleeps at w9.", "relay"))
     theirs.accept(hunk.id, Consent(How.KEY))
     second = published(signed(theirs, other_key), other_key)
@@ -146,7 +146,7 @@ def test_a_secret_or_another_team_is_refused_even_when_it_is_signed(
     for change in changes:
         changed = replace(publication, **change)
         with pytest.raises(NotTaken, match=r"secret|signed for"):
-            publishing.publish(tenant, "ann", signed_by(changed, partial(sign, key)))
+            publishing.publish(tenant, "ann", sign_publication(changed, partial(sign, key)))
 
 
 def test_a_person_publishes_with_the_key_they_began_with(
@@ -155,7 +155,7 @@ def test_a_person_publishes_with_the_key_they_began_with(
     publishing.publish(tenant, "ann", published(decisions, key))
     other_key, other = made_key(tmp_path / "other"), committed_memory(tmp_path / "others")
     theirs = on(other, other_key)
-    theirs.unexplained()
+    theirs.find_unexplained()
     [hunk] = proposed(theirs, new_topic("It sleeps.", "relay"))
     theirs.accept(hunk.id, Consent(How.KEY))
 
@@ -166,19 +166,19 @@ def test_a_person_publishes_with_the_key_they_began_with(
 def test_what_no_key_signed_is_not_made_a_publication(tmp_path: Path, key: Path) -> None:
     root = committed_memory(tmp_path / "memory")
     found = on(root)
-    found.unexplained()
+    found.find_unexplained()
     [hunk] = proposed(found, new_topic("It hums.", "relay"))
     found.accept(hunk.id, Consent(How.WORD))
 
     with pytest.raises(UsageError, match="no key of yours signed"):
-        publication_of(found, hunk.id, person(key))
+        build_publication(found, hunk.id, person(key))
 
 
 def test_a_decision_that_a_passkey_signed_is_published_where_the_key_vouches_for_the_passkey(
     publishing: Publishing, tenant: int, key: Path, tmp_path: Path
 ) -> None:
     root = committed_memory(tmp_path / "memory")
-    on(root, key).unexplained()
+    on(root, key).find_unexplained()
     page, other = Page(root, key), Page(committed_memory(tmp_path / "other"))
     page.registers("laptop of ann")
     [hunk] = proposed(page.decisions, new_topic("The relay hums at w7.", "relay"))
@@ -186,10 +186,10 @@ def test_a_decision_that_a_passkey_signed_is_published_where_the_key_vouches_for
     publication = published(page.decisions, key)
     mine = publication.passkey
     assert isinstance(mine, Passkey) and mine.name == ""
-    nested = text_of(b"\x81" * 1_400 + b"\x01")
+    nested = encode_base64(b"\x81" * 1_400 + b"\x01")
     covering = msgspec.json.decode(publication.covering, type=ChainEntry)
     assert isinstance(covering.assertion, Assertion)
-    deep = replace(covering, assertion=replace(covering.assertion, client_data=text_of(b"[" * 100_000)))
+    deep = replace(covering, assertion=replace(covering.assertion, client_data=encode_base64(b"[" * 100_000)))
 
     passkeys: list[Passkey | UnsetType] = [
         UNSET,
@@ -206,7 +206,7 @@ def test_a_decision_that_a_passkey_signed_is_published_where_the_key_vouches_for
 
     assert "- The relay hums at w7.[^p" in publishing.copy(tenant).files["topics/relay.md"]
     with pytest.raises(UsageError, match="no key of yours"):
-        publication_of(page.decisions, hunk.id, replace(person(key), signing_key=""))
+        build_publication(page.decisions, hunk.id, replace(person(key), signing_key=""))
     publishing.revoke(tenant, "ann", publication.nonce)
 
 
@@ -229,14 +229,14 @@ def test_a_person_reaches_it_by_their_token_and_keeps_a_copy(
     with pytest.raises(UsageError, match="may not publish"):
         reading.publish(publication)
     stands, files = reading.copy()
-    changes = changes_of(decisions.root, files)
+    changes = find_changes(decisions.root, files)
     write_copy(decisions.root, changes)
 
     assert stands == commit
     assert list(changes) == ["topics/team/relay.md"]
     assert "The relay hums at w7." in (decisions.root.path / "topics/team/relay.md").read_text("utf-8")
-    assert changes_of(decisions.root, files) == {}
+    assert find_changes(decisions.root, files) == {}
     [hunk] = decisions.store.hunks()
-    writing.revoke(nonce_of(decisions, hunk.id))
-    write_copy(decisions.root, changes_of(decisions.root, reading.copy()[1]))
+    writing.revoke(find_nonce(decisions, hunk.id))
+    write_copy(decisions.root, find_changes(decisions.root, reading.copy()[1]))
     assert not (decisions.root.path / "topics/team/relay.md").exists()

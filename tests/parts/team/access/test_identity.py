@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from memory_server.errors import NeedsRepair
 from parts.team.access.asker import AskerToken
-from parts.team.access.identity import IdentityTokens, keys_of
+from parts.team.access.identity import IdentityTokens, load_keys
 from parts.team.engine.database import Database
 from parts.team.settings import TeamSettings
 from parts.team.tenants import create_tenant
@@ -167,7 +167,7 @@ def test_keys_that_no_file_holds_stop_the_server(settings: TeamSettings, tmp_pat
 
     for name in ("none.json", "missing.json"):
         with pytest.raises(NeedsRepair, match="keys of the identity provider"):
-            keys_of(replace(settings, identity_keys=str(tmp_path / name)))
+            load_keys(replace(settings, identity_keys=str(tmp_path / name)))
 
 
 def test_keys_are_fetched_from_the_address_that_is_named_and_nowhere_else(

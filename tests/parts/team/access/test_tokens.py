@@ -11,7 +11,7 @@ from parts.team.access.asker import AskerToken
 from parts.team.access.tokens import MadeTokens, create_token, list_tokens, new_token, revoke_token, token_hash
 from parts.team.engine.database import Database
 from parts.team.errors import NotFound
-from parts.team.tenants import create_tenant, tenant_named
+from parts.team.tenants import create_tenant, find_tenant
 
 pytestmark = pytest.mark.team
 
@@ -34,7 +34,7 @@ def test_a_token_carries_the_asker_that_it_was_made_for(owner_dsn: str, tenant: 
     found = verified(database, token)
 
     assert found is not None
-    assert (found.asker.tenant, found.asker.person) == (tenant_named(owner_dsn, tenant).id, "ada@example.org")
+    assert (found.asker.tenant, found.asker.person) == (find_tenant(owner_dsn, tenant).id, "ada@example.org")
     assert found.asker.may == {"read", "publish"}
 
 

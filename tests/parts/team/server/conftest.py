@@ -22,7 +22,7 @@ from parts.team.access.tokens import create_token
 from parts.team.engine.database import Database
 from parts.team.errors import NotFound
 from parts.team.memory import TeamAnswer, TeamMemory, TeamReading, TeamStatus
-from parts.team.server.app import create_app, server_of
+from parts.team.server.app import build_server, create_app
 from parts.team.server.metrics import Metrics
 from parts.team.settings import TeamSettings
 from parts.team.tenants import create_tenant
@@ -109,7 +109,7 @@ def start(owner_dsn: str, app_dsn: str, tmp_path: Path, request: pytest.FixtureR
             settings = replace(TeamSettings(public_url="http://team.test", folder=tmp_path / "team"), **changed)
             memory, metrics, database = Standin(files), Metrics(), Database(app_dsn, connections=4)
             stack.callback(database.close)
-            server = server_of(create_app(database, memory, settings, "1.0", metrics), settings)
+            server = build_server(create_app(database, memory, settings, "1.0", metrics), settings)
             listening = socket.create_server(("127.0.0.1", 0))
             thread = threading.Thread(target=server.run, args=([listening],))
             url = f"http{'s' if settings.tls_key else ''}://127.0.0.1:{listening.getsockname()[1]}"

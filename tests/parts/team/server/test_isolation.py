@@ -12,7 +12,7 @@ import pytest
 from parts.team.access.tokens import create_token
 from parts.team.outbox import Outbox
 from parts.team.repositories import Repositories
-from parts.team.tenants import create_tenant, tenant_named
+from parts.team.tenants import create_tenant, find_tenant
 from tests.parts.team.server.conftest import Served
 from tests.parts.team.server.test_mcp import Mode, tool
 
@@ -93,7 +93,7 @@ def test_what_another_tenant_published_is_neither_copied_nor_taken_back(served: 
     record = json.dumps({"person": "ant@example.org", "publication": {}})  # even by somebody of the same name
     files = {"topics/hive.md": b"# Hive\n\n- It is warm.\n", f"published/{nonce}.json": record.encode()}
     outbox = Outbox(served.database, Repositories(served.settings.repositories))
-    outbox.accept(tenant_named(owner_dsn, served.bees_name).id, lambda _: files, "Publish")
+    outbox.accept(find_tenant(owner_dsn, served.bees_name).id, lambda _: files, "Publish")
 
     with served.client(served.ants) as ant, served.client(served.bees) as bee:
         copies = [client.get("/api/copy").json()["files"] for client in (ant, bee)]
@@ -110,7 +110,7 @@ def test_a_broken_repository_is_told_without_where_it_lies(served: Served, owner
     tenant = create_tenant(owner_dsn, "broken").id
     outbox = Outbox(served.database, Repositories(served.settings.repositories))
     outbox.accept(tenant, lambda _: {"topics/a.md": b"# A\n"}, "Publish")
-    folder = outbox.repositories.of(tenant).folder
+    folder = outbox.repositories.find(tenant).folder
     asked = ["git", "--git-dir", str(folder), "rev-parse", "HEAD^{tree}"]
     tree = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     (folder / "objects" / tree[:2] / tree[2:]).unlink()

@@ -7,7 +7,7 @@ import pytest
 
 from dream.decisions.presence import Consent
 from memory_server.errors import UsageError
-from parts.team.sharing.team import BELOW, CopyNote, TeamServer, changes_of, take_up_copy
+from parts.team.sharing.team import BELOW, CopyNote, TeamServer, find_changes, take_up_copy
 from tests.dream.builders import NOW, PERSON
 from tests.dream.test_consent import committed_memory, on
 
@@ -19,15 +19,15 @@ def test_a_copy_that_the_person_took_up_is_approved_and_goes_when_the_team_takes
     decisions = on(committed_memory(tmp_path / "memory"))
     root = decisions.root
 
-    take_up_copy(decisions, changes_of(root, FILES), lambda: PERSON)
+    take_up_copy(decisions, find_changes(root, FILES), lambda: PERSON)
 
     assert (root.path / MAIL).read_text("utf-8") == FILES[MAIL]
-    assert decisions.unexplained() == []
-    assert changes_of(root, FILES) == {}
+    assert decisions.find_unexplained() == []
+    assert find_changes(root, FILES) == {}
 
-    take_up_copy(decisions, changes_of(root, {}), lambda: PERSON)
+    take_up_copy(decisions, find_changes(root, {}), lambda: PERSON)
     assert not (root.path / MAIL).exists()
-    assert decisions.unexplained() == []
+    assert decisions.find_unexplained() == []
     assert (root.path / "topics" / "mail.md").exists()
 
 
@@ -38,7 +38,7 @@ def test_without_a_yes_nothing_is_written(tmp_path: Path) -> None:
         raise UsageError("that was no yes")
 
     with pytest.raises(UsageError):
-        take_up_copy(decisions, changes_of(decisions.root, FILES), no)
+        take_up_copy(decisions, find_changes(decisions.root, FILES), no)
 
     assert not (decisions.root.path / MAIL).exists()
 
