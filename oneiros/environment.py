@@ -10,7 +10,6 @@ from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_server.embedding.catalogue import Catalogue
 from memory_server.machine.clock import use_zone
 from memory_server.root.paths import MemoryRoot, RootChoice, choose_root, state_home
 from memory_server.settings import PersonSettings, person_settings_file, read_person_settings
@@ -18,6 +17,7 @@ from oneiros.light.client_folders import find_named_folder, read_seen_folders
 from oneiros.light.endpoint import runtime_folder
 
 if TYPE_CHECKING:
+    from memory_server.embedding.catalogue import Catalogue
     from oneiros.parts import Part
 
 
@@ -99,8 +99,10 @@ class Environment:
         return (Path(home) if home else self.home / ".cache" / "huggingface") / "hub"
 
     @property
-    def catalogue(self) -> Catalogue:
+    def catalogue(self) -> "Catalogue":
         """The models of this machine: those shipped, those that the person added, and the hub's cache."""
+        from memory_server.embedding.catalogue import Catalogue
+
         return Catalogue(self.hub_cache, state_home(self.variables, self.home) / "models")
 
     def places(self, root: MemoryRoot) -> dict[str, str]:

@@ -12,7 +12,7 @@ from crawler.archive.pruning import Pruning
 from crawler.archive.store import Archive, resolve_session
 from crawler.transcripts.turns import Role, Turn
 from memory_server.errors import ContentError, UsageError
-from memory_server.language.sentences import clip
+from memory_server.language.shortening import clip
 from memory_server.layers.sessions import (
     DIGEST_SECTIONS,
     DIGEST_STATEMENTS,

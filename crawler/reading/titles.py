@@ -16,7 +16,8 @@ from crawler.outcome import find_accepted_plan
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
 from memory_server.language.cues import ignore_case
-from memory_server.language.sentences import clip, split_sentences
+from memory_server.language.sentences import split_sentences
+from memory_server.language.shortening import clip
 from memory_server.language.words import content_words, stem
 
 MAX_CHARS = 90

@@ -21,7 +21,6 @@ SCRIPTS = {
     "hi": "\u0900-\u097f",
     "th": "\u0e00-\u0e7f",
 }  # Cyrillic counts as Russian, Devanagari as Hindi: a model that reads one of its languages reads the others better
-IN_SCRIPT = {language: re.compile(f"[{signs}]") for language, signs in SCRIPTS.items()}
 WORDY = ("zh", "ja", "ko")  # a sign of theirs says as much as some three letters
 COMMON = {
     "en": "the of and to is that for with this it was are not be from have by as you when which how what where who why"
@@ -58,10 +57,10 @@ NAMES = {
     "hi": "Hindi",
     "th": "Thai",
 }
-CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`|https?://\S+", re.DOTALL)
-LATIN_WORD = re.compile(r"(?<![\w./-])[a-zà-öø-ÿąćęłńśźż]+(?![\w./-])")  # no part of a path or an identifier
-WORD = re.compile(r"(?<![\w./-])[^\W\d_]+(?![\w./-])")  # the same of any script
-BEYOND_LATIN = re.compile(r"[^\W\d_\u0000-\u024f]")
+CODE = r"(?s)```.*?(?:```|\Z)|`[^`\n]+`|https?://\S+"
+LATIN_WORD = r"(?<![\w./-])[a-zà-öø-ÿąćęłńśźż]+(?![\w./-])"  # no part of a path or an identifier
+WORD = r"(?<![\w./-])[^\W\d_]+(?![\w./-])"  # the same of any script
+BEYOND_LATIN = r"[^\W\d_\u0000-\u024f]"
 FOREIGN_LETTERS = 0.3  # of a text's letters, from which on its words are not of a language in Latin letters
 MOST_WORDS = 60  # of a text that are looked at
 LEAST_WORDS = 7  # without a common one; keywords and names of programs fall into pieces too
@@ -73,14 +72,15 @@ KANA_SHARE = 0.1  # of the signs of Chinese beside which kana mean Japanese
 
 def detect_language(texts: Iterable[str]) -> str:
     """The language that most of some texts are in, two letters; empty where it cannot be told."""
-    prose = CODE.sub(" ", "\n".join(texts))
+    prose = re.sub(CODE, " ", "\n".join(texts))
     letters = {
-        language: len(signs.findall(prose)) * (3 if language in WORDY else 1) for language, signs in IN_SCRIPT.items()
+        language: len(re.findall(f"[{signs}]", prose)) * (3 if language in WORDY else 1)
+        for language, signs in SCRIPTS.items()
     }
     if letters["ja"] > KANA_SHARE * letters["zh"]:
         letters["ja"] += letters.pop("zh")
     best = max(letters, key=lambda language: letters[language])
-    words = LATIN_WORD.findall(prose.lower())
+    words = re.findall(LATIN_WORD, prose.lower())
     if letters[best] > sum(map(len, words)):
         return best
     counts = Counter({language: sum(word in common for word in words) for language, common in WORDS_OF.items()})
@@ -92,11 +92,11 @@ def reads_text(languages: Sequence[str], count_pieces: Callable[[Sequence[str]],
     """Whether a model of some languages reads a text. `count_pieces`: how many pieces its tokenizer makes of each."""
     if MANY in languages:
         return True
-    prose = CODE.sub(" ", text)
-    is_foreign = len(BEYOND_LATIN.findall(prose)) > FOREIGN_LETTERS * sum(map(str.isalpha, prose))
+    prose = re.sub(CODE, " ", text)
+    is_foreign = len(re.findall(BEYOND_LATIN, prose)) > FOREIGN_LETTERS * sum(map(str.isalpha, prose))
     if is_foreign and not set(SCRIPTS) & {*languages}:
         return False
-    words = [word.lower() for word in WORD.findall(prose)][:MOST_WORDS]
+    words = [word.lower() for word in re.findall(WORD, prose)][:MOST_WORDS]
     ours, theirs = _common_words(languages), _common_words([one for one in COMMON if one not in languages])
     common = sum((word in ours) - (word in theirs) for word in words)
     if not words or (len(words) < LEAST_WORDS and not common):

@@ -9,10 +9,9 @@ every ASCII text. What is shown, quoted or embedded keeps its own spelling.
 import re
 from unicodedata import combining, normalize
 
+# Patterns stand as text: to compile all three takes longer than a command of the terminal needs for the rest.
 CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\uac00-\ud7af\u3100-\u312f"
-INVISIBLE = re.compile(
-    "[\u00ad\u034f\u0640\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]"
-)
+INVISIBLE = "[\u00ad\u034f\u0640\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]"
 # what Unicode does not take apart; lower-case letters whose capitals are written alike follow by `upper`
 LETTERS = {"ß": "ss", "ı": "i", "ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ς": "σ"}
 ALIKE = str.maketrans(
@@ -23,9 +22,9 @@ ALIKE = str.maketrans(
     | dict.fromkeys("‘’‚‛′", "'")
     | dict.fromkeys("“”„‟″", '"')
 )
-BESIDE_CJK = re.compile(rf"(?<=[{CJK}])(?=[^\W_{CJK}])|(?<=[^\W_{CJK}])(?=[{CJK}])")
+BESIDE_CJK = rf"(?<=[{CJK}])(?=[^\W_{CJK}])|(?<=[^\W_{CJK}])(?=[{CJK}])"
 # Signs that the tokenizer of the keyword index reads as `unify` does: accented letters and punctuation.
-SAME_WORDS = re.compile(
+SAME_WORDS = (
     "[\x00-\x7f\u00a1-\u00a9\u00ab\u00ac\u00ae-\u00b1\u00bf-\u00c5\u00c7-\u00cf\u00d1-\u00d6\u00d9-\u00dd"
     "\u00e0-\u00e5\u00e7-\u00ef\u00f1-\u00f6\u00f9-\u00fd\u00ff\u2010-\u2027\u2190-\u21ff\u2500-\u257f]*"
 )
@@ -33,21 +32,21 @@ SAME_WORDS = re.compile(
 
 def compose(text: str) -> str:
     """A text with each letter as one character, and without the marks that nobody sees."""
-    return text if text.isascii() else INVISIBLE.sub("", normalize("NFC", text))
+    return text if text.isascii() else re.sub(INVISIBLE, "", normalize("NFC", text))
 
 
 def unify(text: str) -> str:
     """A text in the one spelling in which it is indexed, asked for and compared."""
     if text.isascii():
         return text
-    apart = normalize("NFKD", INVISIBLE.sub("", text).translate(ALIKE))
+    apart = normalize("NFKD", re.sub(INVISIBLE, "", text).translate(ALIKE))
     bare = "".join(sign for sign in apart if not _is_accent(sign))
-    return BESIDE_CJK.sub(" ", normalize("NFC", bare).translate(ALIKE))
+    return re.sub(BESIDE_CJK, " ", normalize("NFC", bare).translate(ALIKE))
 
 
 def is_spelt_alike(text: str) -> bool:
     """Whether the tokenizer makes the same words of a text as of its one spelling, so that this need not be kept."""
-    return SAME_WORDS.fullmatch(text) is not None
+    return re.fullmatch(SAME_WORDS, text) is not None
 
 
 def _is_accent(sign: str) -> bool:

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import secrets
 import shutil
 import sqlite3
 import stat
@@ -103,7 +102,7 @@ def replace_file(file: Path, content: str | bytes, *, follow: bool = False) -> N
 def open_replacement(file: Path) -> Iterator[BinaryIO]:
     """What a file is to hold, to be written piece by piece; it takes its place at the end, under the same promises."""
     make_folder(file.parent)
-    temporary = file.with_name(f".{file.name[:100]}.{secrets.token_hex(4)}.tmp")
+    temporary = file.with_name(f".{file.name[:100]}.{os.urandom(4).hex()}.tmp")
     stream = open(temporary, "xb", opener=lambda path, flags: os.open(path, flags, 0o600))  # noqa: SIM115  closed below
     try:
         with stream:

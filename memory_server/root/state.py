@@ -10,7 +10,6 @@ import errno
 import fcntl
 import json
 import os
-import secrets
 import stat
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -70,7 +69,7 @@ def make_state(root: MemoryRoot) -> None:
 
 def write_mark(state: Path, root: Path, name: str = "") -> None:
     """Notes which root a state belongs to."""
-    known = {"path": str(root), "name": name or secrets.token_hex(16)}
+    known = {"path": str(root), "name": name or os.urandom(16).hex()}
     replace_file(state / MARK, json.dumps(known) + "\n")
 
 

@@ -14,7 +14,7 @@ from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import escape_line, escape_text
 from memory_server.faces.answer_text import answer_json, explain_answer, format_remark, format_standing
 from memory_server.fields import FIELDS, Field
-from memory_server.language.sentences import shorten_passage
+from memory_server.language.shortening import shorten_passage
 from memory_server.search.precedence import is_elsewhere
 from memory_server.search.query import build_filter, parse_query
 from memory_server.search.question import DEFAULT_LIMIT, Question, Search, with_commands

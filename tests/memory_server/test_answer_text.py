@@ -16,7 +16,7 @@ from memory_server.faces.answer_text import (
     answer_text,
 )
 from memory_server.faces.memory_text import reading_text, topics_text
-from memory_server.language.sentences import shorten_passage
+from memory_server.language.shortening import shorten_passage
 from memory_server.layers.topics import TopicHead
 from memory_server.reading import SourceText
 
