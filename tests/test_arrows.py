@@ -35,7 +35,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     """,
     "dream": """
         records evidence statements topics judge candidates proposals citations progress
-        decisions blame report run mending mcp_tools routes passkey_routes
+        decisions blame report run mending mcp_tools routes
     """,
     "parts.agents": """
         codex gemini copilot opencode cursor chat table checks part
@@ -43,20 +43,24 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     "parts.aliases": """
         anamnesis conversations fading table part
     """,
+    "parts.arranging": """
+        links arrangement tidying splitting summing_up deciding command part
+    """,
     "parts.chat": """
         records context citations conversations turn backends chatting command view part
     """,
     "parts.keeping": """
-        backup commands part
+        bundle pruning backup commands part
     """,
     "parts.machines": """
         addresses connection mirror remote fetch register sessions visits part
     """,
     "parts.models": """
-        trying choosing command part
+        replay judging asking queries trying choosing command part
     """,
     "parts.page": """
-        views rendering shell diffs markdown search topics sessions passkey review overview person routes command part
+        views rendering shell diffs markdown search topics sessions signing passkey
+        passkey_routes registration review overview person routes command part
     """,
     "parts.taking_over": """
         refusals habits instructions cutting duplicates foreign_stores takeover importing
@@ -67,7 +71,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         publishing operations access server commands cli program part
     """,
     "oneiros": """
-        parts light hook worker file_events environment served client clients claude founding replay judging ingest
+        parts light hook worker file_events environment served client clients claude founding ingest
         opening first_steps dreaming health hooks daemon doctor uninstall cli
     """,
 }

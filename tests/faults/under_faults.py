@@ -166,7 +166,7 @@ def remember(home: Home) -> int:
 
 
 def merge(home: Home) -> int:
-    with patch("oneiros.cli.review.arranging.now", lambda: NOW):  # the day stands in the frontmatter
+    with patch("parts.arranging.deciding.now", lambda: NOW):  # the day stands in the frontmatter
         return run(home, "topics", "merge", "mail", "backups", "--into", "mail")
 
 
