@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.layouts import read_lines
-from dream.written.duplicates import Embed, make_embedder, same_as_earlier
 from memory_server.embedding.catalogue import find_packaged_model
 from memory_server.embedding.onnx_engine import OnnxEngine
+from parts.taking_over.duplicates import Embed, make_embedder, same_as_earlier
 
 REWORDINGS = Path(__file__).with_name("subject_rewordings.tsv")
 COPIES_EVERY = 20  # statements, of which one is planted again as it stands and one in another form

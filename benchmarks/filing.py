@@ -32,7 +32,6 @@ from benchmarks.recorded import NAMED, RecordedNamer, build_reader, load_unread,
 from benchmarks.sessions import copy_transcripts
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive, SessionRecord
-from crawler.instructions import InstructionReader, WrittenFile
 from crawler.model.budget import Price
 from crawler.model.claude_cli import ClaudeCliClient
 from crawler.model.client import Completion, Prompt
@@ -48,6 +47,7 @@ from memory_server.document import SourcePath
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
+from parts.taking_over.instructions import InstructionReader, WrittenFile
 from parts.taking_over.takeover import Takeover
 
 SURE = 0.84  # confidence of what a reader calls surely kept

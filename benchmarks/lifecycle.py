@@ -27,7 +27,6 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 
 from benchmarks.machine import machine_text
-from crawler.archive.pruning import Pruning
 from crawler.archive.store import Archive, SessionKey
 from crawler.archived import ArchivedSessions
 from crawler.closed import IDLE_HOURS
@@ -51,6 +50,7 @@ from memory_server.root.places import require_memory
 from memory_server.search.query import parse_query
 from memory_server.settings import PersonSettings
 from parts.keeping.backup import back_up, bring_back, read_backups
+from parts.keeping.pruning import Pruning
 from tests.states import WordEngine
 
 END = dt.datetime(2026, 11, 1, 12, 0, tzinfo=dt.UTC)

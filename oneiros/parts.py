@@ -58,6 +58,7 @@ class Part(NamedTuple):
 
     name: str
     commands: tuple[PartCommand, ...] = ()
+    subcommands: "tuple[tuple[str, Callable[[typer.Typer], None]], ...]" = ()  # below a command; of shipped parts alone
     views: tuple[View, ...] = ()
     site: Callable[[tuple[View, ...]], Site] | None = None  # what serves the views of all parts, and its own
     routes: "Callable[[FastAPI, Any], None] | None" = None  # beside those of the API; the second is a ServedMemory

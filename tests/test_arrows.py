@@ -34,8 +34,8 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         compress documents references instructions archived reported ingest
     """,
     "dream": """
-        records evidence statements topics judge candidates written proposals citations progress
-        decisions blame report run mending mcp_tools routes passkey_routes
+        records evidence statements topics judge candidates proposals citations progress
+        decisions blame report run mending mcp_tools routes
     """,
     "parts.agents": """
         codex gemini copilot opencode cursor chat table checks part
@@ -43,30 +43,35 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     "parts.aliases": """
         anamnesis conversations fading table part
     """,
+    "parts.arranging": """
+        links arrangement tidying splitting summing_up deciding command part
+    """,
     "parts.chat": """
         records context citations conversations turn backends chatting command view part
     """,
     "parts.keeping": """
-        backup commands part
+        bundle pruning backup commands part
     """,
     "parts.machines": """
         addresses connection mirror remote fetch register sessions visits part
     """,
     "parts.models": """
-        trying choosing command part
+        replay judging asking queries trying choosing command part
     """,
     "parts.page": """
-        views rendering shell diffs markdown search topics sessions passkey review overview person routes command part
+        views rendering shell diffs markdown search topics sessions signing passkey
+        passkey_routes registration review overview person routes command part
     """,
     "parts.taking_over": """
-        foreign_stores takeover importing exchange bundles export commands part
+        refusals habits instructions cutting duplicates foreign_stores takeover importing
+        exchange bundles export commands part
     """,
     "parts.team": """
-        sharing errors settings opening engine tenants repositories outbox indexing migrating memory publishing
-        operations access server commands cli program part
+        publication sharing errors settings opening engine tenants repositories outbox indexing migrating memory
+        publishing operations access server commands cli program part
     """,
     "oneiros": """
-        parts light hook worker file_events environment served client clients claude founding replay judging ingest
+        parts light hook worker file_events environment served client clients claude founding ingest
         opening first_steps dreaming health hooks daemon doctor uninstall cli
     """,
 }
@@ -252,7 +257,7 @@ def test_no_two_classes_have_one_name() -> None:
 
 MAKERS = {
     "dream.candidates",
-    "dream.statements.habits",
+    "parts.taking_over.habits",
     *(f"crawler.reading.{name}" for name in ("answer", "model", "rules")),
 }
 
@@ -260,7 +265,7 @@ MAKERS = {
 def test_what_checks_a_candidate_imports_nothing_of_what_makes_one() -> None:
     """Not directly, and not by way of another module."""
     known = modules()
-    judge = {name for name in known if name.startswith("dream.judge")}
+    judge = {"parts.taking_over.refusals", *(name for name in known if name.startswith("dream.judge"))}
     reached, waiting = set[str](), [*judge]
     while waiting:
         found = (imports_of(known[waiting.pop()]) & known.keys()) - reached

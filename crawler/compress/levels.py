@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from crawler.archive.pruning import Pruning
+from crawler.archive.pruned import PrunedSessions
 from crawler.archive.store import Archive, resolve_session
 from crawler.transcripts.turns import Role, Turn
 from memory_server.errors import ContentError, UsageError
@@ -69,7 +69,11 @@ class SessionReader:
 
     def resolve(self, session: str) -> str:
         """The id of the one session that begins so."""
-        known = {*self.archive.session_ids(), *newest_files(self.compressed), *Pruning(self.archive).session_ids()}
+        known = {
+            *self.archive.session_ids(),
+            *newest_files(self.compressed),
+            *PrunedSessions(self.archive).session_ids(),
+        }
         found = [session_id for session_id in sorted(known) if session_id.startswith(session)]
         if len(found) == 1 or session in found:
             return session if session in found else found[0]
@@ -84,7 +88,7 @@ class SessionReader:
             raise UsageError(
                 "turns are counted from 0, and at least one must be read", remedy="Use --first 0 --turns 20"
             )
-        if moved := Pruning(self.archive).where(session_id):
+        if moved := PrunedSessions(self.archive).where(session_id):
             raise ContentError(
                 f"the turns of session {session_id} were moved out on {local(moved.at):%Y-%m-%d}",
                 where=Path(moved.file),

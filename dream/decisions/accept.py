@@ -19,14 +19,13 @@ from dream.decisions.journal import Journal, Noted, Plan
 from dream.decisions.log import DecisionLog, new_nonce
 from dream.decisions.page import Chosen
 from dream.decisions.passkey import Passkey
-from dream.decisions.planning import Planner
+from dream.decisions.planning import Arrangement, Planner, Texts
 from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository, find_repository, require_git
 from dream.decisions.skills import put_skill, require_place, require_untouched, take_skill
 from dream.decisions.unsigned import UnsignedDecisions
 from dream.judge.gate import is_deceptive
 from dream.progress import DreamProgress
-from dream.proposals.arrangement import Arrangement, Texts
 from dream.proposals.desk import ProposalDesk
 from dream.proposals.skill import forget_drafts, make_name, skill_text
 from dream.proposals.store import Approval, Event, FileChange, ProposalStore

@@ -14,7 +14,6 @@ from dream.decisions.journal import Noted, Plan, PlannedFile
 from dream.decisions.log import DecisionLog, new_nonce
 from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository, require_rest
-from dream.proposals.arrangement import Arrangement, Texts
 from dream.proposals.desk import ProposalDesk, find_home
 from dream.proposals.placing import (
     Manner,
@@ -46,6 +45,18 @@ from memory_server.layers.topics import parse_head, read_text, topic_heads
 from memory_server.machine.clock import local_day
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
+
+Texts = Mapping[str, str]  # by path, every file of layer 1
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """What is to become of the files of layer 1."""
+
+    what: str  # in words
+    files: Mapping[str, str | None]  # those that change, new ones first; None: it goes
+    homes: Mapping[str, tuple[str, ...]]  # where a topic's statements may be found, by the path it had
+    left_out: tuple[str, ...] = ()  # what frontmatters said that stands nowhere any more, a line a field
 
 
 @dataclass(frozen=True, slots=True)

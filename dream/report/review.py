@@ -44,7 +44,7 @@ from memory_server.completeness import OF_MEMORY, SkipKind, count_skipped
 from memory_server.document import SourcePath
 from memory_server.escaping import escape_line
 from memory_server.layers.topics import shorten_text, topic_heads
-from memory_server.lifecycle.bundle import backup_days
+from memory_server.lifecycle.backups import backup_days
 from memory_server.lifecycle.findable import read_losses
 from memory_server.machine.clock import local_day
 from memory_server.memory import Memory

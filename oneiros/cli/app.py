@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -86,10 +86,19 @@ def _build_commands(parts: Iterable[Part]) -> dict[str, NamedCommand]:
 
 
 def load_command(row: Row | PartCommand) -> Any:
-    """One command, with what it imports."""
+    """One command, with what it imports, and what the shipped parts bring below it."""
+    command: Any = _load_commands(row.add if isinstance(row, PartCommand) else find_adder(row.room))[row.name]
+    for part in load_shipped_parts():
+        for above, add in part.subcommands:
+            if above == row.name:
+                command.commands.update(_load_commands(add))
+    return command
+
+
+def _load_commands(add: Callable[[typer.Typer], None]) -> dict[str, Any]:
     app = _typer()
-    (row.add if isinstance(row, PartCommand) else find_adder(row.room))(app)
-    return typer.main.get_group(app).commands[row.name]
+    add(app)
+    return {**typer.main.get_group(app).commands}
 
 
 def _typer(**settings: Any) -> typer.Typer:

@@ -1,7 +1,7 @@
 """Reading: `read` and `topics`. The daemon is asked first; where none answers, the memory is opened here."""
 
 import shlex
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlencode
 
 import typer
@@ -12,7 +12,6 @@ from memory_server.escaping import escape_line, escape_text, plural
 from oneiros.cli.terminal.output import AsJson, NoColor, OfProject, data, data_json, styler, talk
 from oneiros.client import Client, DaemonLost
 
-Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="a topic by its name or path")]
 KEYS = ("path", "layer", "first_line", "last_line", "of_lines", "marks", "text")
 
 
@@ -21,11 +20,6 @@ def add_commands(app: typer.Typer) -> None:
     app.command(epilog="\b\nExample: oneiros read mail:12-30")(read)
     group = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
     group.callback()(topics)
-    group.command("mv", epilog="\b\nExample: oneiros topics mv 1 mail")(move)
-    group.command(epilog="\b\nExample: oneiros topics merge mail relay --into mail")(merge)
-    group.command(epilog="\b\nExample: oneiros topics split notes --heading Backups")(split)
-    group.command(epilog="\b\nExample: oneiros topics retire old-printer")(retire)
-    group.command(epilog="\b\nExample: oneiros topics tidy mail")(tidy)
     app.add_typer(group, name="topics", epilog="\b\nExample: oneiros topics --json")
 
 
@@ -99,57 +93,3 @@ def topics(
         talk("No topics yet.")
         return
     talk(f"{plural(len(own), 'topic')}{beside}. Read one: oneiros read {shlex.quote(escape_line(heads[0]['name']))}")
-
-
-def move(context: typer.Context, topic: Topic, name: Annotated[str, typer.Argument(help="its new name")]) -> None:
-    """Give a topic another name; links, pointers and open hunks follow."""
-    _arranging().move_topic(context.obj, topic, name)
-
-
-def merge(
-    context: typer.Context,
-    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="two or more")],
-    into: Annotated[str, typer.Option(help="the name of the topic that they become, one of theirs or a new one")],
-) -> None:
-    """Make one topic of several, a section each."""
-    _arranging().merge_topics(context.obj, topics, into)
-
-
-def split(
-    context: typer.Context,
-    topic: Topic,
-    heading: Annotated[str, typer.Option(help="only the section with this heading", show_default=False)] = "",
-    into: Annotated[str, typer.Option(help="the name of that section's topic", show_default=False)] = "",
-    reader: Annotated[bool, typer.Option("--reader", help="cut it as the model that reads sessions would")] = False,
-) -> None:
-    """Make the sections of a topic topics of their own, or cut it by its subjects."""
-    if not reader:
-        _arranging().split_topic(context.obj, topic, heading, into)
-    elif heading or into:
-        raise UsageError("--reader cuts the whole topic", remedy="Leave out --heading and --into")
-    else:
-        _arranging().split_by_reader(context.obj, topic)
-
-
-def tidy(
-    context: typer.Context,
-    topics: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC...]", help="these alone; else all")] = None,
-    reader: Annotated[bool, typer.Option("--reader", help="have the model that reads sum up those without")] = False,
-) -> None:
-    """Bring topics into today's form: list items, short footnotes, a folder for each project; shown before."""
-    if reader:
-        _arranging().sum_up_topics(context.obj, topics or [])
-    else:
-        _arranging().tidy_topics(context.obj, topics or [])
-
-
-def retire(context: typer.Context, topic: Topic) -> None:
-    """Take a topic out that is over; git keeps it, and `dream revert` brings it back."""
-    _arranging().retire_topic(context.obj, topic)
-
-
-def _arranging() -> Any:
-    """What decides about topics, which takes a second to load and which a list of them does not need."""
-    from oneiros.cli.review import arranging
-
-    return arranging

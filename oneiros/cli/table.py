@@ -44,14 +44,10 @@ def find_adder(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.status import add_commands
         case "maintenance":
             from oneiros.cli.maintenance import add_commands
-        case "queries":
-            from oneiros.cli.queries import add_commands
         case "notes":
             from oneiros.cli.notes import add_commands
-        case "serving":
-            from oneiros.cli.serving import add_commands
         case _:
-            from oneiros.cli.trainer import add_commands
+            from oneiros.cli.serving import add_commands
     return add_commands
 
 
@@ -92,7 +88,6 @@ GROUPS = {
         Row("reindex", "Bring the indices level with the disk.", "maintenance"),
         Row("validate", "Check the memory's files against the schema and the limits.", "maintenance"),
         Row("doctor", "Prove by doing that everything works, or name the repair.", "maintenance"),
-        Row("queries", "Show what was asked, newest first.", "queries"),
     ),
     "Serve it": (
         Row("mcp", "Serve the memory to an MCP client over stdin and stdout.", "serving"),
@@ -100,7 +95,6 @@ GROUPS = {
         Row("stop", "End the daemon once what is under way is answered.", "serving"),
         Row("episode", "Take a note in: it can be found, it never decides.", "notes"),
         Row("episodes", "List the notes, read one, or delete it.", "notes"),
-        Row("trainer", "Watch the trainers that serve a model of this memory.", "trainer"),
     ),
 }
 

@@ -28,23 +28,22 @@ from dream.decisions.chain import Head
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.layers.sessions import find_session_files
 from memory_server.layers.topics import is_utf8
-from memory_server.lifecycle.bundle import (
-    FORBIDDEN,
-    ODD,
-    BackupNote,
-    Bundle,
-    FileNote,
-    read_bundle,
-    read_notes,
-    require_new,
-    unpack,
-    write_bundle,
-)
+from memory_server.lifecycle.backups import BackupNote, read_notes
 from memory_server.machine.database import copy_whole, has_only_tables
 from memory_server.machine.files import append_line, is_plain_file, make_folder, move, remove_file, replace_file
 from memory_server.root.forgetting import forgotten_marks
 from memory_server.root.paths import MemoryRoot, state_key
 from memory_server.root.state import SAFE_GIT, write_mark
+from parts.keeping.bundle import (
+    FORBIDDEN,
+    ODD,
+    Bundle,
+    FileNote,
+    read_bundle,
+    require_new,
+    unpack,
+    write_bundle,
+)
 
 KIND = "backup"
 DATABASES = ("state.db", "queries.db", "use.db")  # the last two of an earlier layout

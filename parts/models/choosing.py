@@ -18,7 +18,7 @@ from memory_server.settings import read_memory_settings
 from oneiros.cli.consent.asking import require_person
 from oneiros.cli.terminal.output import data, data_json, talk
 from oneiros.environment import Environment
-from oneiros.judging import Judged
+from parts.models.judging import Judged
 from parts.models.trying import FirstHit, Tried
 
 LINE_CHARS = 120

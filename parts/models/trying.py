@@ -12,7 +12,7 @@ from memory_server.index.build import Progress
 from memory_server.memory import Memory
 from memory_server.search.query_log import AnswerVerdict
 from memory_server.search.question import Search
-from oneiros.judging import Judged, answer_query, judge_answers
+from parts.models.judging import Judged, answer_query, judge_answers
 
 MOST_ASKED = 100
 

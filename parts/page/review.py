@@ -18,7 +18,6 @@ from crawler.archive.store import Archive
 from crawler.quotes import Quote
 from dream.decisions.accept import MAX_NAME_CHARS
 from dream.decisions.page import Chosen
-from dream.decisions.signing import hash_shown
 from dream.judge.filing import list_names
 from dream.proposals.around import Heard, read_context
 from dream.proposals.order import rest_of_topic, waiting_for_person
@@ -36,6 +35,7 @@ from oneiros.served import ServedMemory
 from parts.page.diffs import DiffRow, changed_rows
 from parts.page.passkey import build_signing
 from parts.page.rendering import Renderer
+from parts.page.signing import hash_shown
 
 SIMILAR = 4
 QUERY_CHARS = 400

@@ -7,16 +7,19 @@ from fastapi.responses import HTMLResponse
 
 from dream.proposals.order import waiting_for_person
 from dream.routes import NO_PAGE, Secret
+from oneiros.environment import now
 from oneiros.parts import View
 from oneiros.served import ServedMemory
 from parts.page.overview import overview_routes
 from parts.page.passkey import passkey_fragments
+from parts.page.passkey_routes import add_passkey_routes
 from parts.page.person import note_routes, setting_routes, trainer_routes
 from parts.page.rendering import Renderer
 from parts.page.review import review_routes
 from parts.page.search import search_routes
 from parts.page.sessions import session_routes
 from parts.page.shell import Shell
+from parts.page.signing import PasskeyDesk
 from parts.page.topics import topic_routes
 from parts.page.views import name_views
 
@@ -36,6 +39,7 @@ class Page:
     def add_routes(self, api: FastAPI, served: ServedMemory) -> None:
         """Adds shell and fragments. A fragment lies at the address of its view, below `/page`."""
         render = Renderer(view.templates for view in self._views)
+        add_passkey_routes(api, served, PasskeyDesk(now))
         api.include_router(self._shell.routes(render))
 
         def require_page(secret: Secret = "") -> None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dream.decisions.accept import Decisions
+from dream.decisions.planning import Arrangement, Texts
 from dream.judge.gate import is_deceptive
-from dream.proposals.arrangement import Arrangement, Texts
 from dream.topics import TopicText, read_topics
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, Problem, UsageError

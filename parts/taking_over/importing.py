@@ -9,10 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from crawler.instructions import InstructionReader, Instructions, find_folders
 from dream.evidence import Evidence
 from dream.judge.reader import ReaderRun
-from dream.written.duplicates import Embed, make_embedder
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.machine.files import replace_file
@@ -22,7 +20,9 @@ from memory_server.settings import read_memory_settings
 from oneiros.dreaming import bring_level, build_dream, open_decisions, reader_of
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import open_archive
+from parts.taking_over.duplicates import Embed, make_embedder
 from parts.taking_over.foreign_stores import read_pages
+from parts.taking_over.instructions import InstructionReader, Instructions, find_folders
 from parts.taking_over.takeover import TakenOver, Takeover
 
 MEASURED = "all-MiniLM-L6-v2"  # the model whose cosines tell what says the same; see RESULTS.md

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
-from crawler.instructions import WrittenFile
 from crawler.reading.signs import find_signs
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence, holds
@@ -22,13 +21,14 @@ from dream.judge.gate import Gate
 from dream.judge.rejections import Rejections
 from dream.records import Candidate, Hunk, Kind, Place, Relation, State, Update, Written, split_words
 from dream.topics import Topics, build_topics, read_topics
-from dream.written.cutting import Lead, Passage, bare_lead, cut, cut_decision
-from dream.written.duplicates import Embed, same_as_earlier
 from memory_server.document import LineRange
 from memory_server.language.sentences import sentence_spans
 from memory_server.language.words import content_words
 from memory_server.machine.clock import local_day
 from memory_server.redaction import Redactor
+from parts.taking_over.cutting import Lead, Passage, bare_lead, cut, cut_decision
+from parts.taking_over.duplicates import Embed, same_as_earlier
+from parts.taking_over.instructions import WrittenFile
 
 NAME = "written"  # the extractor, as a hunk names it
 CONFIDENCE = 0.9  # a person wrote it to be followed

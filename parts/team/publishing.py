@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from dream.decisions.publication import NONCE, Publication, format_day
 from dream.proposals.placing import last_line_of_body, says_already, set_change_day
 from memory_server.chunking import split_lines
 from memory_server.escaping import escape_line
@@ -23,6 +22,7 @@ from memory_server.layers.mif import new_frontmatter, parse_frontmatter
 from memory_server.redaction import redact
 from parts.team.errors import Forbidden, NotFound, TeamError
 from parts.team.outbox import Outbox
+from parts.team.publication import NONCE, Publication, format_day
 from parts.team.repositories import Files, TeamRepository
 
 NAMESPACE = uuid.UUID("b1c6f0f2-64a5-5a0e-9d2d-6c1f5a3b7e10")  # for ids of topics that a publication founds

@@ -17,11 +17,11 @@ from dream.decisions.chain import Chain, ChainEntry, Head, make_entry
 from dream.decisions.page import Chosen
 from dream.decisions.passkey import Assertion, Passkey, encode_base64, parse_assertion, require_signed, verify_passkey
 from dream.decisions.presence import Consent, How
-from dream.decisions.signing import PasskeyDesk, hash_shown
 from dream.proposals.store import Approval, Event
 from dream.records import Hunk, State
 from memory_server.errors import ContentError, UsageError
 from memory_server.root.paths import MemoryRoot
+from parts.page.signing import PasskeyDesk, hash_shown
 from tests.dream.authenticator import SoftAuthenticator, changed
 from tests.dream.builders import NOW, PERSON, extending, new_topic, proposed
 from tests.dream.test_consent import committed_memory, made_key, on, public_line, signed, start

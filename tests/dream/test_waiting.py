@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from crawler.instructions import InstructionReader
 from crawler.model.client import Completion, LimitReached, Prompt
 from dream.evidence import find_section
 from dream.judge.gate import is_supported
@@ -16,6 +15,7 @@ from dream.records import Hunk
 from dream.run import Bounds
 from memory_server.redaction import Redactor
 from oneiros.dreaming import tell_left
+from parts.taking_over.instructions import InstructionReader
 from parts.taking_over.takeover import TakenOver, Takeover
 from tests.dream.builders import PERSON
 from tests.dream.test_run import ONE, House, said

@@ -25,7 +25,6 @@ from unittest.mock import patch
 
 from crawler.archive.store import Archive
 from dream.records import State
-from dream.statements.habits import read_habits
 from memory_server.embedding.vector_cache import TextHash, VectorCache
 from memory_server.embedding.workers import WorkerPlan
 from memory_server.errors import OneirosError
@@ -40,11 +39,12 @@ from oneiros.cli import ingest, maintenance, searching  # noqa: F401
 from oneiros.cli.app import EXIT_BUG
 from oneiros.cli.main import main as oneiros_main
 from oneiros.environment import Environment
+from parts.taking_over.habits import read_habits
 from tests.crawler.builders import SESSION, assistant, person, working_session, write_transcript
 from tests.dream.builders import NOW, PERSON, archive_said, decisions_on, git, proposed, replacing
-from tests.dream.skill_house import STEPS, archive_of_sessions, did
 from tests.earlier import unpack
 from tests.memories import root_at, write_topic
+from tests.parts.taking_over.skill_house import STEPS, archive_of_sessions, did
 from tests.states import WordEngine
 from tests.system.test_model import OTHER, TwoModels
 
@@ -166,7 +166,7 @@ def remember(home: Home) -> int:
 
 
 def merge(home: Home) -> int:
-    with patch("oneiros.cli.review.arranging.now", lambda: NOW):  # the day stands in the frontmatter
+    with patch("parts.arranging.deciding.now", lambda: NOW):  # the day stands in the frontmatter
         return run(home, "topics", "merge", "mail", "backups", "--into", "mail")
 
 

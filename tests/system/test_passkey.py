@@ -17,11 +17,11 @@ import pytest
 
 from dream.decisions.accept import Decisions
 from dream.decisions.chain import Chain
-from dream.decisions.signing import hash_shown
 from dream.proposals.store import Event
 from dream.records import State
 from memory_server.settings import PersonSettings
 from oneiros.light.endpoint import daemon_state, read_token
+from parts.page.signing import hash_shown
 from tests.dream.authenticator import SoftAuthenticator
 from tests.dream.builders import archive_said, decisions_on, new_topic, proposed
 from tests.system.at_terminal import WORD, Seen, Step, at_terminal

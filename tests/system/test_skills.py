@@ -10,7 +10,7 @@ from dream.decisions.chain import Chain
 from dream.proposals.store import Event
 from memory_server.root.paths import MemoryRoot
 from tests.crawler.builders import settings_in, write_transcript
-from tests.dream.skill_house import STEPS, did
+from tests.parts.taking_over.skill_house import STEPS, did
 from tests.system.at_terminal import WORD, Seen, at_terminal
 from tests.system.house import House
 from tests.system.test_consent import SIGN, keyed

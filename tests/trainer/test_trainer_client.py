@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from memory_server.errors import NeedsRepair, UsageError
 from oneiros.cli.main import main
-from oneiros.cli.trainer import add_commands, choose_at_terminal, look, sparkline
 from oneiros.ingest.trainer_client import URLS, TrainerClient, TrainerMachine, TrainerUnreachable, parse_machines
+from parts.trainers.command import add_commands, choose_at_terminal, look, sparkline
 
 GPU = {
     "available": True,

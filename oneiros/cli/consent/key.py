@@ -9,10 +9,10 @@ from dream.decisions.approvals import doubts_for_person, in_a_line
 from dream.decisions.key import HARDWARE, SOFTWARE, fingerprint, new_key
 from dream.decisions.presence import Consent, How
 from memory_server.errors import NeedsRepair
+from memory_server.escaping import escape_line
 from memory_server.machine.files import move
 from memory_server.settings_file import change_setting
 from oneiros.cli.consent.asking import key_file, require_person, sign_at_end
-from oneiros.cli.consent.passkey import passkey, passkey_lines
 from oneiros.cli.terminal.output import data, talk
 from oneiros.dreaming import open_decisions
 from oneiros.environment import Environment, now
@@ -28,7 +28,6 @@ def add_commands(app: typer.Typer) -> None:
     )
     key.command(epilog="\b\nExample: oneiros key new --hardware")(new)
     key.command(epilog="\b\nExample: oneiros key show")(show)
-    key.command(epilog="\b\nExample: oneiros key passkey --name laptop")(passkey)
     app.add_typer(key, name="key")
 
 
@@ -45,7 +44,7 @@ def new(
 def show(context: typer.Context) -> None:
     """Show the fingerprints of your key and your passkeys, and where they are."""
     environment: Environment = context.obj
-    passkeys = passkey_lines(environment)
+    passkeys = list_passkeys(environment)
     if environment.person.signing_key:
         data(f"{fingerprint(environment.person.signing_key)}  {key_file(environment)}")
     else:
@@ -54,6 +53,15 @@ def show(context: typer.Context) -> None:
         data(line)
     if not passkeys and not environment.person.signing_key:
         raise typer.Exit(1)
+
+
+def list_passkeys(environment: Environment) -> list[str]:
+    """A line each for the passkeys of the memory; none where there is no memory."""
+    try:
+        known = open_decisions(environment).chain().passkeys().values()
+    except NeedsRepair:
+        return []
+    return [f"{one.fingerprint}  passkey {escape_line(one.name)}, on {one.origin}" for one in known]
 
 
 def make_key(environment: Environment, kind: str) -> None:

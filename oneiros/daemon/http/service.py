@@ -21,8 +21,6 @@ from pydantic import Field
 
 from dream.decisions.accept import Decisions
 from dream.decisions.page import PageSessions
-from dream.decisions.signing import PasskeyDesk
-from dream.passkey_routes import add_passkey_routes
 from dream.routes import add_routes
 from memory_server.errors import NeedsRepair
 from memory_server.faces.body import Body
@@ -159,7 +157,6 @@ def create_app(daemon: Daemon, pages: PageSessions, site: Site | None) -> FastAP
     add_routes(api, decisions, pages, None if site else NeedsRepair(NO_SITE))
     seen = ServedMemory(memory, open_archive(memory.root), decisions, pages, daemon.running)
     if site:
-        add_passkey_routes(api, decisions, pages, PasskeyDesk(now), lambda: memory.person.http_port)
         site.add_routes(api, seen)
     for part in daemon.environment.parts:
         if part.routes:

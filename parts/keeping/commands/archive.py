@@ -7,13 +7,11 @@ from typing import Annotated
 
 import typer
 
-from crawler.archive.pruning import Pruning, oldest
 from crawler.archive.store import Archive, SessionRecord
 from dream.citations import count_citations
 from memory_server.errors import UsageError
 from memory_server.escaping import plural
 from memory_server.layers.sessions import cut_id8
-from memory_server.lifecycle.bundle import require_new
 from memory_server.lifecycle.marks import read_marks
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
@@ -22,6 +20,8 @@ from oneiros.cli.maintenance import brought_level
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import open_archive
+from parts.keeping.bundle import require_new
+from parts.keeping.pruning import Pruning, oldest
 
 SHOWN = 20
 MEGABYTE = 1_000_000

@@ -9,7 +9,6 @@ import typer
 from memory_server.errors import UsageError
 from memory_server.escaping import plural
 from memory_server.fields import parse_day
-from memory_server.lifecycle.bundle import Bundle, read_bundle
 from memory_server.machine.clock import find_day_begin, local
 from memory_server.root.paths import MemoryRoot
 from oneiros.cli.consent.asking import require_person
@@ -20,6 +19,7 @@ from oneiros.environment import Environment, now
 from oneiros.ingest import forgetting
 from oneiros.ingest.settings import ingest_settings
 from parts.keeping.backup import KIND, Restoring, back_up, bring_back, read_backups
+from parts.keeping.bundle import Bundle, read_bundle
 
 UNVOUCHED = (
     "No fingerprint vouches for it: what your key signed counts, and other decisions and commits explain nothing here"

@@ -5,12 +5,14 @@ from typing import Annotated
 
 import typer
 
-from crawler.compress.summaries import summary_of_file
+from crawler.compress.candidates import DigestCandidate, SectionName
+from crawler.compress.selection import choose
 from dream.citations import count_citations
 from memory_server.document import SourcePath
 from memory_server.errors import UsageError
 from memory_server.escaping import escape_line
-from memory_server.layers.sessions import cut_id8, find_subject
+from memory_server.layers.mif import parse_frontmatter
+from memory_server.layers.sessions import STATEMENT, SUMMARY_CHARS, cut_id8, find_subject
 from memory_server.layers.topics import is_topic, read_text
 from memory_server.lifecycle import gc as lifecycle
 from memory_server.lifecycle.gc import BELOW, GcPlan, GcWanted, step_json
@@ -25,6 +27,7 @@ from oneiros.environment import Environment, now
 from oneiros.opening import open_memory
 
 SHOWN = 40
+MOST_LINE_CHARS = 160  # of a source that says in 500 what it is about
 DryRun = Annotated[bool, typer.Option("--dry-run", help="say what would be done")]
 
 
@@ -113,6 +116,18 @@ def plan_lines(root: MemoryRoot, plan: GcPlan) -> Iterator[str]:
         yield f"{step.strength.value:.2f}  {to:<30}  {escape_line(step.source.path)}"
         yield f"      {escape_line('; '.join(step.reasons))}"
         if step.is_long and file.exists():
-            yield f"      {escape_line(summary_of_file(read_text(file)))}"
+            yield f"      {escape_line(_sum_up(read_text(file)))}"
     if len(plan.changes) > SHOWN:
         yield f"({len(plan.changes) - SHOWN} more; --json names them)"
+
+
+def _sum_up(text: str) -> str:
+    """What the head of a file says it is about, else lines that say most of it, in its order; SUMMARY_CHARS at most."""
+    parsed = parse_frontmatter(text)
+    if own := " ".join(parsed.text("summary").split()):
+        return own[:SUMMARY_CHARS]
+    lines = [line.strip() for line in parsed.body.splitlines()]
+    told = [found["text"] if (found := STATEMENT.match(line)) else line for line in lines if line and line[0] != "#"]
+    candidates = [DigestCandidate(SectionName.OUTCOME, line[:MOST_LINE_CHARS], ()) for line in told]
+    chosen = choose(candidates, told, max_chars=SUMMARY_CHARS)
+    return " ".join(one.text for one in chosen.chosen)[:SUMMARY_CHARS]

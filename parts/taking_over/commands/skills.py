@@ -9,10 +9,8 @@ from crawler.archive.choice import git_common_directory
 from crawler.quotes import Quote
 from dream.decisions.skills import require_place
 from dream.evidence import Evidence
-from dream.judge.skill import refusals_of_skill
 from dream.proposals.skill import list_steps, list_tools, make_name, save_draft, skill_text
 from dream.records import Habit
-from dream.statements.habits import read_habits
 from memory_server.errors import ContentError, UsageError
 from memory_server.escaping import escape_line, escape_text
 from memory_server.layers.sessions import cut_id8, project_name
@@ -25,6 +23,8 @@ from oneiros.dreaming import open_decisions
 from oneiros.environment import Environment, find_top
 from oneiros.ingest.readings import find_project
 from oneiros.ingest.settings import open_archive
+from parts.taking_over.habits import read_habits
+from parts.taking_over.refusals import refusals_of_skill
 
 MOST = 12  # of each kind, in a list
 Name = Annotated[str, typer.Argument(metavar="ID", help="as `oneiros skills` names it, or the beginning of it")]

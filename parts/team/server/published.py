@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 from fastapi import FastAPI, Request
 
-from dream.decisions.publication import Publication
 from memory_server.errors import UsageError
 from memory_server.faces.body import Body
 from parts.team.access.asker import Right
+from parts.team.publication import Publication
 from parts.team.publishing import Publishing
 from parts.team.server.desk import Desk
 from parts.team.server.entrance import find_asker

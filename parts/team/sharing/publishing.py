@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dream.decisions.accept import Decisions
-from dream.decisions.publication import Publication
 from dream.proposals.store import PLAIN, Approval, Event
 from dream.records import State
 from memory_server.errors import ContentError, UsageError
@@ -12,6 +11,7 @@ from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import read_text
 from memory_server.redaction import Redactor
 from memory_server.settings import PersonSettings
+from parts.team.publication import Publication
 
 
 def build_publication(decisions: Decisions, name: str, person: PersonSettings) -> Publication:

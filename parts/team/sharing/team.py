@@ -15,12 +15,12 @@ import msgspec
 
 from dream.decisions.accept import Decisions
 from dream.decisions.presence import Consent
-from dream.decisions.publication import Publication
 from dream.proposals.store import MAX_TARGET_CHARS, PLAIN
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.layers.topics import markdown_files, read_text
 from memory_server.machine.files import make_folder, remove_file, replace_file
 from memory_server.root.paths import MemoryRoot
+from parts.team.publication import Publication
 
 TOKEN = "ONEIROS_TEAM_TOKEN"  # noqa: S105  a variable's name
 BELOW = "topics/team/"

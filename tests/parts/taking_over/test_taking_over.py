@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from crawler.archive.store import Archive
-from crawler.instructions import InstructionReader
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
 from dream.records import Hunk, Relation, State
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
+from parts.taking_over.instructions import InstructionReader
 from parts.taking_over.takeover import TakenOver, Takeover
 from tests.dream.builders import NOW, PERSON, new_topic
 from tests.memories import new_root, write_topic

@@ -15,13 +15,13 @@ from dream.decisions.chain import ChainEntry
 from dream.decisions.key import sign
 from dream.decisions.passkey import Assertion, Passkey, encode_base64
 from dream.decisions.presence import Consent, How
-from dream.decisions.publication import Publication
 from memory_server.errors import UsageError
 from memory_server.settings import PersonSettings
 from parts.team.access.tokens import create_token
 from parts.team.engine.database import Database
 from parts.team.errors import Forbidden, NotFound
 from parts.team.outbox import Outbox
+from parts.team.publication import Publication
 from parts.team.publishing import NotTaken, Publishing
 from parts.team.repositories import Repositories
 from parts.team.sharing.publishing import build_publication, find_nonce, sign_publication

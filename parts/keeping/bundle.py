@@ -8,7 +8,6 @@ and hash that the manifest says, is taken, and nothing is written before all of 
 that lie in an earlier bundle. Who may restore what is decided above.
 """
 
-import datetime as dt
 import hashlib
 import os
 import re
@@ -23,9 +22,7 @@ import msgspec
 import zstandard
 
 from memory_server.errors import ContentError, UsageError
-from memory_server.machine.clock import local_day
-from memory_server.machine.files import UNREADABLE_JSON, open_replacement, read_records, write_new
-from memory_server.root.paths import MemoryRoot
+from memory_server.machine.files import UNREADABLE_JSON, open_replacement, write_new
 
 MANIFEST = "manifest.json"
 # level 3, since archived turns are packed already; parts so small that they are packed while others are read
@@ -67,26 +64,6 @@ class Bundle:
     manifest: Manifest
     held: frozenset[str]  # the files that lie in it; the manifest may name more
     fingerprint: str  # of the manifest, and so of every file
-
-
-class BackupNote(msgspec.Struct, frozen=True):
-    """A line of `backups.jsonl`."""
-
-    at: dt.datetime
-    kind: str
-    file: str
-    fingerprint: str
-
-
-def read_notes(file: Path) -> list[BackupNote]:
-    """The backups that were made, the oldest first."""
-    return list(read_records(file, BackupNote))
-
-
-def backup_days(root: MemoryRoot, today: dt.date) -> int | None:
-    """How old the last backup is; None where none was made."""
-    notes = read_notes(root.backups)
-    return (today - local_day(notes[-1].at)).days if notes else None
 
 
 def require_new(root: Path, file: Path) -> None:

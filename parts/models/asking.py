@@ -8,7 +8,7 @@ from memory_server.layers.topics import shorten_text
 from memory_server.memory import Memory
 from memory_server.search.question import with_commands
 from oneiros.cli.terminal.output import data, talk
-from oneiros.judging import answer_now, parse_judgement, to_judge
+from parts.models.judging import answer_now, parse_judgement, to_judge
 
 LINE_CHARS = 150
 KEYS = (

@@ -6,8 +6,8 @@ from crawler.model.client import Prompt
 from crawler.transcripts.injected import OWN_SESSION_MARK
 from dream.judge.naming import SUMMARY_CHARS
 from dream.judge.reader import DreamReader
-from dream.judge.splitting import STATEMENT_CHARS
 from memory_server.escaping import escape_line
+from parts.arranging.splitting import STATEMENT_CHARS
 
 MOST = 20  # topics of one call
 MAX_OUTPUT_TOKENS = 3_000

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.instructions import MAX_BYTES, InstructionReader, find_folders
+from parts.taking_over.instructions import MAX_BYTES, InstructionReader, find_folders
 from tests.crawler.builders import person, write_transcript
 
 

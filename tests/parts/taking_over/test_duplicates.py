@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.duplicates import embed_packaged
-from dream.written.duplicates import same_as_earlier
+from parts.taking_over.duplicates import same_as_earlier
 
 
 @pytest.mark.parametrize(

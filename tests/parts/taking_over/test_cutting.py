@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.evidence import holds
-from dream.written.cutting import cut, cut_decision
+from parts.taking_over.cutting import cut, cut_decision
 
 FILE = """\
 ---

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from dream.proposals.tidying import tidy, tidy_all
 from dream.records import split_words
 from memory_server.errors import UsageError
 from memory_server.layers.footnotes import find_footnotes
 from memory_server.layers.mif import parse_frontmatter
+from parts.arranging.tidying import tidy, tidy_all
 from tests.dream.builders import PERSON, decisions_on, files_of, git
 from tests.dream.test_round_trip import topics
 from tests.memories import new_root

@@ -6,7 +6,7 @@ import pytest
 
 from memory_server.errors import ContentError
 from memory_server.memory import Memory
-from oneiros.replay import replay_answers, save_answers
+from parts.models.replay import replay_answers, save_answers
 from tests.memories import search_exact, searches_of, write_topic
 
 

@@ -8,14 +8,14 @@ import typer
 
 from memory_server.escaping import escape_line
 from memory_server.search.question import with_commands
-from oneiros.cli.judging import judge_at_terminal
 from oneiros.cli.opened import bring_level
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
-from oneiros.judging import Judged, judge_now
 from oneiros.opening import open_memory
-from oneiros.replay import Replay, replay_answers, save_answers
+from parts.models.asking import judge_at_terminal
+from parts.models.judging import Judged, judge_now
+from parts.models.replay import Replay, replay_answers, save_answers
 
 
 def add_commands(app: typer.Typer) -> None:

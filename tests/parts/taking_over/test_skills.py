@@ -10,14 +10,14 @@ from crawler.archive.store import Archive
 from crawler.reading.rules import sure_lines
 from dream.evidence import Evidence
 from dream.judge.gate import RefusalReason
-from dream.judge.skill import refusals_of_skill
 from dream.proposals.skill import forget_drafts, list_steps, list_tools, make_name, save_draft, skill_text
 from dream.records import Habit
 from dream.statements.deeds import format_command
-from dream.statements.habits import read_habits
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
-from tests.dream.skill_house import ASKED, STEPS, archive_of_sessions, did, session_id
+from parts.taking_over.habits import read_habits
+from parts.taking_over.refusals import refusals_of_skill
+from tests.parts.taking_over.skill_house import ASKED, STEPS, archive_of_sessions, did, session_id
 
 IDEA = "Every time I deploy I type these commands, make a script for that."
 

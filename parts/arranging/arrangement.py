@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from dream.decisions.planning import Arrangement, Texts
 from dream.judge.filing import make_path
-from dream.proposals.links import Moves, make_anchor, relink_text
 from dream.proposals.placing import RULE, RULES, find_depth, set_change_day
 from dream.records import split_words
 from dream.topics import HISTORY_HEADINGS
@@ -30,20 +30,10 @@ from memory_server.layers.mif import (
     valid_frontmatter,
 )
 from memory_server.layers.topics import bare_heading, first_heading, name_in_words
+from parts.arranging.links import Moves, make_anchor, relink_text
 
 MOST_NAMED = 4  # topics from which on they are counted
 OF_A_FILE = frozenset({"id", "title", "created", "modified"})  # a section needs none, and its heading is the title
-Texts = Mapping[str, str]  # by path, every file of layer 1
-
-
-@dataclass(frozen=True, slots=True)
-class Arrangement:
-    """What is to become of the files of layer 1."""
-
-    what: str  # in words
-    files: Mapping[str, str | None]  # those that change, new ones first; None: it goes
-    homes: Mapping[str, tuple[str, ...]]  # where a topic's statements may be found, by the path it had
-    left_out: tuple[str, ...] = ()  # what frontmatters said that stands nowhere any more, a line a field
 
 
 def plan_move(texts: Texts, old: str, new: str, title: str = "") -> Arrangement:

@@ -8,8 +8,8 @@ tables, code, fields of their own) stays as it is.
 import re
 from collections.abc import Mapping, Sequence
 
+from dream.decisions.planning import Arrangement, Texts
 from dream.judge.filing import make_path, make_slug
-from dream.proposals.arrangement import Arrangement, Texts, plan_move
 from dream.proposals.placing import RULE, RULES, is_list_item
 from dream.statements.provenance import read_note, read_notes, shorten_note
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
@@ -17,6 +17,7 @@ from memory_server.errors import UsageError
 from memory_server.layers.footnotes import REFERENCE, find_footnotes
 from memory_server.layers.mif import Frontmatter, new_frontmatter, parse_frontmatter, set_field, valid_frontmatter
 from memory_server.layers.topics import first_heading
+from parts.arranging.arrangement import plan_move
 
 KNOWN = {
     "id": None,

@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 from crawler.model.client import Completion, Prompt
 from dream.decisions.accept import Decisions
 from dream.judge.reader import DreamReader
-from dream.judge.splitting import ask_cut
-from dream.proposals.arrangement import plan_merge, plan_move, plan_regrouping, split
 from dream.proposals.questions import list_statements
 from dream.records import State, split_words
 from memory_server.document import Document, Layer, SourcePath
@@ -24,6 +22,8 @@ from memory_server.layers.validate import ValidationRule, validate_root
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
+from parts.arranging.arrangement import plan_merge, plan_move, plan_regrouping, split
+from parts.arranging.splitting import ask_cut
 from tests.dream.builders import PERSON, TODAY, decisions_on, extending, files_of, git, new_topic, proposed
 from tests.memories import new_root, write_topic
 

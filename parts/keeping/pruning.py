@@ -1,7 +1,5 @@
 """Moving sessions out of the archive into a file, and bringing them back bit for bit.
 
-    pruned.jsonl    beside the archive's records: which sessions lie in which file since when, and its fingerprint
-
 The file is written, read back and compared before anything goes. A session's record goes before its objects, so that a
 kill leaves the session whole, or in the file and objects that nobody names, which the next ingest removes. What may be
 pruned is decided above; only a file that the archive itself was exported to is taken back.
@@ -16,41 +14,28 @@ from pathlib import Path
 import filelock
 import msgspec
 
-from crawler.archive.store import Archive, SessionRecord
+from crawler.archive.pruned import PrunedSessions, PruneNote
+from crawler.archive.store import SessionRecord
 from memory_server.errors import ContentError, NeedsRepair
-from memory_server.lifecycle.bundle import Bundle, read_bundle, unpack, write_bundle
-from memory_server.machine.files import append_line, move, read_records, remove_file
+from memory_server.machine.files import append_line, move, remove_file
+from parts.keeping.bundle import Bundle, read_bundle, unpack, write_bundle
 
 KIND = "export"
 NAME = re.compile(r"root/(?:sessions/([^/]+)\.json|objects/([0-9a-f]{2})/([0-9a-f]{32})\.zst)")
 LOCK_SECONDS = 60.0
 
 
-class PruneNote(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A line of `pruned.jsonl`."""
-
-    at: dt.datetime
-    file: str
-    fingerprint: str
-    sessions: tuple[str, ...] = ()
-    back: bool = False  # they were brought back
-
-
-class Pruning:
-    """What was moved out of one archive."""
-
-    def __init__(self, archive: Archive):
-        self._archive = archive
-        self._notes = archive.folder / "pruned.jsonl"
+class Pruning(PrunedSessions):
+    """Moves sessions out of one archive, and back."""
 
     def export(self, session_ids: Sequence[str], file: Path, at: dt.datetime) -> Bundle:
         """Writes these sessions to a file, and takes them out of the archive when it was read back."""
         with self._hold_lock():
             made = write_bundle(file, KIND, at.isoformat(), self._contents(session_ids))
             note = PruneNote(at, str(file.absolute()), made.fingerprint, tuple(session_ids))
-            append_line(self._notes, msgspec.json.encode(note))
+            append_line(self.file, msgspec.json.encode(note))
             for session_id in session_ids:
-                self._archive.take_out(session_id)
+                self.archive.take_out(session_id)
         return made
 
     def restore(self, file: Path, at: dt.datetime) -> tuple[list[str], list[str]]:
@@ -66,16 +51,16 @@ class Pruning:
             raise ContentError(f"{strange[0]} is no file of an archive", where=file, remedy="Take another file")
         with self._hold_lock():
             named = sorted(found[1] for name in bundle.held if (found := NAME.fullmatch(name)) and found[1])
-            wanted = [one for one in named if not (self._archive.holds(one) or self._archive.is_forgotten(one))]
+            wanted = [one for one in named if not (self.archive.holds(one) or self.archive.is_forgotten(one))]
             self._bring_back(bundle, wanted)
             if wanted:
                 note = PruneNote(at, str(file.absolute()), bundle.fingerprint, tuple(wanted), back=True)
-                append_line(self._notes, msgspec.json.encode(note))
+                append_line(self.file, msgspec.json.encode(note))
         return wanted, [one for one in named if one not in wanted]
 
     def _bring_back(self, bundle: Bundle, session_ids: Collection[str]) -> None:
         """Puts the objects in their place first, then the records, each whole."""
-        scratch = self._archive.folder / "restoring"
+        scratch = self.archive.folder / "restoring"
         for stray in sorted(scratch.rglob("*"), reverse=True):
             stray.rmdir() if stray.is_dir() else stray.unlink()
         records = {f"root/sessions/{session_id}.json" for session_id in session_ids}
@@ -83,40 +68,27 @@ class Pruning:
         unpack([bundle], {"root": scratch}, others)
         for folder in ("objects", "sessions"):
             for file in sorted((scratch / folder).rglob("*.*")):
-                to = self._archive.folder / file.relative_to(scratch)
+                to = self.archive.folder / file.relative_to(scratch)
                 remove_file(file) if to.exists() else move(file, to)
         for stray in sorted([*scratch.rglob("*"), scratch], reverse=True):
             stray.rmdir()
 
-    def notes(self) -> list[PruneNote]:
-        """What was moved out and back, the oldest first."""
-        return list(read_records(self._notes, PruneNote))
-
-    def where(self, session_id: str) -> PruneNote | None:
-        """Where a session lies that was moved out; None where it was not, or came back."""
-        about = [note for note in self.notes() if session_id in note.sessions]
-        return about[-1] if about and not about[-1].back and not self._archive.holds(session_id) else None
-
-    def session_ids(self) -> set[str]:
-        """The sessions that lie in files."""
-        return {one for note in self.notes() for one in note.sessions if self.where(one)}
-
     def _contents(self, session_ids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         written = set()
         for session_id in session_ids:
-            record = self._archive.record(session_id)
-            for path in [*self._archive.list_objects(record), self._archive.record_file(session_id)]:
+            record = self.archive.record(session_id)
+            for path in [*self.archive.list_objects(record), self.archive.record_file(session_id)]:
                 if path not in written:
-                    yield f"root/{path.relative_to(self._archive.folder).as_posix()}", path.read_bytes()
+                    yield f"root/{path.relative_to(self.archive.folder).as_posix()}", path.read_bytes()
                 written.add(path)
 
     @contextmanager
     def _hold_lock(self) -> Iterator[None]:
         try:
-            with filelock.FileLock(self._archive.folder / ".lock", timeout=LOCK_SECONDS):
+            with filelock.FileLock(self.archive.folder / ".lock", timeout=LOCK_SECONDS):
                 yield
         except filelock.Timeout as error:
-            raise NeedsRepair("an ingest is under way", where=self._archive.folder, remedy="Try again") from error
+            raise NeedsRepair("an ingest is under way", where=self.archive.folder, remedy="Try again") from error
 
 
 def oldest(records: Sequence[SessionRecord], size_of: Callable[[SessionRecord], int], until_bytes: int) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memory_server.errors import ContentError
-from memory_server.lifecycle.bundle import PIECE_BYTES, read_bundle, write_bundle
+from parts.keeping.bundle import PIECE_BYTES, read_bundle, write_bundle
 
 NOISE = random.Random(1).randbytes(PIECE_BYTES)
 

@@ -14,10 +14,11 @@ from pydantic import Field
 from dream.decisions.accept import MAX_TEXT_CHARS, Decisions
 from dream.decisions.page import Chosen, PageSessions
 from dream.decisions.passkey import make_origin
-from dream.decisions.signing import PasskeyDesk
 from dream.routes import NO_PAGE, Secret, require_person
 from memory_server.errors import UsageError
 from memory_server.faces.body import Body
+from oneiros.served import ServedMemory
+from parts.page.signing import PasskeyDesk
 
 NO_FIXED_PORT = "a passkey needs a page on a fixed port, and this one is on another"
 SET_PORT = "`oneiros key passkey` in a terminal of your own sets one"
@@ -67,17 +68,16 @@ class Signed(Body):
     answer: dict[str, Any]
 
 
-def add_passkey_routes(
-    api: FastAPI, decisions: Callable[[], Decisions], pages: PageSessions, desk: PasskeyDesk, port: Callable[[], int]
-) -> None:
-    """Adds the routes. `port`: the one that the settings name; 0 where they name none."""
+def add_passkey_routes(api: FastAPI, served: ServedMemory, desk: PasskeyDesk) -> None:
+    """Adds the routes."""
+    decisions, pages = served.decisions, served.pages
 
     def find_origin(request: Request, secret: str) -> str:
         """The origin of the page that asks. Raises where it has no session, or no fixed port."""
         if not pages.holds(secret):
             raise HTTPException(403, NO_PAGE)
         asked = (request.scope.get("server") or ("", None))[1]
-        if not asked or asked != port():
+        if not asked or asked != served.memory.person.http_port:
             raise UsageError(NO_FIXED_PORT, remedy=SET_PORT)
         return make_origin(asked)
 

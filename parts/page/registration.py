@@ -8,7 +8,6 @@ import typer
 
 from dream.decisions.passkey import Passkey, make_origin
 from dream.decisions.presence import ask_on_terminal
-from dream.decisions.signing import REGISTRATION_LIFE
 from dream.proposals.store import Event
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import escape_line
@@ -22,11 +21,17 @@ from oneiros.daemon.sockets import end_daemon
 from oneiros.dreaming import open_decisions
 from oneiros.environment import Environment
 from oneiros.light.endpoint import is_running
+from parts.page.signing import REGISTRATION_LIFE
 
 USUAL_PORT = 8377
 POLL_SECONDS = 0.5
 PATH = "/page/passkey"
 SAME = "Does the page show the same, and did you make it? Take it up [y,n]? "
+
+
+def add_commands(group: typer.Typer) -> None:
+    """Adds the command below `key`."""
+    group.command(epilog="\b\nExample: oneiros key passkey --name laptop")(passkey)
 
 
 def passkey(
@@ -47,15 +52,6 @@ def passkey(
         _remove(environment, name)
     else:
         _register(environment, name, port)
-
-
-def passkey_lines(environment: Environment) -> list[str]:
-    """A line each for the passkeys of the memory; none where there is no memory."""
-    try:
-        known = open_decisions(environment).chain().passkeys().values()
-    except NeedsRepair:
-        return []
-    return [f"{one.fingerprint}  passkey {escape_line(one.name)}, on {one.origin}" for one in known]
 
 
 def _register(environment: Environment, name: str, port: int | None) -> None:

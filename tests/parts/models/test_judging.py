@@ -6,7 +6,7 @@ from memory_server.document import SourcePath
 from memory_server.memory import Memory
 from memory_server.search.query_log import AnswerVerdict
 from memory_server.search.question import Search
-from oneiros.judging import Judged, answer_now, judge_now, parse_judgement, to_judge
+from parts.models.judging import Judged, answer_now, judge_now, parse_judgement, to_judge
 from tests.memories import recall, search_exact, write_topic
 
 MAIL, CATS = SourcePath("topics/mail.md"), SourcePath("topics/cats.md")

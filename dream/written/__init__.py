@@ -1,1 +1,0 @@
-"""Reads what is written down: cuts Markdown files into statements, and leaves out what says the same twice."""

@@ -1,0 +1,1 @@
+"""Topics renamed, joined, cut, retired and tidied."""

@@ -1,0 +1,1 @@
+"""The trainers that serve a model of this memory, at a terminal."""
