@@ -3,6 +3,7 @@
 `Keywords` is what search needs of an engine; `SqliteKeywords` asks FTS5, see `schema.py`.
 """
 
+import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -24,8 +25,8 @@ Shortest = Callable[[Sequence[int]], Sequence[int]]  # of many rows those that m
 class Keywords(Protocol):
     """The keyword index of one moment. Rows are numbers of passages, sources have numbers of their own."""
 
-    def holders(self, stem: str) -> int:
-        """How many passages hold a stem."""
+    def holders(self, stems: Sequence[str]) -> list[int]:
+        """How many passages hold each of some stems."""
 
     def occurrences(self, stem: str) -> NDArray[np.int64]:
         """Where a stem stands, (n, 3), rows rising: row, how often in its passage, how often in its context."""
@@ -58,9 +59,11 @@ class SqliteKeywords:
     def __init__(self, connection: sqlite3.Connection):
         self._connection = connection
 
-    def holders(self, stem: str) -> int:
-        row = self._connection.execute("select doc from stem_counts where term = ?", (stem,)).fetchone()
-        return int(row[0]) if row else 0
+    def holders(self, stems: Sequence[str]) -> list[int]:
+        # all in one go: in a small index each call of SQLite costs more than the work in it
+        counting = "select term, doc from stem_counts where term in (select value from json_each(?))"
+        counts = dict(self._connection.execute(counting, (json.dumps(stems),)))
+        return [int(counts.get(stem, 0)) for stem in stems]
 
     def occurrences(self, stem: str) -> NDArray[np.int64]:
         """See `Keywords`.

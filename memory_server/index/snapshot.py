@@ -6,7 +6,7 @@ searches under way finish on the old one.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -39,18 +39,29 @@ class WordTables:
 
     def get(self, kind: str, word: str, read: Callable[[str], NDArray[Any]]) -> NDArray[Any]:
         """The table of a word; read where it is not there. Not to be written to."""
+        return self.get_all(kind, [word], lambda words: map(read, words))[0]
+
+    def get_all(
+        self, kind: str, words: Sequence[str], read: Callable[[Sequence[str]], Iterable[NDArray[Any]]]
+    ) -> list[NDArray[Any]]:
+        """The tables of some words; those that are not there are read in one go."""
         with self._guard:
-            if (found := self._tables.get((kind, word))) is not None:
+            found = {word: self._tables[kind, word] for word in words if (kind, word) in self._tables}
+            for word in found:
                 self._tables.move_to_end((kind, word))
-                return found
-        found = read(word)
+        if missing := [word for word in dict.fromkeys(words) if word not in found]:
+            found |= zip(missing, read(missing), strict=True)
+            self._keep({(kind, word): found[word] for word in missing})
+        return [found[word] for word in words]
+
+    def _keep(self, tables: Mapping[tuple[str, str], NDArray[Any]]) -> None:
         with self._guard:
-            if (kind, word) not in self._tables:
-                self._tables[kind, word] = found
-                self._bytes += found.nbytes
+            for key, table in tables.items():
+                if key not in self._tables:
+                    self._tables[key] = table
+                    self._bytes += table.nbytes
             while self._bytes > self._most_bytes:
                 self._bytes -= self._tables.popitem(last=False)[1].nbytes
-        return found
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from memory_server.language.words import Stemmer
 from memory_server.search.ranking.arms import best_first
 from memory_server.search.ranking.probes import PROBES
 from memory_server.search.ranking.scoring import Places, Scale, compute_matches, learn_scale, token_weights
-from memory_server.search.ranking.terms import question_terms
+from memory_server.search.ranking.terms import list_terms, question_terms
 
 TYPICAL = 20_000  # passages whose cosines stand for all; where there are fewer, all are taken
 SAMPLE = 512  # passages whose token matches stand for all; where there are fewer, all are taken
@@ -91,26 +91,37 @@ def _learn(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, probes: list[Em
     # passages of the lowest hashes stand for all, which says nothing of their texts: their cosines (probes, passages)
     typical = np.intersect1d(snapshot.passages.places(ledger.lowest(TYPICAL)), places)
     asked = np.stack([probe.vector for probe in probes])
-    # token matches of fewer still; and roughly the cosines of all, which tell what to look at exactly
+    cosines = snapshot.exact_cosines(asked, typical)
+    # token matches of fewer still, (words of a probe, passages) each
     sample = _sample(snapshot, typical)
+    sampled = [*_matches_in_sample(snapshot, probes, sample)]
+    terms = list_terms(ledger.keywords, stemmer, PROBES, snapshot.word_tables)
+    weights = [token_weights(*of_one, len(snapshot.passages)) for of_one in zip(probes, terms, strict=True)]
+    # the best of each probe: the sample has it where it is the whole index
+    best, matches = cosines.max(axis=1), sampled
+    if len(sample) < len(places):
+        best, near = _match_nearest(snapshot, probes, places)
+        matches = [np.hstack(both) for both in zip(sampled, near, strict=True)]
+    table = np.stack([weight @ of_one for weight, of_one in zip(weights, matches, strict=True)])
+    return Calibration(
+        meaning=learn_scale(cosines, best),
+        tokens=learn_scale(table[:, : len(sample)], table.max(axis=1)),
+        background=float(np.median(np.concatenate([of_one.ravel() for of_one in sampled]))),
+    )
+
+
+def _match_nearest(snapshot: Snapshot, probes: list[Embedded], places: Places) -> tuple[Vectors, list[Vectors]]:
+    """The highest cosine of each probe, (probes,), and its token matches in the passages nearest to it."""
+    # roughly the cosines of all tell what to look at exactly
+    asked = np.stack([probe.vector for probe in probes])
     roughly = (asked @ np.asarray(snapshot.vectors).T)[:, snapshot.passages.vectors[places]]
-    scores, backgrounds, best = [], [], []
-    sampled = _matches_in_sample(snapshot, probes, sample)
-    for text, probe, row, matches in zip(PROBES, probes, roughly, sampled, strict=True):
-        weights = token_weights(probe, question_terms(ledger.keywords, stemmer, text), len(snapshot.passages))
-        # the best match of a probe is looked for among the passages nearest to it
+    best, matches = [], []
+    for probe, row in zip(probes, roughly, strict=True):
         near = np.sort(places[best_first(row, places, 2 * NEAREST)])
         cosines = snapshot.exact_cosines(probe.vector[None], near)[0]
-        nearest = near[best_first(cosines, near, NEAREST)]
         best.append(cosines.max())
-        backgrounds.append(matches.ravel())
-        scores.append(weights @ np.hstack([matches, compute_matches(snapshot, probe.tokens, nearest)]))
-    table = np.stack(scores)
-    return Calibration(
-        meaning=learn_scale(snapshot.exact_cosines(asked, typical), np.array(best)),
-        tokens=learn_scale(table[:, : len(sample)], table.max(axis=1)),
-        background=float(np.median(np.concatenate(backgrounds))),
-    )
+        matches.append(compute_matches(snapshot, probe.tokens, near[best_first(cosines, near, NEAREST)]))
+    return np.array(best), matches
 
 
 def _reach(
@@ -124,7 +135,8 @@ def _reach(
         if len(place) == 0 or snapshot.passages.vectors[place[0]] < 0 or snapshot.passages.token_counts[place[0]] == 0:
             continue
         question = embed_query(text)
-        weights = token_weights(question, question_terms(ledger.keywords, stemmer, text), len(snapshot.passages))
+        terms = question_terms(ledger.keywords, stemmer, text, snapshot.word_tables)
+        weights = token_weights(question, terms, len(snapshot.passages))
         meaning = scales.meaning(snapshot.exact_cosines(question.vector[None], place))
         tokens = scales.tokens(weights @ compute_matches(snapshot, question.tokens, place))
         reached.append(float(meaning[0, 0] + tokens[0]) / 2)

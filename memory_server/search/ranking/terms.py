@@ -47,25 +47,55 @@ def question_terms(
 
     `tables` keeps the numbers, since to count a frequent word takes a millisecond.
     """
+    return list_terms(keywords, stemmer, [text], tables)[0]
+
+
+def list_terms(
+    keywords: Keywords, stemmer: Stemmer, texts: Sequence[str], tables: WordTables | None = None
+) -> list[list[IndexedTerm]]:
+    """The same of some questions at once."""
+    # all stems and all numbers in one go: each call of SQLite costs more than the work in it
+    cut = [_cut_words(text) for text in texts]
+    openings = [_find_opening(text, [word for word, *_ in words]) for text, words in zip(texts, cut, strict=True)]
+    stems = iter(stemmer.stems([word for words in cut for word, _, _ in words]))
+    stemmed = [[(stem, *word) for word in words if (stem := next(stems))] for words in cut]
+    distinct = list({stem for words in stemmed for stem, *_ in words})
     tables = tables or WordTables()
+    counts = tables.get_all("count", distinct, lambda missing: np.array(keywords.holders(missing))[:, None])
+    holders = {stem: int(count[0]) for stem, count in zip(distinct, counts, strict=True)}
+    return [
+        [
+            IndexedTerm(
+                word,
+                stem,
+                first,
+                last,
+                holders[stem],
+                is_stop=word.casefold() in FUNCTION_WORDS,
+                is_name=looks_like_a_name(word, starts=first == opening),
+            )
+            for stem, word, first, last in words
+        ]
+        for words, opening in zip(stemmed, openings, strict=True)
+    ]
+
+
+def _cut_words(text: str) -> list[tuple[str, int, int]]:
+    """The words of a question, each with its place and the place behind it."""
     spans = [(match[0], match.start(), match.end()) for match in re.finditer(r"[^\W_]+", text)][:MAX_QUESTION_WORDS]
-    cut = [
+    return [
         (part, first, last)
         for word, first, last in spans
         for piece in unify(word).split()
         for part in (cjk_pairs(piece) if CJK_RUN.search(piece) else (piece,))
     ]
-    # all stems in one go: each call of SQLite costs more than the work in it
-    stems = stemmer.stems([part for part, _, _ in cut])
-    is_sentence = "?" in text or not text.isascii() or any(word.casefold() in FUNCTION_WORDS for word, _, _ in cut)
-    terms = []
-    for (word, first, last), stem in zip(cut, stems, strict=True):
-        if stem:
-            holders = int(tables.get("count", stem, lambda stem: np.array([keywords.holders(stem)]))[0])
-            is_stop = word.casefold() in FUNCTION_WORDS
-            is_name = looks_like_a_name(word, starts=is_sentence and not re.search(r"\w", text[:first]))
-            terms.append(IndexedTerm(word, stem, first, last, holders, is_stop, is_name))
-    return terms
+
+
+def _find_opening(text: str, words: Sequence[str]) -> int:
+    """Where a sentence begins; -1 in a list of words, which are capital because they are names."""
+    is_sentence = "?" in text or not text.isascii() or any(word.casefold() in FUNCTION_WORDS for word in words)
+    found = re.search(r"\w", text) if is_sentence else None
+    return found.start() if found else -1
 
 
 def looks_like_a_name(word: str, *, starts: bool) -> bool:

@@ -48,12 +48,14 @@ class TeamKeywords:
 
     # -- what recall asks ---------------------------------------------------------------------------------------
 
-    def holders(self, stem: str) -> int:
-        row = self.connection.execute(
-            "select coalesce(sum(holders), 0) from posting where tenant = %s and block = any(%s) and term = %s",
-            (self.tenant, self.heads.blocks, f"s{stem}"),
-        ).fetchone()
-        return int(row[0]) if row else 0
+    def holders(self, stems: Sequence[str]) -> list[int]:
+        rows = self.connection.execute(
+            "select term, sum(holders) from posting where tenant = %s and block = any(%s) and term = any(%s)"
+            " group by term",
+            (self.tenant, self.heads.blocks, [f"s{stem}" for stem in stems]),
+        )
+        counts = dict(rows.fetchall())
+        return [int(counts.get(f"s{stem}", 0)) for stem in stems]
 
     def occurrences(self, stem: str) -> NDArray[np.int64]:
         return count_occurrences(self._places(f"s{stem}").astype(np.int64))

@@ -41,10 +41,10 @@ def test_a_ledger_that_another_one_makes_at_the_same_time_is_not_called_damaged(
 def test_a_thread_that_waits_for_a_writer_keeps_no_other_from_going_on(tmp_path: Path) -> None:
     """Where it did, nobody could end the writer's change, and the wait ended with an error."""
     with closing(Ledger(tmp_path / "ledger.db")) as ledger, closing(connect(tmp_path / "ledger.db")) as other:
-        ledger.keywords.holders("word")
+        ledger.keywords.holders(["word"])
         other.execute("begin immediate")
         writing = threading.Thread(target=ledger.set_note, args=("a", "b"))
-        asking = threading.Timer(0.3, ledger.keywords.holders, ["word"])
+        asking = threading.Timer(0.3, ledger.keywords.holders, [["word"]])
         for thread in (writing, asking):
             thread.start()
         asking.join(1)
@@ -76,11 +76,11 @@ allowed, held = set(), set()
 
 def filtered():
     for _ in range(300):
-        allowed.add(len(wanted.find_allowed(ledger.stored_sources())))
+        allowed.add(len(wanted.find_allowed(ledger.read_sources())))
 
 def weighed():
     for _ in range(3_000):
-        held.add(ledger.keywords.holders("word"))
+        held.update(ledger.keywords.holders(["word"]))
 
 threads = [threading.Thread(target=read) for read in (filtered, weighed, filtered, weighed)]
 for thread in threads:
