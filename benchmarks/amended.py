@@ -112,11 +112,11 @@ def write_sessions(folder: Path, number: int, case: Case) -> None:
 
 def write_one(
     folder: Path, number: int, begun: dt.datetime, said: Sequence[tuple[str, str]], project: str = "shop"
-) -> None:
-    """Writes the transcript of one session, of turns of `user` and `assistant` a minute apart."""
+) -> str:
+    """Writes the transcript of one session, of turns of `user` and `assistant` a minute apart. Returns its id."""
     session, rows, parent = str(UUID(int=(number + 1) << 96 | 4 << 76 | 8 << 60)), [], None
     for place, (role, text) in enumerate(said):
-        name = str(UUID(int=(number + 1) << 32 | place))
+        name = str(UUID(int=((number + 1) << 8 | place) << 96 | 4 << 76 | 8 << 60))  # they differ where they are cut
         content: Any = text if role == "user" else [{"type": "text", "text": text}]
         rows.append(
             {
@@ -133,9 +133,9 @@ def write_one(
         )
         parent = name
     folder.mkdir(parents=True, exist_ok=True)
-
     text = "".join(json.dumps(row) + "\n" for row in rows)
     (folder / f"{session}.jsonl").write_text(text, encoding="utf-8")
+    return session
 
 
 def main() -> None:

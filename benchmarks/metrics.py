@@ -71,6 +71,13 @@ def confidence(values: Sequence[float], seed: int = 0, rounds: int = 1_000) -> t
     return means[int(rounds * 0.025)], means[int(rounds * 0.975)]
 
 
+def bound_share(part: int, whole: int) -> tuple[float, float]:
+    """The 95 % interval of a share of few cases, which has a width also where all are alike (Wilson 1927)."""
+    square, share = 1.96**2, part / whole
+    middle, half = share + square / 2 / whole, 1.96 * math.sqrt(share * (1 - share) / whole + square / 4 / whole**2)
+    return max(0.0, (middle - half) / (1 + square / whole)), min(1.0, (middle + half) / (1 + square / whole))
+
+
 def percentile(values: Sequence[float], share: float) -> float:
     """The value below which a share of the values lies; 0 for none."""
     if not values:
