@@ -76,7 +76,7 @@ allowed, held = set(), set()
 
 def filtered():
     for _ in range(300):
-        allowed.add(len(wanted.find_allowed(ledger.stored_sources())))
+        allowed.add(len(wanted.find_allowed(ledger.read_sources())))
 
 def weighed():
     for _ in range(3_000):
