@@ -48,8 +48,7 @@ class Inspection:
     def compare_indices(self, sample: int) -> Comparison:
         """What a query can return, beside what the ledger says. Call as the root's owner, with no run under way."""
         with repairable(self.root.derived_folder):
-            wrong = sum(len(self.indices.semantic_differences(layer)) for layer in Layer)
-            return Comparison(self.indices.ledger.counts()["semantic"], wrong, self.indices.unreachable(sample))
+            return Comparison(self.indices.ledger.counts()["semantic"], *self.indices.count_wrong(sample))
 
     def search_itself(self) -> str:
         """Searches for a passage by its own text: what is wrong, in a sentence; empty where it is found.

@@ -90,6 +90,9 @@ class PersonSettings:
     embedding_engine: Literal["onnx", "torch"] = setting(
         "onnx", "onnx, or torch where that extra is installed; same vectors, other machines"
     )
+    semantic: Literal["chromadb", "scan"] = setting(
+        "chromadb", "what the daemon asks by meaning: ChromaDB, or a scan of all vectors, in less memory"
+    )
     sparse_model: str = setting("", "a sparse model that finds beside words and meaning; empty: none")
     late_model: str = setting("", "a late-interaction model by which the best are reranked; empty: the embedding model")
     rerank_model: str = setting("", "a cross-encoder that reads the best passages with the question; empty: none")

@@ -303,12 +303,11 @@ class Upkeep:
             return self.indices.ledger.note(CALIBRATION_NOTE) != ""
 
     def is_unfinished(self) -> bool:
-        """Whether there is work although no file has changed: an interrupted run left passages that the semantic index
-        has still to learn or forget, or a session came into the archive behind the run that read its digest.
+        """Whether there is work although no file has changed: an interrupted run left passages that are not found by
+        meaning yet, or a session came into the archive behind the run that read its digest.
         """
-        ledger = self.indices.ledger
-        counts = ledger.counts()
-        is_left = counts["semantic"] < counts["searchable"] or ledger.list_gone() or ledger.note("semantic_is_dirty")
+        counts = self.indices.ledger.counts()
+        is_left = counts["semantic"] < counts["searchable"]
         of_stretches = self.stretches is not None and self.stretches.is_behind()
         return bool(is_left or self._count_unindexed() or of_stretches)
 

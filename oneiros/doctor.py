@@ -218,7 +218,10 @@ def _meaning(environment: Environment, memory: Memory) -> Check:
         return make_failure(f"{found.wrong} passages differ between ledger and semantic index", REBUILD)
     if found.unreached:
         return make_failure(f"{found.unreached} of {SAMPLE} vectors do not find themselves", REBUILD)
-    return ok(f"all {found.held} vectors are held, and sampled ones find themselves")
+    by = "a scan, without a daemon"
+    with suppress(DaemonLost):
+        by = Client.of(environment).ask("GET", "/api/indexing")["semantic"]
+    return ok(f"all {found.held} vectors are held, and sampled ones find themselves; answered by {by}")
 
 
 def _compare_indices(environment: Environment, memory: Memory) -> Comparison | None:

@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -13,6 +14,8 @@ from hypothesis import settings
 from memory_server.embedding.catalogue import find_packaged_model
 from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles
+from memory_server.index.build import Report
+from memory_server.index.indices import Indices
 from memory_server.machine.process import prepare_process
 from memory_server.memory import Memory
 from tests.garden import write_garden
@@ -96,8 +99,20 @@ def make_engine(real_model: ModelFiles) -> MakeEngine:
 
 @pytest.fixture
 def graph(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every memory has a graph of its vectors, as large ones do."""
-    monkeypatch.setattr("memory_server.index.build.GRAPH_FROM", 0)
+    """Whoever owns a root brings its graph level behind each run, as the daemon does."""
+    reindex = Indices.reindex
+
+    def reindex_and_learn(indices: Indices, *arguments: Any, **named: Any) -> Report:
+        was_owner, is_owner = indices.is_owner, indices.own()
+        try:
+            report = reindex(indices, *arguments, **named)
+            indices.bring_graph_level(lambda _: None)
+            return report
+        finally:
+            if is_owner and not was_owner:
+                indices.disown()
+
+    monkeypatch.setattr(Indices, "reindex", reindex_and_learn)
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ def state_of(memory: Memory, questions: Sequence[str]) -> dict[str, Any]:
         "chunks": [list(row) for row in chunks],
         "words": [list(row) for row in connection.execute("select term, doc, cnt from stem_counts order by term")],
         "semantic": semantic_ids(memory),
-        "differences": [name for layer in Layer for name in memory.indices.semantic_differences(layer)],
+        "differences": memory.indices.count_wrong(10),
         "integrity": memory.indices.ledger.integrity_problems(),
         "counts": dict(memory.indices.ledger.counts()),
         "problems": [str(problem) for problem in memory.indices.ledger.problems()],
@@ -80,11 +80,8 @@ def state_of(memory: Memory, questions: Sequence[str]) -> dict[str, Any]:
 
 
 def semantic_ids(memory: Memory) -> list[str]:
-    """Every id that the semantic index holds, or would hold in a larger memory."""
-    ledger = memory.indices.ledger
-    if not memory.indices.has_graph():
-        return sorted(name for layer in Layer for name in ledger.semantic_keys(layer))
-    return sorted(name for layer in Layer for name in memory.indices._make_opener(ledger)().read_vectors(layer))
+    """Every id that is found by meaning."""
+    return sorted(name for layer in Layer for name in memory.indices.ledger.confirmed_keys(layer))
 
 
 def _answer(memory: Memory, question: str) -> list[list[list[object]]]:

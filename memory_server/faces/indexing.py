@@ -1,6 +1,7 @@
 """What a face may know and ask of whoever keeps the indices level: its state, a run, a wait."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from memory_server.index.build import Report
@@ -24,6 +25,8 @@ class IndexingState:
     watching: str = ""  # how changes are seen: events, or polling and why
     share: float = 0.0
     cores: tuple[int, ...] = ()  # those at work, one worker each
+    semantic: str = ""  # what answers a question by meaning
+    answered: Mapping[str, int] = field(default_factory=dict)  # how many of these `chromadb` and `scan` did
 
 
 class Indexing(Protocol):

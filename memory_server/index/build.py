@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,16 +35,10 @@ from memory_server.layers.topics import (
 from memory_server.lifecycle.fading import Fading
 from memory_server.root.paths import MemoryRoot
 
-if TYPE_CHECKING:
-    from memory_server.index.semantic import SemanticIndex
-
 SOURCES_A_TRANSACTION = 20
 TEXTS_AN_APPEND = 64
-IDS_A_CONFIRMATION = 1_000
 MOST_SQLITE_INTEGER = 2**63 - 1
 HASH_CHARS = 64  # of a sha256; behind it stands what else a source was indexed by
-GRAPH_FROM = 120_000  # passages; up to so many recall is as quick by a scan as by a graph, and misses nothing
-HAS_GRAPH = "semantic_graph"  # the note that says so
 UNFINISHED = "unfinished"  # the note of a run under way, or of one that was interrupted
 
 
@@ -72,6 +65,7 @@ class Changes:
 
 
 EMBEDDING = "embedding"  # the stage of all but topics, which takes longest
+INDEXING = "indexing"  # the stage that fills the graph from the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +104,17 @@ class Indexer:
         root: MemoryRoot,
         ledger: Ledger,
         cache: VectorCache,
-        semantic: "Callable[[], SemanticIndex]",
         fading: Fading,
         questions: StatementQuestions,
+        learn: Callable[[Callable[[Progress], None]], None],
     ):
-        """`semantic` opens the semantic index when it is first needed, since that takes half a second."""
+        """`learn` is called when every vector is made, before what has one counts as found by meaning."""
         self._fading = fading
         self._questions = questions
         self._root = root
         self._ledger = ledger
         self._cache = cache
-        self._semantic = semantic
+        self._learn = learn
 
     def changes(self) -> Changes:
         """What a run would read or remove. Files of known size and time are not opened."""
@@ -140,7 +134,7 @@ class Indexer:
                 skipped.append(fault)
             else:
                 changed.append(source)
-        unfinished = self._ledger.count_unfinished() or int(self._ledger.note(UNFINISHED) != "")
+        unfinished = self._ledger.count_pending() or int(self._ledger.note(UNFINISHED) != "")
         is_noted = set(skipped) == set(noted.values())
         unchanged += len(young)
         return Changes(tuple(changed), tuple(known), unchanged, unfinished, tuple(young), tuple(skipped), is_noted)
@@ -178,7 +172,7 @@ class Indexer:
         read_more()
         self._embed(engine, plan, report, report_progress, set(Layer))
         report.chunks = self._ledger.counts()["searchable"]
-        self._index(report.chunks, report_progress)
+        self._confirm(report_progress)
         report.seconds = time.monotonic() - started
         return report
 
@@ -264,43 +258,11 @@ class Indexer:
         report.embedded += len(missing)
         report.embedding_seconds += time.monotonic() - started
 
-    def _index(self, passages: int, report_progress: Callable[[Progress], None]) -> None:
-        """Brings the semantic index level with the ledger; a memory in which a scan is as quick has none."""
-        had_graph = bool(self._ledger.note(HAS_GRAPH))
-        needs_graph = passages > (GRAPH_FROM // 2 if had_graph else GRAPH_FROM)
-        if needs_graph != had_graph:
-            name, _, number = self._ledger.note("semantic_folder").rpartition("-")
-            self._ledger.set_note("semantic_folder", f"{name}-{int(number) + 1}")
-            self._ledger.set_note("semantic_is_filling", "yes")
-            self._ledger.set_note(HAS_GRAPH, "yes" if needs_graph else "")
-            if needs_graph:
-                self._ledger.forget_semantic()
-        gone, pending = self._ledger.list_gone(), self._ledger.pending()
-        if not gone and not pending:
-            return
-        if not needs_graph:
-            self._ledger.confirm([name for name, *_ in pending], [name for name, _ in gone])
-            return
-        semantic = self._semantic()
-        deleted = 0
-        for layer in Layer:
-            ids = [chunk for chunk, of_layer in gone if of_layer is layer]
-            semantic.delete(layer, ids)
-            self._ledger.confirm(forgotten=ids)
-            deleted += len(ids)
-        self._ledger.set_note("semantic_deleted", str(int(self._ledger.note("semantic_deleted") or 0) + deleted))
-        vectors = self._cache.vectors()
-        done = 0
-        for layer in Layer:
-            of_layer = [(chunk, key) for chunk, its_layer, key, _ in pending if its_layer is layer]
-            for start in range(0, len(of_layer), IDS_A_CONFIRMATION):
-                part = of_layer[start : start + IDS_A_CONFIRMATION]
-                rows = self._cache.find([key for _, key in part])
-                learnt = [chunk for chunk, _ in part]
-                semantic.add(layer, learnt, vectors[[rows[key].vector for _, key in part]])
-                self._ledger.confirm(learnt=learnt)
-                done += len(part)
-                report_progress(Progress("indexing", done, len(pending)))
+    def _confirm(self, report_progress: Callable[[Progress], None]) -> None:
+        """Confirms what has its vector by now, once the graph has learnt it too."""
+        pending = self._ledger.pending()
+        self._learn(report_progress)
+        self._ledger.confirm([name for name, *_ in pending])
 
 
 def fill_cache(

@@ -6,27 +6,25 @@ ledger and vector cache, and scans exactly where the owner would ask the graph.
 
 import logging
 import os
-import re
 import shutil
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import numpy as np
 from filelock import FileLock, Timeout
 
-from memory_server.document import ChunkId, Layer
+from memory_server.document import Layer
 from memory_server.embedding.engine import Engine, Vectors
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.vector_cache import TextHash, VectorCache
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import NeedsRepair
-from memory_server.index.build import HAS_GRAPH, UNFINISHED, Changes, Indexer, Progress, Report, fill_cache
-from memory_server.index.ledger import Ledger
-from memory_server.index.passages import ReadTable, read_passages, rows_of_ids
+from memory_server.index.build import UNFINISHED, Changes, Indexer, Progress, Report, fill_cache
+from memory_server.index.graph import Graph
+from memory_server.index.ledger import VECTORS, Ledger
+from memory_server.index.passages import ReadTable, read_passages
 from memory_server.index.snapshot import Snapshot, find_superseded
 from memory_server.index.token_vectors import token_bytes
 from memory_server.layers.questions import NoQuestions, StatementQuestions
@@ -35,13 +33,9 @@ from memory_server.machine.database import is_read_only, remove_database
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
 
-if TYPE_CHECKING:
-    from memory_server.index.semantic import SemanticIndex
-
 logger = logging.getLogger(__name__)
 
 SNAPSHOT_SHARE = 0.05  # of the time may go into reading snapshots while another process writes
-MAX_DELETED_SHARE = 0.3  # of a graph; beyond, deleted points slow and hide the living ones, so it is built anew
 
 
 class NotOwner(NeedsRepair):
@@ -112,7 +106,8 @@ class Indices:
         self._retired: list[Ledger | VectorCache] = []  # of files that were replaced; a thread may still be reading one
         self._cache: VectorCache | None = None
         self._checked: VectorCache | None = None  # whether it holds what it should is looked at once, or when rows went
-        self._semantic: SemanticIndex | None = None
+        self.graph = Graph(root.semantic_index, model.fingerprint)
+        self.answered = {"chromadb": 0, "scan": 0}  # questions without a filter, by which of both
         self._snapshot: Snapshot | None = None
         self._table: ReadTable | None = None  # of the snapshot
         self._filled = ""  # the note of the semantic index that it was read with
@@ -121,11 +116,11 @@ class Indices:
     def close(self) -> None:
         """Closes every file and gives the root back."""
         with self._guard:
-            for part in (self._semantic, self._cache, self._ledger, *self._retired):
+            for part in (self.graph, self._cache, self._ledger, *self._retired):
                 if part is not None:
                     part.close()
             self._retired = []
-            self._semantic = self._cache = self._ledger = self._snapshot = self._table = None
+            self._cache = self._ledger = self._snapshot = self._table = None
             self._lock.release(force=True)
 
     # -- ownership ----------------------------------------------------------------------------------------------
@@ -153,7 +148,7 @@ class Indices:
     def disown(self) -> None:
         """Gives the root back without closing what is read."""
         with self._guard:
-            self._close_semantic()
+            self.graph.close()
             self._lock.release()
 
     def owner(self) -> str:
@@ -204,7 +199,7 @@ class Indices:
                 # a ledger of its own: other threads are reading the shared one
                 with closing(Ledger(self._root.ledger)) as ledger:
                     # the note is another where vectors were lost, whose rows are used again
-                    filled = ledger.note("semantic_folder")
+                    filled = ledger.note(VECTORS)
                     before = self._table if self._snapshot is not None and filled == self._filled else None
                     self._table, self._filled = read_passages(ledger, cache.key_file, before), filled
                 sources = self._table.sources
@@ -215,36 +210,23 @@ class Indices:
             assert self._snapshot is not None
             return self._snapshot
 
-    def nearest(self, layer: Layer, question: Vectors, limit: int) -> list[ChunkId] | None:
-        """The ids nearest to a question (d,) by the graph; None where this process must scan instead."""
-        with self._guard:
-            if not self.is_owner or not self.ledger.note("semantic_folder").startswith(self._model.fingerprint):
-                return None
-            if not self.has_graph():
-                return None  # a memory of this size has none
-            if self.ledger.note("semantic_is_filling"):
-                return None  # a graph under construction would hide what it does not hold yet
-            try:
-                if self._semantic is None:
-                    self._semantic = self._open_semantic(self.ledger)
-                return self._semantic.nearest(layer, question, limit)
-            except NeedsRepair as error:
-                logger.warning("%s", error)
-                return None
-
     def nearest_rows(
         self, layers: Sequence[Layer], sources: Collection[int] | None, question: Vectors, limit: int
     ) -> list[int] | None:
-        """The rows nearest to a question by the graph, which knows no filter: None where `sources` are named, too."""
+        """The rows nearest to a question by the graph, which knows no filter, and those that it may not hold yet; None
+        where the caller has to scan.
+        """
         if sources is not None:
             return None
         found: list[int] = []
         with self._guard:
             for layer in layers:
-                ids = self.nearest(layer, question, limit)
-                if ids is None:
+                keys = self.graph.nearest(layer, question, limit)
+                if keys is None:
+                    self.answered["scan"] += 1
                     return None
-                found += rows_of_ids(self.ledger, ids)
+                found += self.ledger.find_rows(layer, keys)
+            self.answered["chromadb"] += 1
         return found
 
     # -- writing ------------------------------------------------------------------------------------------------
@@ -252,7 +234,7 @@ class Indices:
     def changes(self) -> Changes:
         """What a reindex would read or remove."""
         with self._guard:
-            return self._indexer(self.ledger).changes()
+            return self._make_indexer(self.ledger).changes()
 
     def reindex(
         self,
@@ -284,7 +266,7 @@ class Indices:
             with self._guard:
                 self._seen = (-1, 0.0, 0.0)
                 if not was_owner:
-                    self._close_semantic()
+                    self.graph.close()
                     self._lock.release()
 
     def _reindex(
@@ -298,13 +280,9 @@ class Indices:
         ledger = Ledger(self._root.ledger)  # a connection of its own, so that queries go on beside it
         try:
             self._take_over_vectors(self.cache, self._model)
-            self._prepare_semantic(ledger)
+            self._prepare_vectors(ledger)
             ledger.set_note(UNFINISHED, "yes")
-            ledger.set_note("semantic_is_dirty", "yes")
-            report = self._indexer(ledger).run(engine, plan, report_progress, read_more)
-            with ledger.transaction():
-                ledger.set_note("semantic_is_dirty", "")
-                ledger.set_note("semantic_is_filling", "")
+            report = self._make_indexer(ledger).run(engine, plan, report_progress, read_more)
             with self._guard:
                 self._seen = (-1, 0.0, 0.0)
             finish()
@@ -313,8 +291,18 @@ class Indices:
         finally:
             ledger.close()
 
-    def _indexer(self, ledger: Ledger) -> Indexer:
-        return Indexer(self._root, ledger, self.cache, self._make_opener(ledger), self._fading(), self._questions)
+    def _make_indexer(self, ledger: Ledger) -> Indexer:
+        def learn(report_progress: Callable[[Progress], None]) -> None:
+            if self.graph.is_level:  # one that is not is filled behind the run, for which nobody waits
+                self.graph.bring_level(ledger.keys_by_layer(), self.cache, report_progress)
+
+        return Indexer(self._root, ledger, self.cache, self._fading(), self._questions, learn)
+
+    def bring_graph_level(self, report_progress: Callable[[Progress], None]) -> None:
+        """Opens the graph, and fills it with what it lacks. The process must own the root, with no run under way."""
+        if not self.graph.is_level:
+            with closing(Ledger(self._root.ledger)) as ledger:
+                self.graph.bring_level(ledger.keys_by_layer(), self.cache, report_progress)
 
     def _retire_ledger(self) -> None:
         if self._ledger is not None:
@@ -328,11 +316,7 @@ class Indices:
         self._cache = self._snapshot = None
 
     def _drop(self) -> None:
-        """Deletes the ledger; the query log and the vector cache, unless damaged, stay.
-
-        The folder of the semantic index goes when its successor is opened, under another name: ChromaDB does not open
-        a path a second time in one process after it failed there.
-        """
+        """Deletes the ledger and the graph; the query log and the vector cache, unless damaged, stay."""
         with self._guard:
             if not self._cache_is_whole():
                 shutil.rmtree(self._cache_folder, ignore_errors=True)
@@ -340,7 +324,7 @@ class Indices:
                 self._take_over_vectors(self.cache, self._model)
             except NeedsRepair:
                 shutil.rmtree(self._earlier_vectors)  # made again
-            self._close_semantic()
+            self.graph.drop()
             self._retire_ledger()
             remove_database(self._root.ledger)
 
@@ -351,7 +335,7 @@ class Indices:
             return False
 
     def keep_vectors(self, hashes: Collection[TextHash]) -> None:
-        """Rewrites the vector cache with those of these texts alone: not a byte of others stays.
+        """Rewrites the vector cache with those of these texts alone, and drops the graph: not a byte of others stays.
 
         Call with no search under way. Raises NotOwner where another process owns the root.
         """
@@ -359,6 +343,7 @@ class Indices:
             raise NotOwner(self._root)
         try:
             with self._guard:
+                self.graph.drop()
                 self.cache.keep_alone(hashes)
                 self._cache = self._snapshot = None
         finally:
@@ -403,57 +388,34 @@ class Indices:
     def switch_model(self, model: ModelFiles) -> None:
         """Searches with the vectors of another model from here on. Call while `search_lock` lets no search through."""
         with self._guard:
-            self._close_semantic()
+            self.graph.close()
+            self.graph = Graph(self._root.semantic_index, model.fingerprint)
             if self._cache is not None:
                 self._cache.close()
             self._cache = self._snapshot = None
             self._seen = (-1, 0.0, 0.0)
             self._model = model
 
-    # -- the semantic index -------------------------------------------------------------------------------------
+    # -- the vectors --------------------------------------------------------------------------------------------
 
-    def _prepare_semantic(self, ledger: Ledger) -> None:
-        """Makes sure that the semantic index on disk is the one the ledger speaks of, else plans a new one."""
+    def _prepare_vectors(self, ledger: Ledger) -> None:
+        """Makes sure that what counts as found by meaning has vectors of this model."""
         if self.cache.drop_lost():
             with self._guard:  # whoever knows its rows by this cache reads them anew: they are used again
                 self._retire_cache()
-        is_checked = self.cache is self._checked
-        name = ledger.note("semantic_folder")
-        if not name.startswith(self._model.fingerprint):
-            self._start_new_semantic(ledger)
-        elif not is_checked and self._has_lost_vectors(ledger):
+        fingerprint, _, number = ledger.note(VECTORS).rpartition("-")
+        is_ours = fingerprint == self._model.fingerprint
+        if is_ours and (self.cache is self._checked or not self._has_lost_vectors(ledger)):
+            self._checked = self.cache
+            return
+        if is_ours:
             logger.warning("the vector cache lost vectors; they are made again")
-            self._start_new_semantic(ledger)
-        elif not self.has_graph(ledger):
-            with self._guard:
-                self._close_semantic()
-                remove_other_folders(self._root.semantic_index)
-        elif not (self._root.semantic_index / name).is_dir():
-            self._start_new_semantic(ledger)
-        elif ledger.note("semantic_is_dirty") and not self._semantic_is_whole(ledger):
-            logger.warning("the semantic index did not survive an interrupted run; it is filled again")
-            self._start_new_semantic(ledger)
-        elif self._too_many_deleted(ledger):
-            self._start_new_semantic(ledger)
+        ledger.set_note(VECTORS, f"{self._model.fingerprint}-{int(number or 0) + 1}")
+        ledger.unconfirm()
         self._checked = self.cache
 
-    def _start_new_semantic(self, ledger: Ledger) -> None:
-        with self._guard:
-            self._close_semantic()
-            old = [ledger.note("semantic_folder"), *_list_names(self._root.semantic_index)]
-            number = 1 + max(int(name.rpartition("-")[2]) if re.search(r"-\d+$", name) else 0 for name in old)
-            with ledger.transaction():
-                ledger.set_note("semantic_folder", f"{self._model.fingerprint}-{number}")
-                ledger.set_note("semantic_deleted", "0")
-                ledger.set_note("semantic_is_filling", "yes")
-            ledger.forget_semantic()
-
-    def has_graph(self, ledger: Ledger | None = None) -> bool:
-        """Whether the memory is so large that a graph of its vectors is kept."""
-        return bool((ledger or self.ledger).note(HAS_GRAPH))
-
     def _has_lost_vectors(self, ledger: Ledger) -> bool:
-        """Whether a passage that counts as indexed has no vector, as after the cache was deleted."""
+        """Whether a passage that counts as found by meaning has no vector, as after the cache was deleted."""
         ledger.connection.execute("attach database ? as cache", (str(self.cache.key_file),))
         lost = ledger.connection.execute(
             "select exists(select 1 from chunk where is_semantic and text_hash is not null"
@@ -462,78 +424,14 @@ class Indices:
         ledger.connection.execute("detach database cache")
         return bool(lost)
 
-    def _semantic_is_whole(self, ledger: Ledger) -> bool:
-        """Whether the graph holds every passage that the ledger says it holds, with the vector it should have."""
-        try:
-            return all(not self.semantic_differences(layer, ledger) for layer in Layer)
-        except NeedsRepair as error:
-            logger.warning("%s", error)
-            return False
-
-    def semantic_differences(self, layer: Layer, ledger: Ledger | None = None) -> list[ChunkId]:
-        """The passages of a layer whose vectors are missing, or are missing, wrong or unasked for in the graph."""
-        ledger = ledger or self.ledger
-        expected = ledger.semantic_keys(layer)
-        rows = self.cache.find(expected.values())
-        if not self.has_graph(ledger):
-            return [name for name, key in expected.items() if key not in rows]
-        with self._guard:
-            stored = self._make_opener(ledger)().read_vectors(layer)
-        vectors = self.cache.vectors()
-        wrong = [
-            name
-            for name, key in expected.items()
-            if name not in stored
-            or key not in rows
-            or not np.allclose(stored[name], vectors[rows[key].vector], atol=1e-4)
-        ]
-        pending = {name for name, *_ in ledger.pending()} | {name for name, _ in ledger.list_gone()}
-        return wrong + [name for name in stored if name not in expected and name not in pending]
-
-    def unreachable(self, sample: int) -> int:
-        """How many of `sample` passages the graph does not return when it is asked for their own vectors."""
-        if not self.has_graph():
-            return 0  # every vector is looked at
-        missed = 0
-        for layer in Layer:
-            keys = dict(sorted(self.ledger.semantic_keys(layer).items())[:sample])
-            rows = self.cache.find(keys.values())
-            vectors = self.cache.vectors()
-            for name, key in keys.items():
-                vector = np.array(vectors[rows[key].vector])
-                near = self._make_opener(self.ledger)().nearest(layer, vector, 10)
-                twins = {other for other, its_key in keys.items() if its_key == key}
-                missed += name not in near and not twins & set(near)
-        return missed
-
-    def _too_many_deleted(self, ledger: Ledger) -> bool:
-        deleted = int(ledger.note("semantic_deleted") or 0)
-        return deleted > 1_000 and deleted > MAX_DELETED_SHARE * max(ledger.counts()["semantic"], 1)
-
-    def _make_opener(self, ledger: Ledger) -> "Callable[[], SemanticIndex]":
-        def open_once() -> "SemanticIndex":
-            with self._guard:
-                if self._semantic is None:
-                    self._semantic = self._open_semantic(ledger)
-                return self._semantic
-
-        return open_once
-
-    def _open_semantic(self, ledger: Ledger) -> "SemanticIndex":
-        from memory_server.index.semantic import SemanticIndex  # noqa: PLC0415  half a second that most commands save
-
-        name = ledger.note("semantic_folder")
-        if not (self._root.semantic_index / name).is_dir() and ledger.counts()["semantic"]:
-            raise NeedsRepair(  # opened all the same it would be empty and pass for whole
-                "the semantic index is gone", where=self._root.semantic_index / name, remedy="Run `oneiros reindex`"
-            )
-        remove_other_folders(self._root.semantic_index, name)
-        return SemanticIndex(self._root.semantic_index / name)
-
-    def _close_semantic(self) -> None:
-        if self._semantic is not None:
-            self._semantic.close()
-            self._semantic = None
+    def count_wrong(self, sample: int) -> tuple[int, int]:
+        """How many passages have no vector, or another one in the graph than they should; how many of `sample` of each
+        layer the graph does not return when it is asked for their own.
+        """
+        keys = [key for layer in Layer for key in self.ledger.confirmed_keys(layer).values()]
+        known = self.cache.find(keys)
+        wrong, unreached = self.graph.count_wrong(self.ledger.keys_by_layer(), self.cache, sample)
+        return wrong + sum(key not in known for key in keys), unreached
 
     @property
     def fingerprint(self) -> str:
@@ -563,10 +461,6 @@ def remove_other_folders(parent: Path, *keep: str) -> None:
         for folder in parent.iterdir():
             if folder.name not in keep:
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-def _list_names(folder: Path) -> list[str]:
-    return [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
 
 
 def owner_file(root: MemoryRoot) -> Path:

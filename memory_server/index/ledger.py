@@ -1,9 +1,9 @@
 """The ledger: what is indexed, and where.
 
 It holds the sources and chunks, the keyword index over them (in the same file, so that both change in one
-transaction), and for every chunk whether the semantic index holds it yet. A change is announced here before the
-semantic index is touched and confirmed after, so that the next start can finish what a kill interrupted from this
-table alone. It does not decide what to index; `build.py` does.
+transaction), and for every chunk whether it is found by meaning yet. A change is announced here before a vector is
+made and confirmed after, so that the next start can finish what a kill interrupted from this table alone. It does not
+decide what to index; `build.py` does.
 """
 
 import datetime as dt
@@ -39,6 +39,7 @@ from memory_server.machine.database import connect, erase_deleted, read_version,
 from memory_server.machine.files import file_identity
 from memory_server.machine.repair import find_refusal
 
+VECTORS = "vectors"  # the note of the model whose vectors are confirmed; another whenever some were lost
 SourceMark = tuple[str, str, int | None]  # path, hash of its content, row of its first chunk: numbers are used again
 
 
@@ -128,7 +129,7 @@ class Ledger:
     def put_source(
         self, document: Document, state: SourceState, chunks: Sequence[Chunk], hashes: Sequence[TextHash]
     ) -> None:
-        """Replaces a source and its chunks; those that the semantic index has to learn or forget are marked.
+        """Replaces a source and its chunks, which are found by meaning when they are confirmed.
 
         `hashes`: for each chunk the key of its embedded text. Call within a transaction.
         """
@@ -197,17 +198,12 @@ class Ledger:
         self.connection.execute("delete from source where path = ?", (path,))
 
     def _forget_chunks(self, path: SourcePath) -> None:
-        self.connection.execute(
-            "insert or ignore into gone select chunk_id, layer from chunk join source on source.id = chunk.source"
-            " where path = ?",
-            (path,),
-        )
         self.connection.execute("delete from chunk where source = (select id from source where path = ?)", (path,))
 
-    # -- what the semantic index holds --------------------------------------------------------------------------
+    # -- what is found by meaning -------------------------------------------------------------------------------
 
     def pending(self) -> list[tuple[ChunkId, Layer, TextHash, str]]:
-        """Chunks that the semantic index has to learn: id, layer, key and text to embed; topics, then by age."""
+        """Chunks that are not confirmed: id, layer, key and text to embed; topics first, then by age."""
         rows = self.connection.execute(
             "select chunk_id, layer, text_hash, context, passage, keys"
             " from chunk join source on source.id = chunk.source"
@@ -224,38 +220,50 @@ class Ledger:
         )
         return {TextHash(row[0]): build_embedded_text(*row[1:]) for row in rows}
 
-    def list_gone(self) -> list[tuple[ChunkId, Layer]]:
-        """Chunks that the semantic index has to forget."""
-        return [(ChunkId(row[0]), Layer(row[1])) for row in self.connection.execute("select chunk_id, layer from gone")]
-
-    def count_unfinished(self) -> int:
-        """How many chunks the semantic index has to learn or forget."""
+    def count_pending(self) -> int:
+        """How many chunks are not confirmed."""
         row = self.connection.execute(
-            "select (select count(*) from chunk where is_semantic = 0 and text_hash is not null)"
-            " + (select count(*) from gone)"
+            "select count(*) from chunk where is_semantic = 0 and text_hash is not null"
         ).fetchone()
         return int(row[0])
 
-    def confirm(self, learnt: Sequence[ChunkId] = (), forgotten: Sequence[ChunkId] = ()) -> None:
-        """Notes what the semantic index has done."""
+    def confirm(self, chunks: Sequence[ChunkId]) -> None:
+        """Notes that chunks are found by meaning."""
         with self.transaction():
-            self.connection.executemany("update chunk set is_semantic = 1 where chunk_id = ?", [(i,) for i in learnt])
-            self.connection.executemany("delete from gone where chunk_id = ?", [(i,) for i in forgotten])
+            self.connection.executemany("update chunk set is_semantic = 1 where chunk_id = ?", [(i,) for i in chunks])
 
-    def forget_semantic(self) -> None:
-        """Marks every chunk as to be learnt again, as after a change of model or a lost index."""
+    def unconfirm(self) -> None:
+        """Takes back what was confirmed, as after a change of model or when vectors were lost."""
         with self.transaction():
             self.connection.execute("update chunk set is_semantic = 0")
-            self.connection.execute("delete from gone")
 
-    def semantic_keys(self, layer: Layer) -> Mapping[ChunkId, TextHash]:
-        """The chunks of a layer that the semantic index is said to hold, with the keys of their vectors."""
+    def confirmed_keys(self, layer: Layer) -> Mapping[ChunkId, TextHash]:
+        """The chunks of a layer that were confirmed, with the keys of their vectors."""
         rows = self.connection.execute(
             "select chunk_id, text_hash from chunk join source on source.id = chunk.source"
             " where is_semantic = 1 and text_hash is not null and layer = ?",
             (layer,),
         )
         return {ChunkId(row[0]): TextHash(row[1]) for row in rows}
+
+    def keys_by_layer(self) -> Mapping[Layer, set[TextHash]]:
+        """The keys of all searchable chunks, layer by layer."""
+        rows = self.connection.execute(
+            "select layer, text_hash from chunk join source on source.id = chunk.source where text_hash is not null"
+        )
+        found: dict[Layer, set[TextHash]] = {layer: set() for layer in Layer}
+        for layer, key in rows:
+            found[Layer(layer)].add(TextHash(key))
+        return found
+
+    def find_rows(self, layer: Layer, keys: Sequence[TextHash]) -> list[int]:
+        """The rows of a layer's chunks that have one of these keys, or are not confirmed."""
+        marks = ",".join("?" * len(keys))
+        select = (
+            "select chunk.id from chunk join source on source.id = chunk.source"  # noqa: S608  question marks only
+            f" where layer = ? and (text_hash in ({marks}) or (is_semantic = 0 and text_hash is not null))"
+        )
+        return [row for (row,) in self.connection.execute(select, (layer, *keys))]
 
     # -- reading ------------------------------------------------------------------------------------------------
 
@@ -307,7 +315,7 @@ class Ledger:
     def content_mark(self) -> str:
         """Differs whenever the searchable passages differ. Row numbers would not tell: they are used again."""
         rows = self.connection.execute("select text_hash from chunk where text_hash is not null order by text_hash")
-        return f"{self.note('semantic_folder')}/{hashlib.sha256(b''.join(row for (row,) in rows)).hexdigest()}"
+        return f"{self.note(VECTORS)}/{hashlib.sha256(b''.join(row for (row,) in rows)).hexdigest()}"
 
     def find_ids(self, paths: Collection[SourcePath]) -> set[ChunkId]:
         """The ids of all chunks of some sources."""
@@ -341,7 +349,7 @@ class Ledger:
         return {row[0]: row[1:] for row in rows}
 
     def counts(self) -> Mapping[str, int]:
-        """Sources, chunks, searchable chunks, and how many of these the semantic index holds."""
+        """Sources, chunks, searchable chunks, and how many of these are found by meaning."""
         row = self.connection.execute(
             "select (select count(*) from source), count(*), count(text_hash),"
             " coalesce(sum(is_semantic and text_hash is not null), 0) from chunk"

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_server.document import ChunkId, Layer, SourceHead
+from memory_server.document import Layer, SourceHead
 from memory_server.index.ledger import Ledger, SourceMark
 from memory_server.machine.database import build_uri
 
@@ -157,9 +157,3 @@ def _read_table(ledger: Ledger, sources: Collection[int] | None) -> NDArray[np.i
         some = " and chunk.source in (select value from json_each(?)) order by chunk.id"
         found = ledger.connection.execute(select + some, (json.dumps([*sources]),))
     return np.fromiter(chain.from_iterable(found), dtype=np.int64).reshape(-1, 9)
-
-
-def rows_of_ids(ledger: Ledger, ids: Sequence[ChunkId]) -> list[int]:
-    """The ledger rows of chunk ids, in their order; unknown ids are left out."""
-    found = ledger.rows_by_id(ids)
-    return [found[name] for name in ids if name in found]

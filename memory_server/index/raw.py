@@ -188,8 +188,6 @@ class RawIndex:
                     ledger.put_source(document, state, [chunk for chunk, _ in cut], [key for _, key in cut])
             done += len(part)
             report_progress(Progress(READING_TURNS, done, len(changed)))
-        with self._changing(ledger):
-            ledger.connection.execute("delete from gone")  # a list for a semantic index, which there is not
 
     def _read(
         self, ledger: Ledger, state: SourceState, session_id: str, kept: Sequence[Range] | None

@@ -9,7 +9,7 @@ words differ from those of the passage itself.
 from memory_server.fields import COLUMNS
 from memory_server.language.words import STEMS, WORDS
 
-SCHEMA_VERSION = 13
+SCHEMA_VERSION = 14
 
 SCHEMA = f"""
 create table note(key text primary key, value text not null) without rowid;
@@ -55,8 +55,6 @@ create table chunk(
 create index chunk_source on chunk(source, ordinal);
 create index chunk_pending on chunk(is_semantic) where is_semantic = 0;
 create index chunk_text on chunk(text_hash, is_semantic);
-
-create table gone(chunk_id text primary key, layer text not null) without rowid;
 
 create table problem(path text not null, line integer not null, what text not null, remedy text not null,
     rule text not null);

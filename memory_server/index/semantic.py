@@ -1,4 +1,4 @@
-"""The semantic index: a ChromaDB folder that holds ids and vectors and nothing else.
+"""The semantic index: a ChromaDB folder that holds vectors by the hash of their text, and nothing else.
 
 Exactly one process may open the folder at a time; whoever constructs this class owns the lock of the memory root.
 Its own count is never trusted: a damaged folder opens without complaint and counts rows that no query returns. What
@@ -6,14 +6,15 @@ it must hold is in the ledger; the answer to any damage is a new folder, filled 
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from memory_server.document import ChunkId, Layer
+from memory_server.document import Layer
 from memory_server.embedding.engine import Vectors
+from memory_server.embedding.vector_cache import TextHash
 from memory_server.errors import NeedsRepair
 
 with contextlib.chdir("/"):  # it reads settings from a `.env` of the working folder, which any repository may bring
@@ -51,50 +52,49 @@ class SemanticIndex:
     def __init__(self, folder: Path):
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        try:
+        with self._naming_damage():
             settings = OwnSettings(anonymized_telemetry=False, allow_reset=False)
             self._client = chromadb.PersistentClient(path=str(folder), settings=settings)
             self._collections = {layer: self._collection(layer) for layer in Layer}
-        except (ChromaError, ValueError, OSError, AttributeError) as error:  # the last: its own clean-up then fails
-            raise make_damage_error(folder, error) from error
 
-    def add(self, layer: Layer, ids: Sequence[ChunkId], vectors: Vectors) -> None:
-        """Stores vectors (n, d) under their ids. An id that is there already gets its new vector."""
-        collection = self._collections[layer]
-        try:
-            for start in range(0, len(ids), ADD_BATCH):
-                part: list[str] = list(ids[start : start + ADD_BATCH])
-                collection.delete(ids=part)  # adding an id that exists would silently keep the old vector
-                collection.add(ids=part, embeddings=np.ascontiguousarray(vectors[start : start + ADD_BATCH]))
-        except ChromaError as error:
-            raise make_damage_error(self.folder, error) from error
+    def add(self, layer: Layer, keys: Sequence[TextHash], vectors: Vectors) -> None:
+        """Stores vectors (n, d) under the hashes of their texts; what is there already stays."""
+        with self._naming_damage():
+            for start in range(0, len(keys), ADD_BATCH):
+                self._collections[layer].add(
+                    ids=_list_ids(keys[start : start + ADD_BATCH]),
+                    embeddings=np.ascontiguousarray(vectors[start : start + ADD_BATCH]),
+                )
 
-    def delete(self, layer: Layer, ids: Sequence[ChunkId]) -> None:
-        """Forgets ids; unknown ones are no error. The bytes of their vectors stay until the folder is renewed."""
-        try:
-            for start in range(0, len(ids), ADD_BATCH):
-                self._collections[layer].delete(ids=[*map(str, ids[start : start + ADD_BATCH])])
-        except ChromaError as error:
-            raise make_damage_error(self.folder, error) from error
+    def delete(self, layer: Layer, keys: Sequence[TextHash]) -> None:
+        """Forgets hashes; unknown ones are no error. The bytes of their vectors stay until the folder is renewed."""
+        with self._naming_damage():
+            for start in range(0, len(keys), ADD_BATCH):
+                self._collections[layer].delete(ids=_list_ids(keys[start : start + ADD_BATCH]))
 
-    def nearest(self, layer: Layer, vector: Vectors, limit: int) -> list[ChunkId]:
-        """The ids of a layer whose vectors are nearest to `vector` (d,), nearest first; at most `limit`."""
-        try:
+    def nearest(self, layer: Layer, vector: Vectors, limit: int) -> list[TextHash]:
+        """The hashes of a layer whose vectors are nearest to `vector` (d,), nearest first; at most `limit`."""
+        with self._naming_damage():
             found = self._collections[layer].query(query_embeddings=vector[None, :], n_results=limit, include=[])
-        except ChromaError as error:
-            raise make_damage_error(self.folder, error) from error
-        return [ChunkId(name) for name in found["ids"][0]]
+        return [TextHash(bytes.fromhex(name)) for name in found["ids"][0]]
 
-    def read_vectors(self, layer: Layer) -> dict[ChunkId, Vectors]:
-        """Every id of a layer with its vector as the graph holds it: what a query can return, not what is counted."""
-        try:
-            found = self._collections[layer].get(include=["embeddings"])
-        except ChromaError as error:
-            raise make_damage_error(self.folder, error) from error
+    def list_keys(self, layer: Layer) -> list[TextHash]:
+        """Every hash that a layer is said to hold."""
+        with self._naming_damage():
+            return [TextHash(bytes.fromhex(name)) for name in self._collections[layer].get(include=[])["ids"]]
+
+    def read_vectors(self, layer: Layer, keys: Sequence[TextHash] | None = None) -> dict[TextHash, Vectors]:
+        """Some hashes of a layer, or all, with their vectors as the graph holds them: not what is counted."""
+        if keys is not None and not keys:
+            return {}  # asked for none, ChromaDB raises
+        with self._naming_damage():
+            ids = None if keys is None else _list_ids(keys)
+            found = self._collections[layer].get(ids=ids, include=["embeddings"])
         vectors = found["embeddings"]
         assert vectors is not None
         return {
-            ChunkId(name): np.asarray(vector, np.float32) for name, vector in zip(found["ids"], vectors, strict=True)
+            TextHash(bytes.fromhex(name)): np.asarray(vector, np.float32)
+            for name, vector in zip(found["ids"], vectors, strict=True)
         }
 
     def close(self) -> None:
@@ -106,11 +106,18 @@ class SemanticIndex:
             f"layer-{layer}", embedding_function=None, configuration=CONFIGURATION
         )
 
+    @contextlib.contextmanager
+    def _naming_damage(self) -> Iterator[None]:
+        """Says in our terms what ChromaDB says about its own files."""
+        try:
+            yield
+        except (ChromaError, ValueError, OSError, AttributeError) as error:  # the last: its own clean-up then fails
+            raise NeedsRepair(
+                f"the semantic index is damaged ({error.__class__.__name__}: {str(error)[:200]})",
+                where=self.folder,
+                remedy="The daemon makes it anew from the vectors that are kept",
+            ) from error
 
-def make_damage_error(folder: Path, error: Exception) -> NeedsRepair:
-    """The error to raise for whatever ChromaDB says about its own files."""
-    return NeedsRepair(
-        f"the semantic index is damaged ({error.__class__.__name__}: {str(error)[:200]})",
-        where=folder,
-        remedy="Run `oneiros reindex --rebuild`; the vectors are kept, so it takes seconds",
-    )
+
+def _list_ids(keys: Sequence[TextHash]) -> list[str]:
+    return [key.hex() for key in keys]

@@ -19,14 +19,12 @@ from memory_server.embedding.vector_cache import TextHash, VectorCache, text_has
 from memory_server.embedding.workers import EmbeddingControl
 from memory_server.index.build import UNFINISHED, Progress, fill_cache
 from memory_server.index.indices import Indices
-from memory_server.index.ledger import Ledger, build_embedded_text
+from memory_server.index.ledger import VECTORS, Ledger, build_embedded_text
 from memory_server.index.passages import read_passages
 from memory_server.index.raw import ArchivedTurn, RawIndex, SessionStore, chunk_id
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.stretches import split_stretches
 from memory_server.lifecycle.fading import Fading
-
-MODEL_NOTE = "semantic_folder"  # whose vectors the scales were learnt from; the same note as in the ledger of files
 
 
 class StretchIndex:
@@ -121,7 +119,7 @@ class StretchIndex:
             return
         self._fill(self._indices.cache, self._model.engine, plan, report_progress)
         with self.ledger.transaction():
-            self.ledger.set_note(MODEL_NOTE, self._model.files.fingerprint)
+            self.ledger.set_note(VECTORS, self._model.files.fingerprint)
             self.ledger.set_note(UNFINISHED, "")
 
     def prepare_model(

@@ -7,6 +7,7 @@ further and further apart.
 """
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from memory_server.embedding.workers import Interrupted
 from memory_server.errors import OneirosError
 from memory_server.faces.indexing import FRESH_SECONDS, IndexingState
-from memory_server.index.build import EMBEDDING, Progress, Report
+from memory_server.index.build import EMBEDDING, INDEXING, Progress, Report
 from memory_server.index.raw import READING_TURNS
 from memory_server.memory import Memory
 from oneiros.worker import Worker
@@ -29,6 +30,7 @@ LAST_RETRY_SECONDS = 300.0
 FIRST_INDEX_SECONDS = 20.0  # from its beginning, for which questions wait; beyond, they are told how far it is
 START_SECONDS = 2.0  # likewise for the look at the disk with which every daemon begins
 BEHIND = "What was written last is not indexed yet."
+GRAPH_SECONDS = 3.0  # behind the first run, so that the first answer does not share the processor with the import
 END_SECONDS = 30.0  # for the batch under way when it is closed
 
 
@@ -59,6 +61,7 @@ class IndexRuns:
         self._rebuild = self._anyway = False
         self._stage = Progress("waiting", 0, 0)
         self._runs = 0
+        self._graph_at = math.inf  # from when on ChromaDB is kept, in the clock's seconds
         self._error = ""
         self._retry_seconds = FIRST_RETRY_SECONDS
         self._last: Report | None = None
@@ -133,7 +136,21 @@ class IndexRuns:
             watching=self._watching(),
             share=memory.person.embedding_share,
             cores=memory.embedding.plan().cores,
+            semantic=self._what_answers(),
+            answered=dict(memory.indices.answered),
         )
+
+    def _what_answers(self) -> str:
+        """Which of both answers a question without a filter, and why where it is the scan."""
+        graph = self._memory.indices.graph
+        if graph.is_level:
+            return "ChromaDB"
+        if not self._wants_graph():
+            return "a scan, as you set it"
+        return f"a scan: {graph.trouble}" if graph.trouble else "a scan, until ChromaDB is filled"
+
+    def _wants_graph(self) -> bool:
+        return self._memory.person.semantic == "chromadb"
 
     @property
     def last_report(self) -> Report | None:
@@ -163,7 +180,26 @@ class IndexRuns:
             retry = self._retry_seconds
             self._retry_seconds = min(2 * retry, LAST_RETRY_SECONDS)
         self._finish(ticket)
-        return retry
+        return self._keep_graph() if retry is None else retry
+
+    def _keep_graph(self) -> float | None:
+        """Opens and fills the graph behind a run, for which nobody waits; in how many seconds it is to be looked at."""
+        indices = self._memory.indices
+        if not self._wants_graph():
+            indices.graph.drop()
+            return None
+        self._graph_at = min(self._graph_at, time.monotonic() + GRAPH_SECONDS)
+        if (left := self._graph_at - time.monotonic()) > 0:
+            return left
+        try:
+            indices.bring_graph_level(self._show)
+        except Overtaken:
+            return 0.0
+        except Interrupted:
+            return None
+        finally:
+            self._stage = Progress("idle", 0, 0)
+        return LAST_RETRY_SECONDS if indices.graph.trouble else None
 
     def _owns_root(self) -> bool:
         """Whether the root is ours, by now."""
@@ -207,8 +243,10 @@ class IndexRuns:
             if step.stage in (READING_TURNS, EMBEDDING):
                 self._read = max(self._read, self._ordered)
                 self._served.notify_all()
-            if step.stage == EMBEDDING and step.done < step.total and self._written > self._ordered:
+            if step.stage in (EMBEDDING, INDEXING) and step.done < step.total and self._written > self._ordered:
                 raise Overtaken
+        if step.stage == INDEXING and self.worker.is_ended:
+            raise Interrupted("the daemon ends")
 
     def _finish(self, ticket: int) -> None:
         with self._served:

@@ -3,6 +3,7 @@
 import datetime as dt
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from oneiros.daemon.index_runs import IndexRuns
 from tests.crawler.builders import person, settings_in, write_transcript
 from tests.memories import root_at, search_exact, search_memory, write_session, write_topic
 from tests.memory_server.test_raw_answers import NOW, archived
+from tests.system.house import wait_until
 
 LATER = "11112222-3333-4444-5555-666677778888"
 
@@ -207,3 +209,51 @@ def test_a_session_that_comes_into_the_archive_alone_is_indexed_by_the_next_look
             assert [hit.path for hit in search_exact(memory, "okapi", include_raw=True).hits] == [raw_path(LATER)]
         finally:
             indexer.close()
+
+
+def test_behind_the_first_run_every_question_without_a_filter_is_answered_by_chromadb(
+    memory: Memory, indexer: IndexRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "GRAPH_SECONDS", 0.0)
+    HeldEngine.may_go.set()
+    indexer.worker.start()
+    wait_until(lambda: indexer.state().semantic == "ChromaDB", seconds=60)
+    assert memory.status().level == "level with the disk"
+
+    for word in ("relay", "port", "listens"):
+        assert [hit.path for hit in search_memory(memory, word).hits] == ["topics/mail.md"]
+    search_memory(memory, "relay layer:topic tag:none")
+    write_topic(memory.root, "shop", "A robot wrote an invoice.")
+    assert indexer.wait(indexer.poke(), 60)
+
+    assert [hit.path for hit in search_memory(memory, "invoice").hits][:1] == ["topics/shop.md"]
+    assert indexer.state().answered == {"chromadb": 4, "scan": 0}
+
+
+def test_until_the_graph_is_filled_the_scan_answers_and_nothing_counts_as_behind(
+    memory: Memory, indexer: IndexRuns
+) -> None:
+    HeldEngine.may_go.set()
+    indexer.worker.start()
+    assert indexer.wait(indexer.poke(), 60)
+
+    assert [hit.path for hit in search_memory(memory, "relay").hits] == ["topics/mail.md"]
+    state = indexer.state()
+    assert (state.semantic, state.answered) == (
+        "a scan, until ChromaDB is filled",
+        {"chromadb": 0, "scan": 1},
+    )
+    assert (memory.status().unfinished, memory.status().level) == (0, "level with the disk")
+
+
+def test_who_asks_for_a_scan_has_no_graph(memory: Memory, indexer: IndexRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GRAPH_SECONDS", 0.0)
+    HeldEngine.may_go.set()
+    indexer.worker.start()
+    wait_until(lambda: indexer.state().semantic == "ChromaDB", seconds=60)
+
+    memory.person = replace(memory.person, semantic="scan")
+    indexer.poke()
+    wait_until(lambda: not memory.root.semantic_index.exists(), seconds=60)
+
+    assert indexer.state().semantic == "a scan, as you set it"

@@ -3,7 +3,7 @@
 import errno
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory_server.document import Layer, SourcePath
-from memory_server.embedding.vector_cache import VectorCache
+from memory_server.embedding.engine import Vectors
+from memory_server.embedding.vector_cache import TextHash, VectorCache
 from memory_server.errors import NeedsRepair
-from memory_server.index.build import HAS_GRAPH, Progress, read_state
+from memory_server.index.build import Progress, read_state
+from memory_server.index.graph import WHOLE
 from memory_server.index.indices import Indices
-from memory_server.index.ledger import Ledger
+from memory_server.index.ledger import VECTORS, Ledger
 from memory_server.index.semantic import SemanticIndex
 from memory_server.layers.topics import YOUNG_SECONDS
 from memory_server.memory import Memory
+from memory_server.root.paths import MemoryRoot
 from tests.memories import (
     new_root,
     open_memory,
     recall,
     search_exact,
-    searches_of,
+    search_memory,
     write_session,
     write_source,
     write_topic,
@@ -248,7 +251,7 @@ def test_an_interrupted_run_is_not_level_and_says_how_much_is_left(indexed: Memo
 
     status = indexed.status()
 
-    left = status.passages - status.semantic + 1  # the index page's old passage is to be forgotten
+    left = status.passages - status.semantic
     assert (left > 1, status.changed, status.unfinished) == (True, 0, left)
     assert status.level == f"{left} passages behind; bring them level: oneiros reindex"
     indexed.reindex()
@@ -289,14 +292,14 @@ def test_a_problem_that_was_mended_is_a_file_to_be_read(indexed: Memory) -> None
 
 def test_another_model_is_another_index_beside_the_old_vectors(indexed: Memory) -> None:
     before = semantic_ids(indexed)
-    folder = indexed.indices.ledger.note("semantic_folder")
+    folder = indexed.indices.ledger.note(VECTORS)
     indexed.close()
     with open_memory(indexed, WordEngine) as other:
         fingerprint = other.model.fingerprint
         object.__setattr__(other.model, "weight_hash", "0" * 64)
         other.reindex()
 
-        assert other.indices.ledger.note("semantic_folder") != folder
+        assert other.indices.ledger.note(VECTORS) != folder
         assert semantic_ids(other) == before
         assert sorted(cache.name for cache in other.root.vector_cache.iterdir()) == sorted(
             [fingerprint, other.model.fingerprint]
@@ -326,6 +329,8 @@ def test_a_kill_at_any_step_is_repaired_by_the_next_run(
     write_topic(indexed, "mail", "# mail\n\nThe relay has port 2525.\n\n# more\n\nA token.\n")
     write_topic(indexed, "new", "# new\n\nAn archive.\n")
     (indexed.root.topics / "shop.md").unlink()
+    indexed.indices.own()
+    indexed.indices.bring_graph_level(lambda _: None)
     with monkeypatch.context() as patch:
         patch.setattr(kind, step, killing(getattr(kind, step), when))
         with pytest.raises(Killed):
@@ -333,8 +338,10 @@ def test_a_kill_at_any_step_is_repaired_by_the_next_run(
     indexed.close()
 
     with open_memory(indexed, WordEngine) as again:
+        again.indices.own()
         again.reindex()
 
+        assert again.indices.graph.is_level
         assert unlike_fresh(again, tmp_path / "fresh") == []
 
 
@@ -347,13 +354,13 @@ def killing(step: Callable[..., Any], when: str) -> Callable[..., Any]:
     return killed
 
 
-@pytest.mark.parametrize("step", [VectorCache.append, SemanticIndex.add, Ledger.confirm, Indices.snapshot])
+@pytest.mark.parametrize("step", [VectorCache.append, Ledger.confirm, Indices.snapshot])
 def test_a_search_finishes_what_a_kill_interrupted(
     indexed: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: Callable[..., Any]
 ) -> None:
     age(write_topic(indexed, "new", "# new\n\nA wheel.\n"))
     with monkeypatch.context() as patch:
-        owner = {"append": VectorCache, "add": SemanticIndex, "confirm": Ledger, "snapshot": Indices}[step.__name__]
+        owner = {"append": VectorCache, "confirm": Ledger, "snapshot": Indices}[step.__name__]
         patch.setattr(owner, step.__name__, killing(step, "before"))
         with pytest.raises(Killed):
             indexed.reindex()
@@ -435,25 +442,89 @@ def test_a_damaged_file_is_named_with_its_remedy_and_a_rebuild_mends_it(
         assert unlike_fresh(again, tmp_path / "fresh") == []
 
 
-def test_a_damaged_semantic_index_leaves_the_answers_to_the_exact_scan(indexed: Memory, tmp_path: Path) -> None:
+def harm_graph(root: MemoryRoot, harm: str) -> None:
+    """Does something to a graph that is closed."""
+    [folder] = root.semantic_index.iterdir()
+    if harm == "gone":
+        shutil.rmtree(folder)
+    elif harm == "emptied":
+        for file in [*folder.rglob("*")]:
+            if file.is_file() and file.name != WHOLE:
+                file.unlink()
+    elif harm == "scribbled":
+        for file in folder.rglob("*"):
+            if file.is_file():
+                scribble(file)
+    else:
+        graph = SemanticIndex(folder)
+        [(name, vector), *_] = sorted(graph.read_vectors(Layer.TOPIC).items())
+        graph.delete(Layer.TOPIC, [name])
+        if harm == "another vector":
+            graph.add(Layer.TOPIC, [name], -vector[None])
+        if harm == "of another memory":
+            graph.add(Layer.TOPIC, [TextHash(b"another")], vector[None])
+        graph.close()
+
+
+@pytest.mark.parametrize(
+    "harm", ["gone", "emptied", "scribbled", "another vector", "lost a passage", "of another memory"]
+)
+def test_a_wrong_graph_is_noticed_when_it_is_opened_and_filled_from_the_cache(
+    indexed: Memory, tmp_path: Path, harm: str
+) -> None:
     expected = state_of(indexed, QUESTIONS)["answers"]
     indexed.close()
-    for file in indexed.root.semantic_index.rglob("*"):
-        if file.is_file():
-            scribble(file)
+    harm_graph(indexed.root, harm)
 
     with open_memory(indexed, WordEngine) as again:
         again.indices.own()
-        answers = [
-            [[[hit.chunk, hit.path, hit.score] for hit in search(question).hits] for search in searches_of(again)]
-            for question in QUESTIONS
-        ]
+        assert alike(state_of(again, QUESTIONS)["answers"], expected)
+        again.indices.bring_graph_level(lambda _: None)
 
-        assert alike(answers, expected)
-        with pytest.raises(NeedsRepair, match=r"Run `oneiros reindex --rebuild`"):
-            again.indices.semantic_differences(Layer.TOPIC)
-        again.reindex(rebuild=True)
+        assert again.indices.graph.is_level
+        assert again.indices.count_wrong(10) == (0, 0)
+        assert alike(state_of(again, QUESTIONS)["answers"], expected)
+        assert again.reindex().embedded == 0
+        assert len([*again.root.semantic_index.iterdir()]) == 1
         assert unlike_fresh(again, tmp_path / "fresh") == []
+
+
+def test_a_graph_that_fails_while_it_is_asked_leaves_the_answer_to_the_scan_and_is_made_anew(
+    indexed: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> list[TextHash]:
+        raise NeedsRepair("the semantic index is damaged")
+
+    def ask() -> list[object]:
+        return [[hit.chunk, hit.score] for word in WORDS for hit in search_memory(indexed, word).hits]
+
+    indexed.indices.own()
+    expected = ask()
+    indexed.indices.bring_graph_level(lambda _: None)
+    with monkeypatch.context() as patch:
+        patch.setattr(SemanticIndex, "nearest", fail)
+        assert alike(ask(), expected)
+    assert not indexed.indices.graph.is_level
+    indexed.indices.bring_graph_level(lambda _: None)
+
+    assert alike(ask(), expected)
+    assert indexed.indices.answered == {"chromadb": len(WORDS), "scan": 2 * len(WORDS)}
+
+
+def test_a_graph_that_cannot_be_made_says_why_and_the_scan_answers(
+    indexed: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise NeedsRepair("the semantic index is damaged")
+
+    monkeypatch.setattr(SemanticIndex, "add", fail)
+    indexed.indices.own()
+    indexed.indices.graph.drop()
+
+    indexed.indices.bring_graph_level(lambda _: None)
+
+    assert indexed.indices.graph.trouble == "the semantic index is damaged"
+    assert [hit.path for hit in search_memory(indexed, "relay").hits][:1] == ["topics/mail.md"]
 
 
 def test_a_ledger_of_another_format_is_named_with_its_remedy(indexed: Memory) -> None:
@@ -499,53 +570,66 @@ def test_vectors_of_equal_texts_are_kept_once(indexed: Memory) -> None:
     assert np.isfinite(indexed.indices.cache.vectors()).all()
 
 
-def test_a_graph_is_kept_of_a_large_memory_alone_and_the_answers_are_the_same(
-    indexed: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_every_question_without_a_filter_is_answered_by_the_graph_also_of_what_it_has_not_learnt_yet(
+    indexed: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = state_of(indexed, QUESTIONS)["answers"]
-    assert indexed.indices.nearest(Layer.TOPIC, np.ones(384, np.float32), 1) is not None
-    seen = []
+    indexed.indices.own()
+    indexed.indices.bring_graph_level(lambda _: None)
+    write_topic(indexed, "wheel", "# wheel\n\nA zebra.\n")
+    found: list[str] = []
 
-    for most in (5, 3, 100, 3):  # within half of what needs one it stays; there are 6 passages
-        monkeypatch.setattr("memory_server.index.build.GRAPH_FROM", most)
-        write_topic(indexed.root, "note", f"The drawer is full for {most} days.")
-        indexed.reindex()
-        (indexed.root.topics / "note.md").unlink()
-        indexed.reindex()
-        indexed.reindex()
-        seen.append((indexed.indices.has_graph(), len(list(indexed.root.semantic_index.iterdir()))))
-        assert alike(state_of(indexed, QUESTIONS)["answers"], expected)
-        assert unlike_fresh(indexed, tmp_path / f"fresh-{len(seen)}") == []
+    add = SemanticIndex.add
 
-    assert seen == [(True, 1), (True, 1), (False, 0), (True, 1)]
+    def ask() -> None:
+        found.extend(hit.path for hit in search_memory(indexed, "zebra").hits[:1])
+
+    def ask_and_add(graph: SemanticIndex, layer: Layer, keys: Sequence[TextHash], vectors: Vectors) -> None:
+        ask()
+        add(graph, layer, keys, vectors)
+
+    monkeypatch.setattr(SemanticIndex, "add", ask_and_add)
+    indexed.reindex()
+    ask()
+    search_memory(indexed, "zebra tag:none")
+
+    assert found == ["topics/wheel.md"] * 2
+    assert indexed.indices.answered == {"chromadb": 2, "scan": 0}
 
 
-@pytest.mark.parametrize("most", [3, 100])  # the memory gets a graph; it loses it
-@pytest.mark.parametrize("last", ["semantic_folder", "semantic_is_filling", HAS_GRAPH])
-def test_a_kill_while_a_graph_comes_or_goes_is_repaired_by_the_next_run(
-    indexed: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, last: str
+def test_filling_a_graph_leaves_nothing_to_do_and_goes_on_where_it_was_interrupted(
+    indexed: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory_server.index.build.GRAPH_FROM", 103 - most)
-    indexed.reindex(rebuild=True)
-    write_topic(indexed.root, "note", "The drawer is full.")
-    write_note = Ledger.set_note
+    monkeypatch.setattr("memory_server.index.graph.KEYS_A_STEP", 1)
+    indexed.indices.own()
+    indexed.indices.graph.drop()
+    learnt: list[int] = []
+    left: set[tuple[int, str]] = set()
 
-    def killing_note(ledger: Ledger, key: str, value: str) -> None:
-        write_note(ledger, key, value)
-        if key == last:
-            raise Killed
+    def stop(step: Progress) -> None:
+        learnt.append(step.total)
+        left.add((indexed.upkeep.changes().unfinished, indexed.status().level))
+        if len(learnt) == 2:
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr("memory_server.index.build.GRAPH_FROM", most)
-    with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "set_note", killing_note)
-        with pytest.raises(Killed):
-            indexed.reindex()
-    indexed.close()
+    with pytest.raises(KeyboardInterrupt):
+        indexed.indices.bring_graph_level(stop)
+    indexed.indices.bring_graph_level(stop)
 
-    with open_memory(indexed, WordEngine) as again:
-        again.indices.own()
-        again.reindex()
+    assert learnt[2:] == [learnt[0] - 2] * (learnt[0] - 2)
+    assert left == {(0, "level with the disk")}
+    assert indexed.indices.graph.is_level
 
-        assert again.indices.has_graph() == (most == 3)
-        assert again.indices.unreachable(10) == 0
-        assert unlike_fresh(again, tmp_path / "fresh") == []
+
+def test_a_graph_of_which_many_were_deleted_is_filled_anew(indexed: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory_server.index.graph.FEW_DELETED", 1)
+    indexed.indices.own()
+    indexed.indices.bring_graph_level(lambda _: None)
+    [before] = indexed.root.semantic_index.iterdir()
+    for name in ("mail", "shop"):
+        (indexed.root.topics / f"{name}.md").unlink()
+
+    indexed.reindex()
+
+    [after] = indexed.root.semantic_index.iterdir()
+    assert after != before
+    assert indexed.indices.count_wrong(10) == (0, 0)

@@ -381,13 +381,14 @@ def test_the_graph_finds_what_an_exact_scan_finds(memory: Memory) -> None:
     for question in ("who answers names", "wages", "東京", "release tag", "coffee"):
         vector = memory.embed_query(question).vector
 
-        by_graph = memory.indices.nearest(Layer.TOPIC, vector, 8)
+        rows = memory.indices.nearest_rows([Layer.TOPIC], None, vector, 8)
+        chunks = memory.indices.ledger.chunks(rows or [])
 
-        assert by_graph == nearest_by_hand(memory, question, Layer.TOPIC)[:8]
+        assert {chunk.id for chunk in chunks.values()} == {*nearest_by_hand(memory, question, Layer.TOPIC)[:8]}
 
 
-def test_a_small_memory_has_no_graph(garden: Memory) -> None:
-    assert garden.indices.nearest(Layer.TOPIC, garden.embed_query("wages").vector, 8) is None
+def test_without_a_daemon_there_is_no_graph(garden: Memory) -> None:
+    assert garden.indices.nearest_rows([Layer.TOPIC], None, garden.embed_query("wages").vector, 8) is None
     assert not garden.root.semantic_index.exists()
 
 
@@ -588,7 +589,7 @@ def test_a_rebuild_in_place_gives_the_same_answers(tmp_path: Path, make_engine: 
 
 def test_the_owner_of_a_root_and_a_reader_give_the_same_answers(garden: Memory, make_engine: MakeEngine) -> None:
     with open_memory(folder_of(garden), make_engine) as reader:
-        assert reader.indices.nearest(Layer.TOPIC, garden.embed_query("relay").vector, 3) is None
+        assert reader.indices.nearest_rows([Layer.TOPIC], None, garden.embed_query("relay").vector, 3) is None
         assert alike(answers(reader), answers(garden))
 
 

@@ -10,7 +10,7 @@ from oneiros.light.person_only import PERSON_SETTINGS
 
 CHECKOUT = Path(__file__).parents[3]
 FREE = frozenset(
-    "embedding_share embedding_cores embedding_engine raw_vectors query_log structured_output answer_tokens "
+    "embedding_share embedding_cores embedding_engine raw_vectors query_log structured_output answer_tokens semantic "
     "project_aliases idle_hours reference_tags reference_minutes daily_at dream_at dream_hunks_a_day dream_expiry_days "
     "dream_stale_days dream_history dream_commit hook_bytes muted_projects muted_pointers "
     "use_breaks_ties half_lives fade_days archive_max_mb backup_days idle_minutes http_port memory_ceiling_mb "
