@@ -321,7 +321,7 @@ def _list(hunks: list[Hunk], waiting: str, *, as_json: bool) -> None:
 
 def report(
     context: typer.Context,
-    everything: Annotated[bool, typer.Option("--all", help="every finding, not only the first screen")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="every finding, and what was decided by kind")] = False,
     project: OfProject = "",
     as_json: AsJson = False,
 ) -> None:
@@ -333,5 +333,5 @@ def report(
     if as_json:
         data_json(dataclasses.asdict(review) | {"day": review.day.isoformat(), "file": str(file)})
         return
-    data(report_page(review).rstrip() if everything else "\n".join(first_screen(review)))
+    data((report_page(review) if everything else first_screen(review)).rstrip())
     talk(f"Details: {file}")
