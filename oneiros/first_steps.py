@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from crawler.archive.waiting import Waiting
 from memory_server.embedding.workers import WorkerPlan
 from memory_server.root.paths import MemoryRoot
-from oneiros.environment import Environment
+from oneiros.environment import Environment, now
 from oneiros.ingest.settings import waiting
 
 MEGABYTE = 1e6
@@ -59,6 +59,12 @@ def first_steps(
         FirstStep("dream", "what you said that is worth keeping", dream_seconds),
     )
     return FirstSteps(_format_waiting(left), steps)
+
+
+def tell_waiting(environment: Environment, root: MemoryRoot) -> str:
+    """What waits for a memory that is not there yet."""
+    left = waiting(environment, root, now())
+    return _format_waiting(left) if left.not_archived else "makes one of your own"
 
 
 def _format_waiting(left: Waiting) -> str:

@@ -1,9 +1,11 @@
-"""Puts the parts of the weekly review together, over an open memory, and as text: one screen first, the details below.
+"""Puts the parts of the weekly review together, over an open memory, and as text: what asks for the person first.
 
 It changes nothing.
 """
 
 import datetime as dt
+import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,8 +44,8 @@ from dream.report.findings import (
 from dream.topics import LESSONS, read_topics
 from memory_server.completeness import OF_MEMORY, SkipKind, count_skipped
 from memory_server.document import SourcePath
-from memory_server.escaping import escape_line
-from memory_server.layers.topics import shorten_text, topic_heads
+from memory_server.escaping import escape_line, plural
+from memory_server.layers.topics import topic_heads
 from memory_server.lifecycle.backups import backup_days
 from memory_server.lifecycle.findable import read_losses
 from memory_server.machine.clock import local_day
@@ -52,8 +54,8 @@ from memory_server.root.paths import MemoryRoot
 
 WEEK = dt.timedelta(days=7)
 MAX_QUESTIONS = 1_000
-SCREEN_LINES = 24  # of a plain terminal
-WIDTH = 100
+SHOWN = 3  # findings of a part on the first screen
+COMMAND = re.compile(r"git -C .+|oneiros [^,;()`]+")
 COUNTED = ("offered", "accepted", "rejected")
 
 
@@ -193,39 +195,59 @@ def format_week(day: dt.date) -> str:
     return f"{day:%G-W%V}"
 
 
-def first_screen(review: Review) -> list[str]:
-    """What fits on one screen: a line a part, and the first finding of the most urgent ones that have any."""
-    counts = ", ".join(f"{getattr(review, what)} {what}" for what in COUNTED)
-    told = f"Week {review.week} to {review.day.isoformat()}: {counts}, {review.asked} questions asked."
-    lines = [shorten_text(told, WIDTH), *_by_kind(review.kinds), ""]
-    with_lead = [part for part in Concern if review.list_findings(part)][: SCREEN_LINES - len(lines) - len(Concern) - 2]
-    for part in Concern:
-        found = review.list_findings(part)
-        lines.append(f"{len(found) or 'no':>4}  {part.value}")
-        if part in with_lead:
-            lead = f"{found[0].place}  {found[0].what}" if found[0].place else found[0].what
-            lines.append(shorten_text(f"        {lead}", WIDTH))
-    first = review.findings[0] if review.findings else None
-    lines += ["", shorten_text(f"Next: {first.step}", WIDTH) if first else "Nothing asks for you this week."]
-    return lines
-
-
-def _by_kind(kinds: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """A line such as `Offered, accepted, rejected: decision 9, 4, 1; fact 3, 2, 0.`; none where there was nothing."""
-    every = dict.fromkeys(kind for what in COUNTED for kind in kinds.get(what, {}))
-    told = "; ".join(f"{kind} {', '.join(str(kinds.get(what, {}).get(kind, 0)) for what in COUNTED)}" for kind in every)
-    return [shorten_text(f"{', '.join(COUNTED).capitalize()}: {told}.", WIDTH)] if told else []
+def first_screen(review: Review) -> str:
+    """What is read at once: three sentences and a command, then the first findings of each part that has any."""
+    return _format_report(review, SHOWN)
 
 
 def report_page(review: Review) -> str:
-    """The file of a week: the screen, then every finding."""
-    lines = [f"# Review of week {review.week}", "", "```", *first_screen(review), "```"]
-    for part in Concern:
-        if found := review.list_findings(part):
-            lines += ["", f"## {part.value[:1].upper()}{part.value[1:]}", "", *map(_in_detail, found)]
+    """The file of a week: the same with every finding, and the kinds of what was decided."""
+    return _format_report(review) + _format_kinds(review.kinds)
+
+
+def _format_report(review: Review, most: int | None = None) -> str:
+    """The report as Markdown, each thing a paragraph of its own; `most` findings of a part, and how many more."""
+    found = [(part, review.list_findings(part)) for part in Concern]
+    ordered = [finding for _, findings in found for finding in findings]
+    lines = [f"# Week {review.week}, to {review.day.isoformat()}", "", _summarise(review, ordered)]
+    if ordered:
+        lines += ["", f"    {_find_command(ordered[0])}"]
+    for part, findings in ((part, findings) for part, findings in found if findings):
+        lines += ["", f"## {part.value[:1].upper()}{part.value[1:]}", *map(_in_detail, findings[:most])]
+        if most and len(findings) > most:
+            lines.append(f"- and {len(findings) - most} more: `oneiros report --all`")
     return "\n".join(lines) + "\n"
 
 
+def _summarise(review: Review, ordered: Sequence[Finding]) -> str:
+    """What the week brought, what was asked, and how much asks for the person, with the most urgent of it."""
+    unanswered = len(review.list_findings(Concern.QUERIES))
+    lost = f", {unanswered} of them without a good answer" if unanswered else ""
+    waits = "Nothing asks for you."
+    if ordered:
+        waits = f"{len(ordered)} thing{'s ask' if len(ordered) > 1 else ' asks'} for you, first: {_say(ordered[0])}."
+    brought = f"{plural(review.offered, 'statement')} offered, {review.accepted} accepted, {review.rejected} rejected."
+    return f"{brought} {plural(review.asked, 'question')} asked{lost}. {waits}"
+
+
+def _find_command(finding: Finding) -> str:
+    """The command that a next step names; else the one that shows what is wrong."""
+    named = COMMAND.search(finding.step)
+    if named:
+        return named.group()
+    return f"oneiros read {shlex.quote(finding.place)}" if finding.place else "oneiros report --all"
+
+
+def _say(finding: Finding) -> str:
+    return f"`{finding.place}`: {finding.what}" if finding.place else finding.what
+
+
 def _in_detail(finding: Finding) -> str:
-    place = f"`{finding.place}`: " if finding.place else ""
-    return f"- {place}{finding.what}. Next: {finding.step}."
+    return f"- {_say(finding)}. Next: {finding.step}."
+
+
+def _format_kinds(kinds: Mapping[str, Mapping[str, int]]) -> str:
+    """How many statements of each kind were offered, accepted and rejected; nothing where there were none."""
+    every = dict.fromkeys(kind for what in COUNTED for kind in kinds.get(what, {}))
+    rows = (f"- {kind} {', '.join(str(kinds.get(what, {}).get(kind, 0)) for what in COUNTED)}" for kind in every)
+    return "\n".join([f"\n## {', '.join(COUNTED).capitalize()}", *rows, ""]) if every else ""

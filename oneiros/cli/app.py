@@ -75,7 +75,7 @@ class Commands(TyperGroup):
 def create_app() -> TyperGroup:
     """All commands, none of them loaded. What they work on is `obj` of their context, an Environment."""
     app = _typer(help="A memory for Claude Code that knows things instead of only finding them.", cls=Commands)
-    app.callback(no_args_is_help=True, epilog="\b\nExample: oneiros init --example")(before_command)
+    app.callback(invoke_without_command=True, epilog="\b\nExample: oneiros init --example")(before_command)
     group = typer.main.get_group(app)
     group.commands.update(_build_commands(load_shipped_parts()))
     return group
@@ -117,13 +117,18 @@ def _show_version(is_wanted: bool) -> None:
 
 
 def before_command(
+    context: typer.Context,
     version: Annotated[  # noqa: ARG001  its callback has ended the command
         bool, typer.Option("--version", help="print the version and end", is_eager=True, callback=_show_version)
     ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="say on stderr what is done")] = False,
 ) -> None:
-    """Runs before every command."""
+    """Runs before every command; where there is none, shows what is there to do now."""
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(message)s", stream=sys.stderr)
+    if context.invoked_subcommand is None:
+        from oneiros.cli.status import show_next_steps  # what a command that is named does not need
+
+        show_next_steps(context.obj or _this_environment())
 
 
 def run_app(arguments: Sequence[str], environment: "Environment | None" = None) -> int:

@@ -27,6 +27,7 @@ from oneiros.cli.readings import offer_reader, read_waiting
 from oneiros.cli.review.sitting import TerminalReview
 from oneiros.cli.serving import page_link
 from oneiros.cli.terminal.output import AsJson, OfProject, data, data_json, show_progress, talk
+from oneiros.cli.terminal.screen import show, show_long
 from oneiros.client import Client
 from oneiros.dreaming import bring_level, dream_once, make_deadline, open_decisions, tell_left, weekly_review
 from oneiros.environment import Environment
@@ -313,7 +314,7 @@ def _list(hunks: list[Hunk], waiting: str, *, as_json: bool) -> None:
         data_json({"hunks": [hunk_json(hunk) for hunk in hunks]})
     else:
         for hunk in hunks:
-            data(f"{hunk.id}  {hunk.proposal}  {hunk.target}  {hunk.update.relation}  {escape_line(hunk.text)[:100]}")
+            show(f"{hunk.id}  {hunk.proposal}  {hunk.target}  {hunk.update.relation}  {escape_line(hunk.text)[:100]}")
         talk(f"{len(hunks)} open.{waiting} Decide: oneiros review" if hunks else f"Nothing is open.{waiting}")
     if not hunks:
         raise typer.Exit(1)
@@ -321,7 +322,7 @@ def _list(hunks: list[Hunk], waiting: str, *, as_json: bool) -> None:
 
 def report(
     context: typer.Context,
-    everything: Annotated[bool, typer.Option("--all", help="every finding, not only the first screen")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="every finding, and what was decided by kind")] = False,
     project: OfProject = "",
     as_json: AsJson = False,
 ) -> None:
@@ -333,5 +334,5 @@ def report(
     if as_json:
         data_json(dataclasses.asdict(review) | {"day": review.day.isoformat(), "file": str(file)})
         return
-    data(report_page(review).rstrip() if everything else "\n".join(first_screen(review)))
+    show_long((report_page(review) if everything else first_screen(review)).rstrip())
     talk(f"Details: {file}")

@@ -170,8 +170,8 @@ def trust(
 
 def config(
     context: typer.Context,
-    key: Annotated[str | None, typer.Argument(show_default=False)] = None,
-    value: Annotated[str | None, typer.Argument(show_default=False)] = None,
+    key: Annotated[str | None, typer.Argument(help="a setting; without one all are shown", show_default=False)] = None,
+    value: Annotated[str | None, typer.Argument(help="what it is to be", show_default=False)] = None,
     off: Annotated[bool, typer.Option("--off", help="with mute: let them speak again")] = False,
     as_json: AsJson = False,
 ) -> None:

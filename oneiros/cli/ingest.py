@@ -30,6 +30,7 @@ from oneiros.cli.consent.asking import require_person
 from oneiros.cli.maintenance import brought_level
 from oneiros.cli.terminal.days import parse_day_begin
 from oneiros.cli.terminal.output import AsJson, data, data_json, data_line, show_progress, talk
+from oneiros.cli.terminal.screen import show_long
 from oneiros.client import Client
 from oneiros.daemon.sockets import end_daemon
 from oneiros.environment import Environment, now
@@ -125,7 +126,7 @@ def drill(
     if export:
         _export(reader, session, export)
         return
-    data(escape_text(reader.read(session, depth, entry=entry, first=first, turns=turns)).rstrip("\n"))
+    show_long(escape_text(reader.read(session, depth, entry=entry, first=first, turns=turns)).rstrip("\n"))
     if environment.person.query_log:
         is_raw = depth is Depth.RAW and not entry
         lines = LineRange(first + 1, first + turns) if is_raw else LineRange(0, 0)

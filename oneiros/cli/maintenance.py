@@ -11,7 +11,8 @@ from memory_server.errors import NeedsRepair, Problem
 from memory_server.escaping import plural
 from memory_server.index.build import Progress, Report
 from oneiros import doctor as checks
-from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, make_console, show_progress, talk
+from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, show_progress, talk
+from oneiros.cli.terminal.screen import see_stdout, show
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
 from oneiros.health import Health
@@ -117,12 +118,12 @@ def doctor(
     if as_json:
         data_json({"checks": [{"check": name, **dataclasses.asdict(finding)} for name, finding in findings]})
     else:
-        console = make_console(no_color=no_color)
+        screen = see_stdout(no_color=no_color)
         for name, finding in findings:
             colour = {"ok": "green", "warning": "yellow", "failed": "red"}[finding.state]
-            console.print(f"{finding.state:<8} {name}: {finding.detail}", style=colour)
+            show(screen.style(f"{finding.state:<8} {name}: {finding.detail}", fg=colour))
             if finding.repair:
-                console.print(f"         {finding.repair}")
+                show(f"         {finding.repair}")
     if any(finding.state == "failed" for _, finding in findings):
         raise typer.Exit(3)
 

@@ -26,7 +26,7 @@ def episode(
     context: typer.Context,
     text: Annotated[str, typer.Argument(help="the note; - reads it from stdin")],
     title: Annotated[str, typer.Option(help="its title; else its first line")] = "",
-    tag: Annotated[list[str] | None, typer.Option(show_default=False)] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="a word it is filed under", show_default=False)] = None,
     project: Annotated[str, typer.Option(help="the project it belongs to")] = "",
     as_json: AsJson = False,
 ) -> None:

@@ -9,7 +9,8 @@ import typer
 from memory_server.document import Layer, LineRange
 from memory_server.errors import UsageError
 from memory_server.escaping import escape_line, escape_text, plural
-from oneiros.cli.terminal.output import AsJson, NoColor, OfProject, data, data_json, styler, talk
+from oneiros.cli.terminal.output import AsJson, NoColor, OfProject, data_json, talk
+from oneiros.cli.terminal.screen import see_stdout, show, show_long
 from oneiros.client import Client, DaemonLost
 
 KEYS = ("path", "layer", "first_line", "last_line", "of_lines", "marks", "text")
@@ -45,7 +46,7 @@ def read(
     if as_json:
         data_json({key: found[key] for key in KEYS})
         return
-    data(escape_text(found["text"]).rstrip("\n"))
+    show_long(escape_text(found["text"]).rstrip("\n"))
     lines = LineRange(found["first_line"], found["last_line"])
     told = [
         f"{found['path']}:{lines} of {plural(found['of_lines'], 'line')}",
@@ -78,15 +79,15 @@ def topics(
         data_json(found)
         return
     heads = found["topics"]
-    style, width = styler(no_color=no_color), max((len(head["name"]) for head in heads), default=0)
+    screen, width = see_stdout(no_color=no_color), max((len(head["name"]) for head in heads), default=0)
     below = ""
     spaces = {head["name"]: head.get("namespace", "") if tree else "" for head in heads}  # an older daemon tells none
     for head in sorted(heads, key=lambda head: spaces[head["name"]]):
         if spaces[head["name"]] != below:
             below = spaces[head["name"]]
-            data(f"{escape_line(below)}/")
-        name = style(f"{escape_line(head['name']):<{width}}", bold=True)
-        data(f"{'  ' if below else ''}{name}  {head['date'] or ' ' * 10}  {escape_line(head['summary'])}")
+            show(f"{escape_line(below)}/")
+        name = screen.style(f"{escape_line(head['name']):<{width}}", bold=True)
+        show(f"{'  ' if below else ''}{name}  {head['date'] or ' ' * 10}  {escape_line(head['summary'])}")
     own = [head for head in heads if head["name"] != "lessons"]
     beside = " and the lessons" if len(own) < len(heads) else ""
     if not heads:

@@ -1,9 +1,11 @@
 """Asking: `recall`, `search`, `exact`. The daemon answers; it is started where none runs."""
 
+import re
 import shlex
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,10 +17,12 @@ from memory_server.escaping import escape_line, escape_text
 from memory_server.faces.answer_text import answer_json, explain_answer, format_remark, format_standing
 from memory_server.fields import FIELDS, Field
 from memory_server.language.shortening import shorten_passage
+from memory_server.language.words import content_words
 from memory_server.search.precedence import is_elsewhere
 from memory_server.search.query import build_filter, parse_query
 from memory_server.search.question import DEFAULT_LIMIT, Question, Search, with_commands
-from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, styler, talk
+from oneiros.cli.terminal.output import AsJson, NoColor, data_json, talk
+from oneiros.cli.terminal.screen import Screen, see_stdout, show
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, find_top
 
@@ -41,6 +45,7 @@ unapproved: a topic that nobody approved yet; the last line says how.
 held until, holds from: a topic outside of its interval; it decides nothing.
 you, Claude, agreed, done, dropped: who said it, and how it ended.
 """
+COLOURS = {"sure": "green", "likely": "yellow", "perhaps": "bright_black"}
 TOLD = "oneiros.filters"  # where the context of a command keeps what it was told to filter by
 
 
@@ -136,7 +141,9 @@ def search(
         more = {"explain": explain_answer(answer)} if explain else {}
         data_json({"query": question.full_query, **answer_json(answer), **more})
     else:
-        print_answer(answer, styler(no_color=no_color), verbose=verbose, explain=explain)
+        screen = see_stdout(no_color=no_color)
+        wanted = frozenset(content_words(question.text)) if screen.has_colour else frozenset[str]()
+        print_answer(answer, screen, wanted, context.obj.choice.root.path, verbose=verbose, explain=explain)
     if not answer.hits:
         raise typer.Exit(1)
 
@@ -181,22 +188,25 @@ def select_types(kinds: Sequence[str]) -> list[str]:
     return found
 
 
-def print_answer(answer: Answer, style: Callable[..., str], *, verbose: bool, explain: bool) -> None:
+def print_answer(
+    answer: Answer, screen: Screen, wanted: frozenset[str], root: Path, *, verbose: bool, explain: bool
+) -> None:
     """Hits on stdout, best first, two lines each: what is said, then how sure and where. What to do next on stderr.
 
-    A hit of another project than the one in which it is told says so.
+    A hit of another project than the one in which it is told says so. `wanted`: stems of the question, whose words
+    stand out. `root`: of the memory that was asked.
     """
     for number, hit in enumerate(answer.hits, start=1):
         first, *others = _passage(hit) if verbose else [_shorten_passage(hit, answer.terms)]
-        data(f"{number:>2}  {first}")
+        show(f"{number:>2}  {_mark_words(first, wanted, screen)}")
         for line in others:
-            data(f"    {line}")
+            show(f"    {_mark_words(line, wanted, screen)}")
         for line in [
-            _place(hit, answer.here, style),
+            _place(hit, answer.here, screen, root),
             *(_format_details(hit) if verbose else ()),
             *(_reasons(hit) if explain else ()),
         ]:
-            data(style(f"      {line}", dim=True))
+            show(f"      {line}")
     if not answer.hits:
         talk(with_commands(format_remark(answer)) or "Nothing found.")
         return
@@ -210,6 +220,13 @@ def print_answer(answer: Answer, style: Callable[..., str], *, verbose: bool, ex
     )
 
 
+def _mark_words(text: str, wanted: frozenset[str], screen: Screen) -> str:
+    def mark(word: re.Match[str]) -> str:
+        return word[0] if wanted.isdisjoint(content_words(word[0])) else screen.style(word[0], bold=True)
+
+    return re.sub(r"\w+", mark, text) if wanted else text
+
+
 def _shorten_passage(hit: Hit, terms: tuple[str, ...]) -> str:
     return " ".join(escape_text(shorten_passage(hit.passage, terms, SAID_CHARS)).split())
 
@@ -218,7 +235,7 @@ def _passage(hit: Hit) -> list[str]:
     return [line for line in escape_text(hit.passage).split("\n") if line.strip()] or [""]
 
 
-def _place(hit: Hit, here: str, style: Callable[..., str]) -> str:
+def _place(hit: Hit, here: str, screen: Screen, root: Path) -> str:
     """How sure, where, when and of what, and what else must be known before it is believed."""
     marks = [
         f"of {escape_line(hit.project)}" if here and is_elsewhere(hit, here) else "",
@@ -229,11 +246,12 @@ def _place(hit: Hit, here: str, style: Callable[..., str]) -> str:
         f"amended {escape_line(hit.amended)}" if hit.amended else "",
         f"replaced by {escape_line(hit.replaced_by)}" if hit.replaced_by else "",
     ]
-    place = style(f"{escape_line(hit.path)}:{hit.lines}", bold=True)
+    place = screen.style(f"{escape_line(hit.path)}:{hit.lines}", fg="cyan")
+    file = root / hit.path
     date = hit.date.isoformat() if hit.date else "undated"
     told = [
-        f"{hit.certainty}, decides" if hit.decides else hit.certainty,
-        place,
+        screen.style(f"{hit.certainty}, decides" if hit.decides else hit.certainty, fg=COLOURS[hit.certainty]),
+        screen.link(place, file) if not hit.memory and file.is_file() else place,
         date,
         hit.memory,
         escape_line(hit.title),

@@ -12,7 +12,8 @@ from memory_server.completeness import OF_MEMORY
 from memory_server.errors import Problem
 from memory_server.escaping import escape_line, plural
 from oneiros.cli.serving import daemon_address, daemon_json
-from oneiros.cli.terminal.output import AsJson, OfProject, data, data_json, moment_text
+from oneiros.cli.terminal.output import AsJson, OfProject, data_json, moment_text, talk
+from oneiros.cli.terminal.screen import see_stdout, show
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
 
@@ -37,9 +38,42 @@ def status(context: typer.Context, project: OfProject = "", as_json: AsJson = Fa
         data_json(found)
     else:
         for line in lines_of(found):
-            data(line)
+            show(line)
     if project and not any((found["topics"], found["sessions"], found["proposed"], found["queued"])):
         raise typer.Exit(1)
+
+
+def show_next_steps(environment: Environment) -> None:
+    """What is there to do now: a command a line, each with its reason."""
+    root = environment.choice.root
+    if root.index_page.exists():
+        found = _collect_status(environment)
+        told, steps = f"{root.path}: {_sources_text(found)}.", list(_list_next_steps(found))
+        ask = f"{'' if steps else 'Nothing waits for you. '}Ask: oneiros recall 'a question'. "
+    else:
+        from oneiros.first_steps import tell_waiting  # the crawler, for this alone
+
+        told, steps, ask = (
+            f"There is no memory yet in {root.path}.",
+            [("init --all", tell_waiting(environment, root))],
+            "",
+        )
+    show(told)
+    for command, why in steps:
+        show(f"  {see_stdout().style(f'oneiros {command}', bold=True)}  {why}")
+    talk(f"{ask}Every command: oneiros --help")
+
+
+def _list_next_steps(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if count := found["not_archived"]:
+        deleted = f"Claude Code deletes {found['expiring']} of them this week"
+        yield "ingest", f"{plural(count, 'transcript')} not archived yet; {deleted}"
+    yield from (("report", loss) for loss in found.get("losses", ()))
+    for notice in found.get("waiting", ()):  # an older daemon tells none
+        what, _, command = notice.rpartition(": ")
+        yield command.replace("/oneiros:", "").removeprefix("oneiros "), what
+    if found["problems"]:
+        yield "validate", f"{plural(len(found['problems']), 'problem')} of its files"
 
 
 def _collect_status(environment: Environment) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def add_commands(app: typer.Typer) -> None:
 
 def model(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(show_default=False)] = None,
+    name: Annotated[str | None, typer.Argument(help="the model to change to", show_default=False)] = None,
     all_of_them: Annotated[bool, typer.Option("--list", help="what models there are, and how to get them")] = False,
     add: Annotated[Path | None, typer.Option(help="take in a folder with a model.toml", show_default=False)] = None,
     try_: Annotated[

@@ -10,6 +10,7 @@ from memory_server.escaping import escape_line
 from memory_server.search.question import with_commands
 from oneiros.cli.opened import bring_level
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk
+from oneiros.cli.terminal.screen import show
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
 from oneiros.opening import open_memory
@@ -71,7 +72,7 @@ def queries(
         others = [f"{with_commands(name)} finds {count}" for name, count in row.get("others", {}).items() if count]
         hint = f"  ({', '.join(others)})" if others else ""
         command, query = with_commands(row["tool"]), escape_line(row["query"])
-        data(f"{row['at'][:16]}  {command:<6} {row['hits']:>3} hits  {query}{hint}")
+        show(f"{row['at'][:16]}  {command:<6} {row['hits']:>3} hits  {query}{hint}")
     empty = sum(row["hits"] == 0 for row in rows)
     more = "; -n shows more" if len(rows) == limit else ""
     talk(f"{'The newest ' if more else ''}{len(rows)} questions, {empty} found nothing{more}.")

@@ -51,6 +51,22 @@ def test_a_person_accepts_and_the_new_text_is_found(house: House, proposal: str)
     assert "topics/mail.md" in house.command("exact", "2526").stdout
 
 
+def test_a_key_needs_no_enter_and_an_arrow_chooses_nothing(house: House, proposal: str) -> None:
+    steps = [(ASKED, "\x1b[A"), (ASKED, "\n"), (ASKED, "a"), (SETTLE[0], "y"), WORD]
+
+    seen = at_terminal(house, steps, "review", variables={"TERM": "xterm"})
+
+    assert seen.code == 0 and seen.left == [], seen
+    assert "a  accept it\n" in seen.screen and "1 accepted" in seen.screen
+    assert "\x1b[32m" in seen.screen and "2526" in topic(house)
+
+
+def test_the_end_of_the_input_leaves_all_open(house: House, proposal: str) -> None:
+    seen = at_terminal(house, [(ASKED, "\x04")], "review", variables={"TERM": "xterm"})
+
+    assert seen.code == 0 and "1 left for later" in seen.screen, seen
+
+
 def test_a_wrong_word_accepts_nothing(house: House, proposal: str) -> None:
     seen = at_terminal(house, [YES, SETTLE, (WORD[0], "please\n"), (WORD[0], "\n")], "review")
 

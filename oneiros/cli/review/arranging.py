@@ -9,6 +9,7 @@ from memory_server.escaping import escape_line, escape_text
 from memory_server.layers.topics import read_text
 from oneiros.cli.consent.asking import ask_consent, sign_at_end
 from oneiros.cli.terminal.output import data, talk
+from oneiros.cli.terminal.screen import see_stdout, show
 from oneiros.environment import Environment
 
 
@@ -31,7 +32,8 @@ def arrange(
         if with_diff and text is not None:
             was = next((old for old, homes in found.homes.items() if path in homes), path)
             old = read_text(decisions.root.path / was) if (decisions.root.path / was).is_file() else None
-            data("\n".join(f"    {line}" for line in escape_text(make_diff(path, old, text)).splitlines()))
+            diff = "\n".join(f"    {line}" for line in escape_text(make_diff(path, old, text)).splitlines())
+            show(see_stdout().colour_diff(diff))
     if found.left_out:
         data("  goes with the frontmatter, git keeps it:")
     for line in found.left_out:

@@ -1,11 +1,16 @@
 """Questions at a terminal: one key of several, or words with completion. `?` tells at each what may be answered."""
 
+import os
 import readline
+import sys
+import termios
+import tty
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from memory_server.escaping import escape_line
 from oneiros.cli.terminal.output import data
+from oneiros.cli.terminal.screen import show
 
 END = "\x04"  # where the input ends, or is interrupted
 NEW, NONE = "new", "-"
@@ -16,12 +21,14 @@ NAME = "The new topic's name: a few plain words, by which you would look for it.
 
 def ask_key(question: str, keys: Mapping[str, str], *, default: str = "") -> str:
     """The key that a person types, or END. `keys`: what each does; `default`: what Enter alone stands for."""
+    read = _read_key if sys.stdin.isatty() and os.environ.get("TERM") != "dumb" else _read_answer
     while True:
-        answer = _read_answer(f"{question} [{','.join(keys)},?]? ")
+        answer = read(f"{question} [{','.join(keys)},?]? ")
         key = answer.strip().casefold()[:1] or default
         if key in keys or key == END:
             return key
-        data("\n".join(f"{key} - {does}" for key, does in keys.items()))
+        if key:  # Enter behind a key, which needs none
+            show("\n".join(f"{key}  {does}" for key, does in keys.items()))
 
 
 def ask_words(question: str, told: str, *, default: str = "", known: Sequence[str] = ()) -> str:
@@ -54,6 +61,23 @@ def ask_place(
         present = "" if answer == NONE else answer
     is_same = (name, present) == (here, section)
     return None if is_same or not name or END in (name, present) else (name, present)
+
+
+def _read_key(question: str) -> str:
+    """The key that is pressed, without Enter. What was typed before the question stood there answers nothing, nor does
+    what comes in the same moment behind a key: the rest of an arrow key, or of what is pasted.
+    """
+    before = termios.tcgetattr(sys.stdin)
+    try:
+        tty.setcbreak(sys.stdin)
+        print(question, end="", flush=True)
+        pressed = os.read(sys.stdin.fileno(), 1024).decode("utf-8", "replace")[:1] or END
+    except KeyboardInterrupt:
+        pressed = END
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+    data(pressed if pressed.isprintable() else "")
+    return pressed
 
 
 def _read_answer(question: str) -> str:

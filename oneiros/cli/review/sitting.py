@@ -27,6 +27,7 @@ from oneiros.cli.review.asking import END, ask_key, ask_place, ask_words
 from oneiros.cli.review.batch import batch_text, read_batch, with_faults
 from oneiros.cli.review.editing import edit_text, reword_text
 from oneiros.cli.terminal.output import data, talk
+from oneiros.cli.terminal.screen import see_stdout, show
 from oneiros.environment import now
 
 KEYS = {
@@ -169,7 +170,9 @@ class TerminalReview:
         head, *lines = hunk_lines(hunk, before, after)
         question = HEADS.get(hunk.update.relation)
         faults = [f"  ALTERED: {fault}; it cannot be accepted" for fault in self._decisions.find_faults(hunk)]
-        data("\n".join([f"{count} {head}", *([question] if question else []), *lines, *faults]))
+        screen = see_stdout()
+        show(screen.style(f"{count} {head}", bold=True))
+        show(screen.colour_diff("\n".join([*([question] if question else []), *lines, *faults])))
 
     def _edit(self, hunk: Hunk) -> None:
         """Accepts the hunk in other words, or leaves it to be asked about again."""
@@ -208,18 +211,18 @@ class TerminalReview:
         """Accepts the hunk and what else waits for its topic; a replacement is shown by itself."""
         others = rest_of_topic(hunk, (one for one in hunks if one.id not in self._choices))
         for one in others:
-            data("\n    CAREFUL: ".join([f"  + {escape_line(one.text)}", *warnings_about(one)]))
+            show("\n    CAREFUL: ".join([f"  + {escape_line(one.text)}", *warnings_about(one)]))
         self._choices.choose(*(Chosen(one.id, "accept") for one in (hunk, *others)))
 
     def _show_around(self, hunk: Hunk) -> None:
         project = hunk.update.candidate.project
         for given in hunk.update.candidate.given:
-            data(f"{describe_source(given, project)}: {escape_line(given.text)}")
+            show(f"{describe_source(given, project)}: {escape_line(given.text)}")
         for quote in hunk.quotes:
             data(f"{describe_source(quote, project)}, session {quote.session_id[:8]}:")
             try:
                 for heard in read_context(self._archive, quote):
-                    data("\n".join(f"  {heard.role}: {line}" for line in escape_text(heard.text).split("\n")))
+                    show("\n".join(f"  {heard.role}: {line}" for line in escape_text(heard.text).split("\n")))
             except OneirosError as error:
                 talk(str(error))
 

@@ -21,6 +21,7 @@ from oneiros.cli.consent.asking import ask_consent, sign_at_end
 from oneiros.cli.review.asking import ask_place
 from oneiros.cli.review.editing import reword_text
 from oneiros.cli.terminal.output import OfAnyProject, OfProject, data, talk
+from oneiros.cli.terminal.screen import see_stdout, show
 from oneiros.dreaming import build_dream, open_decisions
 from oneiros.environment import Environment, now
 
@@ -125,7 +126,7 @@ class _Telling:
     def _show(self, hunk: Hunk) -> None:
         steps = diff_steps(self._decisions.root, [hunk], Manner(local_day(now())))
         before, after = (steps[0].before, steps[0].after) if steps else (None, None)
-        data("\n".join(hunk_lines(hunk, before, after)))
+        show(see_stdout().colour_diff("\n".join(hunk_lines(hunk, before, after))))
 
 
 def _project_here(environment: Environment) -> str:

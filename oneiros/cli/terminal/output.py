@@ -1,8 +1,4 @@
-"""What commands print: data on stdout, talk on stderr; and the options that say how.
-
-Colour is left out where the output is no terminal, with NO_COLOR or TERM=dumb, and with --no-color; it never carries a
-meaning alone.
-"""
+"""What commands print: data on stdout, talk on stderr; and the options that say how."""
 
 import datetime as dt
 import json
@@ -16,10 +12,9 @@ import typer
 
 from memory_server.errors import UsageError, nearest_or
 from memory_server.escaping import escape_text
+from oneiros.cli.terminal.screen import look_at
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from memory_server.index.build import Progress
 
 
@@ -48,11 +43,11 @@ NoColor = Annotated[bool, typer.Option("--no-color", help="plain text")]
 
 def talk(text: str = "") -> None:
     """A remark for the person, on stderr; what it repeats of a file or its name cannot steer the terminal."""
-    print(escape_text(text), file=sys.stderr)
+    print(look_at(sys.stderr, os.environ).wrap(escape_text(text)), file=sys.stderr)
 
 
 def data(text: str) -> None:
-    """What was asked for, on stdout."""
+    """What was asked for, on stdout, as it is."""
     print(text)
 
 
@@ -86,19 +81,6 @@ def confirm(question: str, *, yes: bool) -> None:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("nobody can be asked here", remedy="Look at --dry-run, then add --yes")
     typer.confirm(question, default=False, err=True, abort=True)
-
-
-def make_console(*, no_color: bool = False) -> "Console":
-    """A console for stdout that leaves text as it is: nothing in it is markup."""
-    from rich.console import Console  # twice an empty Python, for commands that draw
-
-    return Console(no_color=no_color or None, highlight=False, markup=False, emoji=False, soft_wrap=True)
-
-
-def styler(*, no_color: bool = False) -> Callable[..., str]:
-    """`typer.style` where stdout shows colour; else what leaves a text as it is."""
-    plain = no_color or not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return (lambda text, **_: str(text)) if plain else typer.style
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """The weekly review: what it finds, where, and what it suggests."""
 
 import datetime as dt
+import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,6 @@ from crawler.archive.store import Archive
 from dream.records import Kind
 from dream.report import Concern, Finding, Review, WeeklyReview, first_screen, report_page
 from dream.report.findings import Asked, contradictions, find_lost_evidence, find_unanswered
-from dream.report.review import SCREEN_LINES
 from dream.topics import build_topics, read_topics
 from memory_server.document import SourcePath
 from memory_server.memory import Memory
@@ -33,10 +34,12 @@ def test_an_empty_memory_asks_for_nothing(memory: Memory) -> None:
 
     review = review_of(memory)
 
-    assert review.findings == () and review.week == "2026-W10"
-    screen = first_screen(review)
-    assert screen[-1] == "Nothing asks for you this week."
-    assert {"  no  problems of MEMORY.md", "  no  problems of the indices"} < set(screen)
+    assert review.findings == ()
+    assert first_screen(review).splitlines() == [
+        "# Week 2026-W10, to 2026-03-02",
+        "",
+        "0 statements offered, 0 accepted, 0 rejected. 0 questions asked. Nothing asks for you.",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -158,24 +161,67 @@ def test_a_question_that_was_put_again_in_other_words_is_named() -> None:
     assert "“relay timeout setting” (recall) was put again as “relay idle timeout”" in finding.what
 
 
-def test_the_screen_tells_the_kinds_of_what_was_decided(memory: Memory) -> None:
+def test_the_page_tells_the_kinds_of_what_was_decided(memory: Memory) -> None:
     decisions = decisions_on(memory.root)
     hunks = proposed(decisions, new_topic("The relay is old."), new_topic("Use pnpm.", "pnpm", 2, kind=Kind.PREFERENCE))
     decisions.accept(hunks[0].id, PERSON)
     decisions.reject(hunks[1].id, PERSON, "")
 
-    assert first_screen(review_of(memory))[:2] == [
-        "Week 2026-W10 to 2026-03-02: 2 offered, 1 accepted, 1 rejected, 0 questions asked.",
-        "Offered, accepted, rejected: preference 1, 0, 1; fact 1, 1, 0.",
+    review = review_of(memory)
+
+    assert "\n2 statements offered, 1 accepted, 1 rejected. 0 questions asked" in first_screen(review)
+    assert report_page(review).endswith("\n## Offered, accepted, rejected\n- preference 1, 0, 1\n- fact 1, 1, 0\n")
+
+
+def test_the_most_urgent_thing_stands_on_top_whole_with_its_command() -> None:
+    what = f"“{'w' * 90}” against topics/b.md:9 “{'v' * 90}”"
+    findings = (
+        Finding(Concern.INDEX, "", 0, "7 transcripts not archived yet", "oneiros ingest"),
+        Finding(Concern.CONTRADICTION, "topics/a.md", 3, what, "say which holds: oneiros read topics/b.md:9"),
+    )
+    review = Review("2026-W10", NOW.date(), findings, 9, 1, 2, 3)
+
+    brought = "9 statements offered, 1 accepted, 2 rejected. 3 questions asked."
+    assert first_screen(review).splitlines()[2:7] == [
+        f"{brought} 2 things ask for you, first: `topics/a.md:3`: {what}.",
+        "",
+        "    oneiros read topics/b.md:9",
+        "",
+        "## Contradictions",
     ]
 
 
-def test_one_screen_comes_first_whatever_is_found() -> None:
+@pytest.mark.parametrize(
+    ("path", "step", "command"),
+    [
+        ("topics/a b.md", "correct the link, or remove it", "oneiros read 'topics/a b.md:3'"),
+        ("", "if you know the answer, write it into a topic", "oneiros report --all"),
+        ("", "oneiros doctor; git log; else oneiros backup --restore", "oneiros doctor"),
+        ("", "look at it, then `oneiros dream adopt topics/a.md`", "oneiros dream adopt topics/a.md"),
+        ("", "git -C '/m, n' add -- a && git commit", "git -C '/m, n' add -- a && git commit"),
+    ],
+)
+def test_one_command_is_named_whatever_is_the_next_step(path: str, step: str, command: str) -> None:
+    review = Review("2026-W10", NOW.date(), (Finding(Concern.LINKS, path, 3, "w", step),), 0, 0, 0, 0)
+
+    assert f"\n\n    {command}\n\n" in first_screen(review)
+
+
+def test_a_quiet_week_is_read_on_a_phone() -> None:
+    parts = (Concern.PROPOSALS, Concern.LINKS, Concern.QUERIES)
+    findings = tuple(Finding(part, "topics/mail.md", 3, "w" * 60, "oneiros review") for part in parts)
+    page = report_page(Review("2026-W10", NOW.date(), findings, 2, 1, 0, 3))
+
+    wrapped = [row for line in page.splitlines() for row in textwrap.wrap(line, 45) or [""]]
+
+    assert len(wrapped) <= 40
+    assert not re.search(r"\bno\b", page)
+
+
+def test_a_part_shows_its_first_findings_and_counts_the_rest_which_the_page_has() -> None:
     findings = tuple(Finding(part, "topics/a.md", 3, "w" * 500, "s" * 500) for part in Concern for _ in range(50))
-    kinds = {what: dict.fromkeys(map(str, Kind), 20) for what in ("offered", "accepted", "rejected")}
-    review = Review("2026-W10", NOW.date(), findings, 9, 1, 2, 3, kinds)
+    review = Review("2026-W10", NOW.date(), findings, 9, 1, 2, 3)
 
-    screen = first_screen(review)
-
-    assert len(screen) <= SCREEN_LINES and all(len(line) <= 100 for line in screen)
+    assert first_screen(review).count("\n- `topics/a.md:3`") == 3 * len(Concern)
+    assert first_screen(review).count("\n- and 47 more: `oneiros report --all`") == len(Concern)
     assert report_page(review).count("\n- `topics/a.md:3`") == len(findings)

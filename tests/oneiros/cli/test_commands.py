@@ -18,6 +18,7 @@ import pytest
 from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.search.pipeline import NOTHING
 from memory_server.search.question import with_commands
+from oneiros.cli.app import load_command
 from oneiros.cli.main import main
 from oneiros.cli.table import group_commands
 from oneiros.environment import Environment, program_version
@@ -169,7 +170,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     assert list(shell.json("status")) == [
         *("root", "model", "model_reason", "sources", "topics", "passages", "semantic", "changed", "removed"),
         *("unfinished", "level", "problems", "skipped", "lacks", "index_bytes", "owner", "queries_logged", "losses"),
-        *("used", "not_archived", "expiring", "archive_of", "left_out", "readings", "machines", "notes"),
+        *("used", "not_archived", "expiring", "archive_of", "left_out", "waiting", "readings", "machines", "notes"),
         *("chosen", "ignored", "places", "daemon", "indexing", "schedule", "hooks"),
     ]
     assert list(shell.json("doctor")["checks"][0]) == ["check", "state", "detail", "repair"]
@@ -381,6 +382,34 @@ def test_the_help_of_every_command_begins_with_its_sentence_and_ends_with_an_exa
     assert code == 0
     assert lines[2].startswith(ROWS[command].sentence)
     assert lines[-1].startswith("Example: ") and f"oneiros {command}" in lines[-1]
+
+
+@pytest.mark.parametrize("command", ROWS)
+def test_every_option_and_argument_has_its_help(command: str) -> None:
+    assert [name for name, told in helps_of(load_command(ROWS[command]), command) if not told] == []
+
+
+def helps_of(command: Any, name: str) -> Iterator[tuple[str, str]]:
+    """What is said of every parameter of a command and of those below it."""
+    yield from ((f"{name} {parameter.name}", parameter.help or "") for parameter in command.params)
+    for below, one in getattr(command, "commands", {}).items():
+        yield from helps_of(one, f"{name} {below}")
+
+
+def test_the_program_alone_says_what_is_there_to_do_now(shell: Shell, own: Path) -> None:
+    transcripts = shell.home / ".claude" / "projects" / "-srv-shop"
+    transcripts.mkdir(parents=True)
+    (transcripts / "5f0c2a9e.jsonl").write_text('{"type": "user"}\n', encoding="utf-8")
+
+    code, out, error = shell()
+
+    waits = "1 transcript not archived yet; Claude Code deletes 0 of them this week"
+    assert (code, out) == (0, f"{own}: 1 topic.\n  oneiros ingest  {waits}\n")
+    assert error == "Ask: oneiros recall 'a question'. Every command: oneiros --help\n"
+
+
+def test_the_program_alone_says_how_a_memory_is_made(shell: Shell) -> None:
+    assert shell()[1].splitlines()[1] == "  oneiros init --all  makes one of your own"
 
 
 def test_help_lists_every_command_on_a_line_in_the_groups_of_the_readme(shell: Shell) -> None:

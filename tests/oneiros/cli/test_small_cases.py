@@ -215,7 +215,7 @@ def test_an_error_that_came_back_is_reported_with_what_worked(
 ) -> None:
     machine.run("report")
 
-    assert "1  errors that came back" in capsys.readouterr().out
+    assert "\n## Errors that came back\n- " in capsys.readouterr().out
     [page] = (machine.home / "mem" / "reports").iterdir()
     told = (
         "“Error: Cannot find module 'vitest'” in 3 sessions of app; "
