@@ -13,6 +13,7 @@ from pydantic import Field
 from dream.decisions.accept import MAX_TEXT_CHARS, Decisions
 from dream.decisions.page import Chosen, PageSessions
 from dream.decisions.presence import require_terminal
+from dream.proposals.order import waiting_for_person
 from dream.proposals.rendering import hunk_json
 from dream.records import State
 from memory_server.errors import NeedsRepair
@@ -50,7 +51,7 @@ def add_routes(
     """
     _add_reading(api, decisions)
     _add_choosing(api, decisions, pages)
-    _add_opening(api, pages, no_page)
+    _add_opening(api, decisions, pages, no_page)
 
 
 def _add_reading(api: FastAPI, decisions: Callable[[], Decisions]) -> None:
@@ -87,7 +88,9 @@ def _add_choosing(api: FastAPI, decisions: Callable[[], Decisions], pages: PageS
         return {"hunk": hunk.id, "chosen": wanted.verdict}
 
 
-def _add_opening(api: FastAPI, pages: PageSessions, no_page: NeedsRepair | None) -> None:
+def _add_opening(
+    api: FastAPI, decisions: Callable[[], Decisions], pages: PageSessions, no_page: NeedsRepair | None
+) -> None:
     # asynchronous, though nothing waits: what anybody may ask for must not hold up a thread of those that work
     @api.post("/page/open", include_in_schema=False)
     async def open_page(told: Code) -> dict[str, str]:
@@ -102,10 +105,12 @@ def _add_opening(api: FastAPI, pages: PageSessions, no_page: NeedsRepair | None)
         return {"code": pages.new_code()}
 
     @api.post("/page/chosen", include_in_schema=False)
-    def take_choices(request: Request) -> dict[str, Any]:
-        """What was chosen on the page, for the review that waits at the terminal."""
+    def list_choices(request: Request) -> dict[str, Any]:
+        """What was chosen on the page, for the review at the terminal. It is kept until it is decided."""
         require_person(request)
-        return {"choices": msgspec.to_builtins(pages.take_chosen())}
+        waiting = {hunk.id for hunk in waiting_for_person(decisions().store.hunks())}
+        pages.end_sitting([name for name in pages.choices() if name not in waiting])
+        return {"choices": msgspec.to_builtins(list(pages.choices().values()))}
 
 
 def require_person(request: Request) -> None:

@@ -94,8 +94,7 @@ def add_passkey_routes(api: FastAPI, served: ServedMemory, desk: PasskeyDesk) ->
     def sign(given: Signed, request: Request, secret: Secret = "") -> dict[str, Any]:
         """Decides what was frozen, where a passkey has signed it."""
         done = desk.sign(decisions(), given.answer, find_origin(request, secret))
-        for one in done:
-            pages.forget(one.hunk.id)
+        pages.end_sitting([one.hunk.id for one in done])
         return {"decided": [{"hunk": one.hunk.id, "state": one.hunk.state, "commit": one.commit} for one in done]}
 
 

@@ -6,11 +6,12 @@ a passkey.
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 from pydantic import Field
 
@@ -29,11 +30,13 @@ from dream.topics import read_topics
 from memory_server.document import Hit, Layer
 from memory_server.errors import ContentError, UsageError
 from memory_server.faces.body import Body
+from memory_server.layers.footnotes import REFERENCE
 from memory_server.machine.clock import local_day
 from memory_server.search.query import build_filter, parse_query
 from oneiros.served import ServedMemory
 from parts.page.diffs import DiffRow, changed_rows
 from parts.page.passkey import build_signing
+from parts.page.passkey_routes import MAX_CHOICES
 from parts.page.rendering import Renderer
 from parts.page.signing import hash_shown
 
@@ -75,7 +78,7 @@ class ShownHunk:
     question: str  # where it is one
     stands: str  # the reason of a no to that
     quotes: Sequence[QuotedWords]
-    topics: Mapping[str, Sequence[str]]  # that it may go to, with their sections
+    replaced: str  # what its topic says until now; empty where it takes nothing away
     warnings: Sequence[str]
     faults: Sequence[str]
     metadata: Sequence[str]
@@ -88,8 +91,8 @@ def review_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     review = _Review(served, render)
 
     @routes.get("/review")
-    def first() -> HTMLResponse:
-        return review.view("")
+    def first(decided: Annotated[str, Query(pattern="^[0-9a-f,]*$", max_length=13 * MAX_CHOICES)] = "") -> HTMLResponse:
+        return review.view("", decided=decided.split(","))
 
     @routes.get("/review/{name}")
     def one(name: HunkId) -> HTMLResponse:
@@ -98,6 +101,12 @@ def review_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     @routes.get("/review/{name}/similar")
     def similar(name: HunkId) -> HTMLResponse:
         return render("review_similar.html", hits=similar_statements(served, review.hunk(name)))
+
+    @routes.get("/review/{name}/places")
+    def places(name: HunkId) -> HTMLResponse:
+        """Where a hunk may go. Every statement of every topic is read for that, so a hunk is shown without it."""
+        project = review.hunk(name).update.candidate.project
+        return render("review_places.html", topics=list_names(project, read_topics(served.decisions().root)))
 
     @routes.post("/review/undo")
     def undo() -> HTMLResponse:
@@ -155,21 +164,24 @@ class _Review:
         place = waiting.index(name) if name in waiting else 0
         return next((one for one in (*waiting[place:], *waiting[:place]) if one not in chosen), "")
 
-    def view(self, name: str, faulty: FaultyWording | None = None) -> HTMLResponse:
+    def view(self, name: str, faulty: FaultyWording | None = None, decided: Sequence[str] = ()) -> HTMLResponse:
         """The review at a hunk; without a name at the first that nothing was chosen for, or at its end.
 
-        `faulty`: what the person has just written and is to mend.
+        `faulty`: what the person has just written and is to mend. `decided`: the hunks that they have just signed.
         """
-        waiting, chosen = self.waiting(), self._served.pages.choices()
+        waiting = self.waiting()
         known = {hunk.id: hunk for hunk in waiting}
+        chosen = {one: choice for one, choice in self._served.pages.choices().items() if one in known}
         hunk = known.get(name) or known.get(self.find_next(""))
         place = waiting.index(hunk) if hunk else 0
-        counts = Counter(chosen[one].verdict for one in known if one in chosen)
+        every = {one.id: one for one in self._served.decisions().store.hunks()} if decided or name not in known else {}
         return self._render(
             "review.html",
             topics=[(target, list(hunks)) for target, hunks in groupby(waiting, key=lambda one: one.target)],
             chosen=chosen,
-            counts=counts,
+            counts=Counter(choice.verdict for choice in chosen.values()),
+            decided=[every[one] for one in decided if one in every],
+            gone=every.get(name),
             total=len(waiting),
             number=place + 1,
             previous=waiting[place - 1].id if hunk and place else "",
@@ -192,7 +204,7 @@ def shown_hunk(served: ServedMemory, hunk: Hunk) -> ShownHunk:
         HEADS.get(hunk.update.relation, ""),
         STANDS.get(hunk.update.relation, ""),
         [quoted_words(served.archive, quote) for quote in hunk.quotes],
-        list_names(candidate.project, read_topics(decisions.root)),
+        REFERENCE.sub("", hunk.update.place.old_text).strip().removeprefix("- "),
         list(warnings_about(hunk)),
         decisions.find_faults(hunk),
         list(metadata_lines(candidate)),

@@ -7,7 +7,7 @@ import pytest
 
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import read_approvals
-from dream.decisions.page import Chosen, ChosenSoFar
+from dream.decisions.page import Chosen, ChosenSoFar, PageSessions
 from dream.records import Candidate, Hunk, Kind, Place, Relation, State, Told, Update
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, OneirosError
@@ -139,3 +139,38 @@ def test_what_was_chosen_at_once_is_taken_back_at_once() -> None:
 
     assert [choices.take_back(), list(choices.by_hunk)] == ["a", ["b", "c"]]
     assert [choices.take_back(), list(choices.by_hunk), choices.take_back()] == ["b", [], ""]
+
+
+def test_what_was_chosen_on_the_page_is_there_for_the_next_process_step_by_step(tmp_path: Path) -> None:
+    file = tmp_path / "chosen.json"
+    pages = PageSessions(lambda: NOW, file)
+    pages.choose(Chosen("a", "accept", text="In my words."))
+    pages.choose(Chosen("b", "accept"), Chosen("c", "reject", reason="no"))
+
+    other = PageSessions(lambda: NOW, file)
+
+    assert other.choices() == pages.choices() and list(other.choices()) == ["a", "b", "c"]
+    assert other.take_back() == "b" and list(other.choices()) == ["a"]
+    assert other.take_back() == "a" and PageSessions(lambda: NOW, file).choices() == {}
+
+
+def test_a_file_of_choices_that_cannot_be_read_is_the_same_as_none(tmp_path: Path) -> None:
+    file = tmp_path / "chosen.json"
+    file.write_text("[[{", encoding="utf-8")
+
+    pages = PageSessions(lambda: NOW, file)
+
+    assert pages.choices() == {}
+    pages.choose(Chosen("a", "accept"))
+    assert list(PageSessions(lambda: NOW, file).choices()) == ["a"]
+
+
+def test_what_was_left_for_later_is_asked_about_in_the_next_sitting(tmp_path: Path) -> None:
+    pages = PageSessions(lambda: NOW, tmp_path / "chosen.json")
+    pages.choose(Chosen("a", "accept"))
+    pages.choose(Chosen("b", "later"))
+    pages.choose(Chosen("c", "reject"))
+
+    pages.end_sitting(["a"])
+
+    assert list(pages.choices()) == ["c"]

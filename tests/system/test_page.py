@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -134,8 +135,23 @@ def test_the_assistant_gets_no_code_at_a_terminal_either(house: House, hunk: str
     assert "the assistant cannot accept" in seen.screen
 
 
-def test_wrong_codes_do_not_void_the_one_that_waits() -> None:
-    pages = PageSessions(lambda: dt.datetime.now(dt.UTC))
+def test_what_was_chosen_stays_when_the_terminal_says_no_and_when_the_daemon_is_started_anew(
+    house: House, hunk: str
+) -> None:
+    code = at_terminal(house, [], "open", "review").screen.partition("/review#code=")[2].split()[0]
+    secret = curl(house, "/page/open", body={"code": code})[1]["secret"]
+    assert curl(house, f"/api/hunks/{hunk}/choose", "-H", f"Oneiros-Page: {secret}", body=YES)[0] == 200
+
+    at_terminal(house, [(r"Decide these 1 as shown \[y,n,\?\]\? ", "n\n")], "review", "--page")
+    house.command("stop")
+    seen = at_terminal(house, [(r"Decide these 1 as shown \[y,n,\?\]\? ", "y\n"), WORD], "review", "--page")
+
+    assert "1 accepted, 0 rejected" in seen.screen, seen
+    assert state_of(house, hunk) is State.ACCEPTED
+
+
+def test_wrong_codes_do_not_void_the_one_that_waits(tmp_path: Path) -> None:
+    pages = PageSessions(lambda: dt.datetime.now(dt.UTC), tmp_path / "chosen.json")
     code = pages.new_code()
     for _ in range(100):
         with pytest.raises(UsageError):

@@ -20,7 +20,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import Field
 
 from dream.decisions.accept import Decisions
-from dream.decisions.page import PageSessions
+from dream.decisions.page import CHOSEN, PageSessions
 from dream.routes import add_routes
 from memory_server.errors import NeedsRepair
 from memory_server.faces.body import Body
@@ -67,7 +67,7 @@ class QuietServer(uvicorn.Server):
 
 async def serve_http(daemon: Daemon) -> None:
     """Serves until the daemon is told to end."""
-    pages = PageSessions(now)
+    pages = PageSessions(now, daemon.memory.root.state / CHOSEN)
     wished, site = daemon.memory.person.http_port, build_site(daemon.environment.parts)
     loopback = loopback_sockets(wished)
     app = create_app(daemon, pages, site)

@@ -6,7 +6,10 @@ const DENIED = "Your device did not sign: it was cancelled, or it could not tell
 const KNOWN = "This device holds a passkey of this memory already. Use that one, or another device";
 let isBusy = false;
 
-function tell(text) { document.getElementById("passkey-said").textContent = text; }
+function tell(text) {
+  const line = document.getElementById("passkey-said");
+  if (line) line.textContent = text;
+}
 
 async function post(path, body) {
   const headers = {"Content-Type": "application/json", "Oneiros-Page": sessionStorage.getItem("oneiros") || ""};
@@ -19,6 +22,7 @@ async function post(path, body) {
 async function make() {
   const options = await post("options", {word});
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options);
+  tell("Your device asks for you…");
   const made = await navigator.credentials.create({publicKey});
   const {name, fingerprint} = await post("register", {word, answer: made.toJSON()});
   document.getElementById("passkey-open").hidden = true;
@@ -27,17 +31,19 @@ async function make() {
 
 async function sign() {
   const choices = [...document.querySelectorAll("[data-choice]")].map(one => JSON.parse(one.dataset.choice));
+  tell("1 of 3: what you chose is compared with your memory…");
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(await post("ask", {choices}));
+  tell("2 of 3: your device asks for you…");
   const signed = await navigator.credentials.get({publicKey});
-  await post("sign", {answer: signed.toJSON()});
-  document.querySelector("header nav a[data-view=review]").click();
+  tell(`3 of 3: ${choices.length === 1 ? "one decision is" : choices.length + " decisions are"} written…`);
+  const {decided} = await post("sign", {answer: signed.toJSON()});
+  await htmx.ajax("GET", "/page/review?decided=" + decided.map(one => one.hunk), {target: "#view", swap: "innerHTML"});
 }
 
 addEventListener("click", async event => {
   const button = event.target.closest("[data-passkey]");
   if (!button || isBusy) return;
   isBusy = button.disabled = true;
-  tell("Your device asks for you…");
   await (button.dataset.passkey === "make" ? make : sign)().catch(error =>
     tell(error.name === "NotAllowedError" ? DENIED : error.name === "InvalidStateError" ? KNOWN : error.message));
   isBusy = button.disabled = false;

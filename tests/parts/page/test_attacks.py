@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -146,8 +147,8 @@ def test_a_page_changes_no_setting_of_the_persons_alone(attacked: House, secret:
 # -- codes and secrets ----------------------------------------------------------------------------------------------
 
 
-def test_a_code_that_many_send_at_once_opens_one_page() -> None:
-    pages = PageSessions(now)
+def test_a_code_that_many_send_at_once_opens_one_page(tmp_path: Path) -> None:
+    pages = PageSessions(now, tmp_path / "chosen.json")
     code = pages.new_code()
 
     def opens(_: int) -> bool:

@@ -95,6 +95,7 @@ def test_a_person_makes_a_passkey_and_decides_with_it(chrome: Any, waiting: Hous
         assert [one.fingerprint for one in chain.passkeys().values()] == [fingerprint]
 
         page.get_by_role("link", name="Review", exact=True).click()
+        page.locator("#statement").wait_for()
         first = page.locator("#statement").inner_text()
         page.keyboard.press("a")
         page.get_by_role("button", name="Sign with passkey").wait_for()
@@ -108,8 +109,18 @@ def test_a_person_makes_a_passkey_and_decides_with_it(chrome: Any, waiting: Hous
         page.locator("#reason").fill("nobody asked")
         page.keyboard.press("Enter")
         page.locator(".decide").get_by_text("2 chosen").wait_for()
+        page.evaluate(
+            "window.told = []; const said = () => document.getElementById('passkey-said')?.innerText;"
+            "new MutationObserver(() => told.push(said()))"
+            ".observe(document.getElementById('view'), {childList: true, subtree: true})"
+        )
         page.get_by_role("button", name="Sign with passkey").click()
         page.get_by_text("1 change, 1 undecided").wait_for()
+        steps = [step[:6] for step in page.evaluate("told.filter(Boolean)")]
+        assert list(dict.fromkeys(steps)) == ["1 of 3", "2 of 3", "3 of 3"]
+        assert "1 statement taken up in topics/topic-1.md; 1 rejected" in page.inner_text(".done")
+        page.click(".done summary")
+        assert "oneiros dream revert" in page.inner_text(".done li")
 
     assert first == SAID[0]
     assert [state_of(waiting, number) for number in (1, 2, 3)] == [State.ACCEPTED, State.REJECTED, State.PENDING]

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from dream.decisions.page import PageSessions
-from dream.records import Metadata
+from dream.records import Metadata, State
 from memory_server.document import SourcePath
 from memory_server.faces.guard import PAGE_HEADER
 from memory_server.faces.indexing import IndexingState
@@ -23,9 +23,10 @@ from oneiros.served import Running, ServedMemory
 from parts.chat.part import part as chat_part
 from parts.page.routes import Page
 from tests.conftest import MakeEngine
-from tests.dream.builders import archive_said, decisions_on, proposed, replacing
+from tests.dream.builders import PERSON, archive_said, decisions_on, new_topic, proposed, replacing
 from tests.memories import new_root, open_memory, write_topic
 
+GONE = "The grey cat eats at noon."
 STANDING: dict[str, Any] = {
     "root": "/m",
     "model": "m",
@@ -68,17 +69,18 @@ class Indexer:
 def memory(tmp_path_factory: pytest.TempPathFactory, make_engine: MakeEngine) -> Iterator[Memory]:
     root = new_root(tmp_path_factory.mktemp("page") / "memory")
     write_topic(root, "mail", "# Mail\n\nThe relay listens on port 2525.\n")
-    archive_said(root, "The relay listens on port 2526.")
+    archive_said(root, "The relay listens on port 2526.", GONE)
     update = replacing(root, "The relay listens on port 2526.", "2525", metadata=Metadata(tags=("relay", "ops")))
-    proposed(decisions_on(root), update)
+    _, gone = proposed(decisions_on(root), update, new_topic(GONE, "cats", 2))
+    decisions_on(root).reject(gone.id, PERSON, "no")
     with open_memory(root, make_engine) as opened:
         opened.reindex()
         yield opened
 
 
 @pytest.fixture
-def pages() -> PageSessions:
-    return PageSessions(now)
+def pages(tmp_path: Path) -> PageSessions:
+    return PageSessions(now, tmp_path / "chosen.json")
 
 
 @pytest.fixture
@@ -104,7 +106,7 @@ def page(memory: Memory, pages: PageSessions, tmp_path: Path) -> TestClient:
 
 
 def hunk_of(memory: Memory) -> str:
-    return decisions_on(memory.root).store.hunks()[0].id
+    return next(hunk.id for hunk in decisions_on(memory.root).store.hunks() if hunk.state is State.PENDING)
 
 
 def test_the_shell_brings_a_policy_without_inline_scripts(page: TestClient) -> None:
@@ -136,6 +138,22 @@ def test_a_choice_is_kept_and_taken_back(page: TestClient, pages: PageSessions, 
     assert pages.choices() == {}
     page.post(f"/page/review/{hunk}/rest")
     assert pages.choices()[hunk].verdict == "accept"
+
+
+def test_a_change_that_waits_no_longer_is_named_and_no_other_shown_as_it(page: TestClient, memory: Memory) -> None:
+    gone = next(hunk.id for hunk in decisions_on(memory.root).store.hunks() if hunk.state is State.REJECTED)
+
+    assert f"“{GONE}” waits no longer: it is rejected." in page.get(f"/page/review/{gone}").text
+
+
+def test_the_topics_that_a_change_may_go_to_are_read_where_a_person_wants_them(
+    page: TestClient, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hunk = hunk_of(memory)
+    assert '<option value="mail">' in page.get(f"/page/review/{hunk}/places").text
+    monkeypatch.setattr("parts.page.review.read_topics", None)  # what reads every statement takes seconds
+
+    assert page.get(f"/page/review/{hunk}").status_code == 200
 
 
 def test_the_review_shows_the_words_that_differ_and_the_quote_in_its_turn(page: TestClient, memory: Memory) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from parts.page.topics import PAGE
-from tests.dream.builders import archive_said, decisions_on, extending, proposed, replacing
+from tests.dream.builders import archive_said, decisions_on, extending, new_topic, proposed, replacing
 from tests.memories import root_at, write_topic
 from tests.parts.page.browser import AXE, link
 from tests.parts.page.conftest import OpenView
@@ -209,6 +209,41 @@ def test_the_rest_of_a_topic_is_one_step_and_leaves_a_replacement(chrome: Any) -
         page.context.close()
 
 
+def test_twelve_changes_by_keys_alone_with_what_was_chosen_kept_over_a_restart(chrome: Any) -> None:
+    said = [f"The relay {number} listens on port {2500 + number}." for number in range(1, 13)]
+    with contextlib.closing(House()) as house:
+        root = house.memory_root
+        archive_said(root, *said)
+        proposed(decisions_on(root), *(new_topic(text, f"relay-{n}", n) for n, text in enumerate(said, start=1)))
+        house.serve()
+        page = chrome.new_context().new_page()
+        page.goto(link(house, "review"))
+        page.wait_for_selector("#statement")
+        asked = [press(page, key) for key in "aaal"]
+        page.keyboard.press("r")
+        page.keyboard.type("it was yesterday")
+        asked += [press(page, "Enter"), press(page, "a")]
+        press(page, "u")
+        assert page.inner_text("#statement") == asked[5]
+        press(page, "u")
+        assert page.inner_text("#statement") == asked[4]
+
+        house.command("stop")
+        house.serve()
+        page.goto(link(house, "review"))
+        page.wait_for_selector(f"#statement:has-text('{asked[4]}')")
+        asked[4:] = [press(page, "a") for _ in range(8)]
+
+        assert sorted(asked) == sorted(said)
+        page.wait_for_selector("text=You have chosen for all of them")
+        assert "12 chosen, 11 accept, 1 later" in page.inner_text(".decide")
+        seen = at_terminal(house, [(r"Decide these 11 as shown \[y,n,\?\]\? ", "y\n"), WORD], "review", "--page")
+        assert "11 accepted, 0 rejected" in seen.screen, seen
+        page.goto(link(house, "review"))
+        page.wait_for_selector(f"#statement:has-text('{asked[3]}')")  # what was left for later is all that waits
+        page.context.close()
+
+
 def test_a_long_list_of_topics_comes_as_one_scrolls(chrome: Any) -> None:
     with contextlib.closing(House()) as house:
         for number in range(PAGE + 20):
@@ -306,6 +341,16 @@ def test_no_view_is_wider_than_a_phone(at: OpenView) -> None:
         wide += [address] if page.evaluate("document.documentElement.scrollWidth > innerWidth") else []
 
     assert wide == []
+
+
+def press(page: Any, key: str) -> str:
+    """Presses a key in the review and waits for what is shown next; the statement that stood there."""
+    asked = page.inner_text("#statement")
+    page.keyboard.press(key)
+    page.wait_for_function(
+        "asked => ![asked, undefined].includes(document.querySelector('#statement')?.innerText)", arg=asked
+    )
+    return str(asked)
 
 
 def go(page: Any, address: str) -> None:
