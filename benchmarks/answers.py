@@ -36,7 +36,7 @@ from typing import Any
 
 from benchmarks.baselines import cut_turns, ranked_by_both, ranked_by_words, stretches_of
 from benchmarks.layouts import read_lines
-from benchmarks.machine import machine_text
+from benchmarks.machine import stamp_run
 from benchmarks.metrics import confidence, percentile
 from benchmarks.recorded import build_reader, load_unread, newest_first, read_all
 from benchmarks.sessions import copy_transcripts
@@ -393,7 +393,7 @@ def figures(asked: Sequence[Asked], rows: Mapping[str, list[dict[str, Any]]], ch
         if any(one.project in names for one in asked)
     }
     return {
-        "machine": machine_text(),
+        **stamp_run(),
         **table["all"],
         "parts": table,
         "questions": [

@@ -28,7 +28,7 @@ from typing import Any
 from benchmarks.amended import memory_of_transcripts, plain, write_one
 from benchmarks.answers import Asked, Shown, ask_fts5, ask_recall, ask_rrf
 from benchmarks.in_hands import ask_recall as ask_server
-from benchmarks.machine import machine_text
+from benchmarks.machine import stamp_run
 from benchmarks.metrics import confidence
 from memory_server.memory import Memory
 
@@ -62,7 +62,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="oneiros-sde-") as folder:
         write_chats(Path(folder) / "live", tasks, read_decoys(options.checkout))
         with memory_of_transcripts(Path(folder)) as memory:
-            found = {"machine": machine_text(), **measure(memory, tasks)}
+            found = {**stamp_run(), **measure(memory, tasks)}
     print_tables(found)
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
@@ -179,7 +179,7 @@ def shows_old_first(task: Task, text: str) -> bool:
 def print_tables(found: Mapping[str, Any]) -> None:
     """A line for each kind of question, half and system."""
     for name, of_kind in found.items():
-        if name == "machine":
+        if not isinstance(of_kind, dict):
             continue
         print(name)
         for system, figures in of_kind.items():

@@ -61,19 +61,19 @@ def build_plain_prompts(pieces: Sequence[Piece]) -> Iterator[str]:
 
 def offer_by_oneiros(pieces: Sequence[Piece], folder: Path) -> Iterator[Offer]:
     """What the program offers where a model reads, as it was recorded."""
-    client = build_reader(None, HERE / "oneiros.jsonl.xz", folder)
-    return _offer(pieces, folder, client)
+    return offer_read(pieces, folder, build_reader(None, HERE / "oneiros.jsonl.xz", folder))
 
 
 def offer_by_its_rules(pieces: Sequence[Piece], folder: Path) -> Iterator[Offer]:
     """What the program offers where no model reads."""
-    return _offer(pieces, folder, None)
+    return offer_read(pieces, folder, None)
 
 
-def _offer(pieces: Sequence[Piece], folder: Path, client: ModelClient | None) -> Iterator[Offer]:
+def offer_read(pieces: Sequence[Piece], folder: Path, client: ModelClient | None) -> Iterator[Offer]:
+    """What the program offers of transcripts of the pieces, by what a model reads, or its own rules for None."""
     for project, own in group_by_project(pieces).items():
         by_session = write_transcripts(own, folder / "live" / project)
-        (folder / "work").mkdir(exist_ok=True)
+        (folder / "work").mkdir(parents=True, exist_ok=True)
         for candidate in read_project(folder / "live" / project, client, folder / "work").offered:
             yield Offer(by_session[candidate.quotes[0].session_id], candidate.text, str(candidate.kind))
 

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.curation.pieces import MOST_WORDS, Offer, Piece, Wanted, read_offers, read_pieces
 from benchmarks.curation.score import compute_figures, judge_offers
-from benchmarks.curation.systems import offer_by_its_rules, offer_by_rules
+from benchmarks.curation.systems import offer_by_its_rules, offer_by_oneiros, offer_by_plain_prompt, offer_by_rules
 
 PORT = Wanted("The relay listens on 2525.", "2525 & listen*|port", kind="fact")
 
@@ -67,11 +67,23 @@ def test_each_of_the_200_pieces_is_labelled_so_that_its_own_statements_are_right
     assert [figures["all"][name][0] for name in ("precision", "recall", "scope")] == [1.0, 1.0, 1.0]
 
 
-def test_a_handful_of_pieces_goes_through_rules_of_both_kinds(tmp_path: Path) -> None:
+def test_a_handful_of_pieces_goes_through_rules_of_both_kinds_and_what_a_model_read(tmp_path: Path) -> None:
     handful = [piece for piece in read_pieces() if piece.project == "relay"][:5]
 
+    read = [*offer_by_oneiros(handful, tmp_path / "read")]
     plain = [offer.piece for offer in offer_by_rules(handful, tmp_path)]
-    own = [*offer_by_its_rules(handful, tmp_path)]
+    own = [*offer_by_its_rules(handful, tmp_path / "rules")]
 
     assert set(plain) <= {piece.id for piece in handful}
     assert [(offer.piece, "logging dependency" in offer.statement) for offer in own] == [("p026", True)]
+    assert ("p026", "rule") in {(offer.piece, offer.kind) for offer in read}
+    assert [each.piece.id for each in judge_offers(read, handful) if each.wrong] == []
+
+
+def test_what_a_model_answered_to_the_plain_prompt_is_found_for_every_project(tmp_path: Path) -> None:
+    pieces = read_pieces()
+
+    offers = [*offer_by_plain_prompt(pieces, tmp_path)]
+
+    named = {piece.id: piece.project for piece in pieces}
+    assert {named[offer.piece] for offer in offers} > {"shop", "relay", "atlas", "ledger", "homelab", "thesis"}

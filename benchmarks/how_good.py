@@ -1,0 +1,168 @@
+"""Draws the pictures of docs/how-good.md and fills in its tables, from the figures of runs that are kept.
+
+    python -m benchmarks.how_good
+
+Every file of `benchmarks/figures` is what a benchmark wrote with `--json`, without its single questions; it says
+machine, day and commit. The page is written by hand but for what stands between its marks, which this writes anew.
+"""
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+FIGURES, PAGE, IMAGES = ROOT / "benchmarks" / "figures", ROOT / "docs" / "how-good.md", ROOT / "docs" / "images"
+MARKED = r"(?s)(<!-- figures: {name} -->\n).*?(<!-- end -->)"
+LABEL_WIDTH, BAR_WIDTH, BAR_HEIGHT, WIDTH = 270, 380, 14, 720
+STYLE = """<style>
+text { font: 13px system-ui, sans-serif; fill: #24292f } .head { font-weight: 600 }
+.own { fill: #1f6feb } .other { fill: #8c959f }
+line { stroke: #24292f; stroke-width: 1.5 } .axis { stroke: #8c959f; stroke-width: .5 }
+@media (prefers-color-scheme: dark) { text { fill: #e6edf3 } line { stroke: #e6edf3 } .own { fill: #58a6ff }
+.other { fill: #6e7681 } .axis { stroke: #6e7681 } }
+</style>"""
+
+Interval = tuple[float, float, float]  # a share, and the ends of its 95 % interval
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One measure: the share of each system, by its name."""
+
+    name: str
+    shares: Mapping[str, Interval]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A picture and a table of one file of figures."""
+
+    name: str  # of the file and of the picture
+    title: str
+    read: Callable[[Mapping[str, Any]], Iterator[Group]]
+
+
+def main() -> None:
+    """Writes all pictures and the page."""
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    for path, text in build_files(PAGE.read_text(encoding="utf-8")).items():
+        path.write_text(text, encoding="utf-8")
+
+
+def build_files(page: str) -> dict[Path, str]:
+    """The pictures and the page with its tables, by their paths."""
+    files = dict[Path, str]()
+    for chart in CHARTS:
+        figures = json.loads((FIGURES / f"{chart.name}.json").read_text(encoding="utf-8"))
+        groups = list(chart.read(figures))
+        files[IMAGES / f"how-good-{chart.name}.svg"] = draw_bars(chart.title, groups)
+        stamp = f"{figures['date']}, commit {figures['commit']}, {figures['machine'].partition(';')[0]}"
+        table = f"![{chart.title}](images/how-good-{chart.name}.svg)\n\n{format_table(groups)}\n\n{stamp}.\n"
+        page = re.sub(MARKED.format(name=chart.name), lambda found, text=table: found[1] + text + found[2], page)  # type: ignore[misc]
+    return {**files, PAGE: page}
+
+
+# -- what is read ---------------------------------------------------------------------------------------------------
+
+
+def read_answers(figures: Mapping[str, Any]) -> Iterator[Group]:
+    """Answers of passages of equal length."""
+    systems = {"oneiros": "recall", "MiniLM and FTS5": "rrf, equal", "FTS5": "fts5, equal"}
+    for measure, name in (
+        ("answer_at_1", "first passage"),
+        ("answer_at_3", "first three"),
+        ("answer_at_10", "first ten"),
+    ):
+        rows = {system: figures[key] for system, key in systems.items()}
+        yield Group(name, {key: (row[measure], *row[f"{measure}_interval"]) for key, row in rows.items()})
+
+
+def read_decisions(figures: Mapping[str, Any]) -> Iterator[Group]:
+    """Decisive words in the first three passages and in the answer as Claude gets it."""
+    systems = {"oneiros": "recall", "MiniLM and FTS5": "rrf", "FTS5": "fts5"}
+    for kind in ("report", "question"):
+        for part in ("all", "held back"):
+            rows = figures[f"{kind}, {part}"]
+            name = f"{kind}s" + (", held back" if part != "all" else "")
+            yield Group(f"{name}: three passages", {key: rows[one]["decisive in 3"] for key, one in systems.items()})
+            yield Group(f"{name}: the answer", {"oneiros": rows["answer"]["decisive"]})
+
+
+def read_curation(figures: Mapping[str, Any]) -> Iterator[Group]:
+    """What is kept: precision, recall and both, of all pieces and of the half that was held back."""
+    systems = {"oneiros": "oneiros", "a plain prompt": "plain", "oneiros, rules": "oneiros-rules", "rules": "rules"}
+    for part in ("all", "held back"):
+        for measure, name in (("precision", "precision"), ("recall", "recall"), ("f1", "both (F1)")):
+            rows = {key: figures["systems"][one][part] for key, one in systems.items() if one in figures["systems"]}
+            yield Group(
+                name + (", held back" if part != "all" else ""), {key: row[measure] for key, row in rows.items()}
+            )
+
+
+def read_harm(figures: Mapping[str, Any]) -> Iterator[Group]:
+    """The share of cases without harm, by condition."""
+    for condition, share in figures["without_harm"].items():
+        yield Group(condition, {"oneiros": share})
+
+
+# -- how it is shown ------------------------------------------------------------------------------------------------
+
+
+def format_table(groups: Sequence[Group]) -> str:
+    """A row a measure, a column a system."""
+    systems = list(groups[0].shares)
+    rows = [
+        [group.name, *(format_share(group.shares[one]) if one in group.shares else "" for one in systems)]
+        for group in groups
+    ]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [["", *systems], ["---"] * (len(systems) + 1), *rows])
+
+
+def format_share(share: Sequence[float]) -> str:
+    return "{:.2f} ({:.2f} to {:.2f})".format(*share)
+
+
+def draw_bars(title: str, groups: Sequence[Group]) -> str:
+    """An SVG of bars from 0 to 1, those of a measure together, each with its interval."""
+    parts, top = list[str](), 44
+    for group in groups:
+        parts.append(f'<text x="0" y="{top}" class="head">{escape(group.name)}</text>')
+        for system, (share, low, high) in group.shares.items():
+            top += BAR_HEIGHT + 4
+            middle, kind = top - BAR_HEIGHT / 2 + 2, "own" if system.startswith("oneiros") else "other"
+            shape = (
+                f'x="{LABEL_WIDTH}" y="{top - BAR_HEIGHT + 2}" width="{share * BAR_WIDTH:.1f}" height="{BAR_HEIGHT}"'
+            )
+            parts += [
+                f'<text x="{LABEL_WIDTH - 8}" y="{top}" text-anchor="end">{escape(system)}</text>',
+                f'<rect class="{kind}" {shape}/>',
+                f'<line x1="{_place(low)}" x2="{_place(high)}" y1="{middle}" y2="{middle}"/>',
+                f'<text x="{LABEL_WIDTH + BAR_WIDTH + 8}" y="{top}">{share:.2f}</text>',
+            ]
+        top += BAR_HEIGHT + 18
+    axes = [f'<line class="axis" x1="{_place(x)}" x2="{_place(x)}" y1="30" y2="{top - 24}"/>' for x in (0, 0.5, 1)]
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {top - 10}" role="img">'
+    named = f'<title>{escape(title)}</title>\n{STYLE}\n<text x="0" y="18" class="head">{escape(title)}</text>'
+    return "\n".join([head, named, *axes, *parts, "</svg>"]) + "\n"
+
+
+def _place(share: float) -> str:
+    return f"{LABEL_WIDTH + share * BAR_WIDTH:.1f}"
+
+
+CHARTS = (
+    Chart("answers-data", "64 questions of genuine sessions: the answer is shown in the", read_answers),
+    Chart("answers-data2", "48 questions of further sessions: the answer is shown in the", read_answers),
+    Chart("sde", "sde-bench: decisive words of 27 decisions", read_decisions),
+    Chart("curation", "Curation: what is kept of 200 pieces of sessions", read_curation),
+    Chart("harm", "Without harm, of 22 cases", read_harm),
+)
+
+
+if __name__ == "__main__":
+    main()
