@@ -26,7 +26,7 @@ from tests.conftest import MakeEngine
 from tests.dream.builders import archive_said, decisions_on, proposed, replacing
 from tests.memories import new_root, open_memory, write_topic
 
-STANDING: dict[str, Any] = {
+STATUS: dict[str, Any] = {
     "root": "/m",
     "model": "m",
     "index_bytes": 0,
@@ -90,7 +90,7 @@ def page(memory: Memory, pages: PageSessions, tmp_path: Path) -> TestClient:
     indexer = Indexer()
     running = Running(
         environment=Environment({}, tmp_path, tmp_path),
-        standing=lambda: STANDING,
+        status=lambda: STATUS,
         indexing=indexer.state,
         poke=indexer.poke,
         spent=lambda: 0.25,
