@@ -25,7 +25,7 @@ from dream.judge.gate import Gate, Refusal
 from dream.judge.reader import DreamReader, ReaderRun
 from dream.judge.rejections import Rejections
 from dream.progress import DreamProgress, make_mark, unread
-from dream.proposals.desk import Offer
+from dream.proposals.offering import Offer
 from dream.proposals.questions import write_questions
 from dream.proposals.waiting import ask_where
 from dream.records import Candidate, Hunk, Kind, Told, Update
@@ -140,8 +140,8 @@ class Dream:
         report.questions = write_questions(self._decisions.root, self._reader, doubted)
         with self._decisions.hold_lock():
             today = local_day(self._now())
-            self._decisions.desk.withdraw(select_quotes(every, gone), today)
-            report.offer = self._decisions.desk.offer(today)
+            self._decisions.queue.withdraw(select_quotes(every, gone), today)
+            report.offer = self._decisions.queue.offer(today)
         self._note_run()
         report.seconds = self._clock() - begun
         logger.info("%d sessions read, %d hunks found, %.1f s", report.sessions, report.found, report.seconds)
@@ -158,9 +158,9 @@ class Dream:
             return judged
         today = local_day(self._now())
         with self._decisions.hold_lock():
-            added = self._decisions.desk.add([update], today)
+            added = self._decisions.queue.add([update], today)
             if added:
-                self._decisions.desk.offer(today)
+                self._decisions.queue.offer(today)
         found = self._decisions.store.hunk(added[0].id) if added else None
         return Suggested((), update, found)
 
@@ -184,7 +184,7 @@ class Dream:
         judged = self._judge(candidate, wrong, told)
         if judged.refusals or judged.update is None:
             return judged
-        return replace(judged, hunk=self._decisions.desk.make_hunk(judged.update, local_day(self._now())))
+        return replace(judged, hunk=self._decisions.queue.make_hunk(judged.update, local_day(self._now())))
 
     def _judge(self, candidate: Candidate, wrong: str, told: Told | None = None) -> Suggested:
         """What the gate and the comparison say of a candidate."""
@@ -210,7 +210,7 @@ class Dream:
             placed, filed = ask_where(self._reader, self._decisions.store.hunks(), topics, gate.reword)
         if placed:
             with self._decisions.hold_lock():
-                self._decisions.desk.file(placed, local_day(self._now()))
+                self._decisions.queue.file(placed, local_day(self._now()))
         return filed
 
     @contextmanager
@@ -257,7 +257,7 @@ class Dream:
     def _save(self, updates: Sequence[Update], done: Mapping[str, str], report: DreamReport) -> None:
         """Queues what was found, then notes the sessions as read."""
         with self._decisions.hold_lock():
-            report.found += len(self._decisions.desk.add(updates, local_day(self._now())))
+            report.found += len(self._decisions.queue.add(updates, local_day(self._now())))
         state = self._progress.read()
         self._progress.save(replace(state, sessions={**state.sessions, **done}))
 

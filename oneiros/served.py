@@ -17,7 +17,7 @@ class Running:
     """What only the process that serves knows and does."""
 
     environment: Environment  # the person's settings as they were at first: a `replace` of it reads them anew
-    standing: Callable[[], Mapping[str, Any]]  # as `oneiros status --json` tells it
+    status: Callable[[], Mapping[str, Any]]  # as `oneiros status --json` tells it
     indexing: Callable[[], IndexingState]
     poke: Callable[..., object]  # something may have changed on the disk; of `Indexing`, with its options
     spent: Callable[[], float]  # dollars of today

@@ -26,7 +26,7 @@ from dream.decisions.skills import put_skill, require_place, require_untouched, 
 from dream.decisions.unsigned import UnsignedDecisions
 from dream.judge.gate import is_deceptive
 from dream.progress import DreamProgress
-from dream.proposals.desk import ProposalDesk
+from dream.proposals.offering import ProposalQueue
 from dream.proposals.skill import forget_drafts, make_name, skill_text
 from dream.proposals.store import Approval, Event, FileChange, ProposalStore
 from dream.records import Candidate, Habit, Hunk, Rejection, State, Words, hash_text, make_hunk_id
@@ -113,7 +113,7 @@ class Decisions:
         self.root = root
         self.store = ProposalStore(root)
         limits = {"day_hunks": person.dream_hunks_a_day, "expiry_days": person.dream_expiry_days}
-        self.desk = ProposalDesk(root, self.store, **limits)
+        self.queue = ProposalQueue(root, self.store, **limits)
         self._person = person
         self._supports = supports
         self._log = DecisionLog(self.store, person.signing_key, now)
@@ -230,7 +230,7 @@ class Decisions:
         for name in filter(None, (topic, section)):
             if len(self.check_wording(name)) > MAX_NAME_CHARS:
                 raise ContentError(f"the name has {len(name)} characters", remedy=f"Write 1 to {MAX_NAME_CHARS}")
-        return self.desk.make_refiled(hunk, topic.strip(), section.strip())
+        return self.queue.make_refiled(hunk, topic.strip(), section.strip())
 
     def refile(self, name: str, topic: str, section: str) -> Hunk:
         """Proposes an open hunk for the topic and the section that a person names. Raises as `refiled` does.
@@ -409,7 +409,7 @@ class Decisions:
             DreamProgress(self.root).forget(session_ids)
             forget_drafts(self.root, session_ids)
             for proposal in self.store.proposals():
-                self.desk.write_out(proposal, local_day(self.now()))
+                self.queue.write_out(proposal, local_day(self.now()))
         return removed
 
     @contextmanager
@@ -446,7 +446,7 @@ class Decisions:
             if self._to_show is None and (names := sorted(filter(None, shown or ()))):
                 with self.hold_lock():
                     for name in names:
-                        self.desk.write_out(self.store.proposal(name), local_day(self.now()))
+                        self.queue.write_out(self.store.proposal(name), local_day(self.now()))
             if not level_at_once:
                 self._bring_level()
 
@@ -455,7 +455,7 @@ class Decisions:
         if self._person.dream_commit:
             require_git(self.root.path)
         keeps = self._person.dream_history == "topic"
-        return Planner(self.root, self.desk, self._log, self._repository(), self.now(), keeps_history=keeps)
+        return Planner(self.root, self.queue, self._log, self._repository(), self.now(), keeps_history=keeps)
 
     def _step(self, planner: Planner, hunk: Hunk, choice: Chosen, consent: Consent) -> Plan | Rejecting:
         """What one of several choices will do, those before it done."""
@@ -537,7 +537,7 @@ class Decisions:
         if self._to_show is not None:
             self._to_show.add(hunk.proposal)
         elif hunk.proposal:
-            self.desk.write_out(self.store.proposal(hunk.proposal), local_day(self.now()))
+            self.queue.write_out(self.store.proposal(hunk.proposal), local_day(self.now()))
 
     def _bring_level(self) -> None:
         if self._levels_at_once:

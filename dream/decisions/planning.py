@@ -14,7 +14,7 @@ from dream.decisions.journal import Noted, Plan, PlannedFile
 from dream.decisions.log import DecisionLog, new_nonce
 from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository, require_rest
-from dream.proposals.desk import ProposalDesk, find_home
+from dream.proposals.offering import ProposalQueue, find_home
 from dream.proposals.placing import (
     Manner,
     anchor_hunk,
@@ -79,7 +79,7 @@ class Planner:
     def __init__(
         self,
         root: MemoryRoot,
-        desk: ProposalDesk,
+        queue: ProposalQueue,
         log: DecisionLog,
         repository: Repository | None,
         now: dt.datetime,
@@ -87,7 +87,7 @@ class Planner:
         keeps_history: bool,
     ):
         self._root = root
-        self._desk = desk
+        self._queue = queue
         self._log = log
         self._repository = repository  # None where nothing is committed
         self._now = now
@@ -214,11 +214,11 @@ class Planner:
     ) -> Plan:
         texts = {one.path: one.new for one in written if one.new is not None}
         moved = []
-        for hunk in self._desk.store.hunks():
+        for hunk in self._queue.store.hunks():
             if hunk.is_open and hunk.target in homes:
                 home = find_home(hunk, {path: texts[path] for path in homes[hunk.target]})
                 if home != hunk.target:
-                    moved.append((hunk.id, self._desk.follow_file(hunk, home, texts[home])))
+                    moved.append((hunk.id, self._queue.follow_file(hunk, home, texts[home])))
         files = self._with_index_page(list(written), undone)
         name = undone.name if undone else ""
         approval = Approval(event, self._now, make_changes(files), name, text=what, nonce=new_nonce())

@@ -12,7 +12,7 @@ from memory_server.search.precedence import limit_to_project
 from memory_server.search.question import Question
 from memory_server.upkeep import how_level
 from oneiros.cli.terminal.output import show_progress
-from oneiros.daemon.standing import standing
+from oneiros.daemon.status import read_status
 from oneiros.daemon.two_memories import together, uses_both_memories
 from oneiros.environment import Environment
 from oneiros.hooks.whereabouts import locate_project
@@ -70,4 +70,4 @@ def topics_here(environment: Environment) -> dict[str, Any]:
 def standing_here(environment: Environment) -> dict[str, Any]:
     """How the memory stands."""
     with open_memory(environment) as memory:
-        return standing(environment, memory)
+        return read_status(environment, memory)

@@ -7,7 +7,7 @@ from typing import Any
 from memory_server.errors import UsageError
 from memory_server.memory import Memory
 from oneiros.daemon.index_runs import IndexRuns
-from oneiros.daemon.standing import standing
+from oneiros.daemon.status import read_status
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import spending
 from oneiros.ingest.trainer_client import TrainerClient, TrainerUnreachable, fetch_json, find_machines, parse_machines
@@ -18,7 +18,7 @@ def build_running(environment: Environment, memory: Memory, indexer: IndexRuns) 
     """All of it, for the daemon of one memory."""
     return Running(
         environment=environment,
-        standing=partial(standing, environment, memory),
+        status=partial(read_status, environment, memory),
         indexing=indexer.state,
         poke=indexer.poke,
         spent=lambda: spending(environment, memory.root, now()).spent_today().usd,

@@ -36,7 +36,7 @@ def overview_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         person = memory.person
         return render(
             "overview.html",
-            standing=running.standing(),
+            status=running.status(),
             waiting=Counter(hunk.state for hunk in hunks if hunk.is_open),
             states=State,
             spent=running.spent(),

@@ -18,7 +18,7 @@ from dream.routes import NO_PAGE, Secret, require_person
 from memory_server.errors import UsageError
 from memory_server.faces.body import Body
 from oneiros.served import ServedMemory
-from parts.page.signing import PasskeyDesk
+from parts.page.signing import PendingPasskeys
 
 NO_FIXED_PORT = "a passkey needs a page on a fixed port, and this one is on another"
 SET_PORT = "`oneiros key passkey` in a terminal of your own sets one"
@@ -68,7 +68,7 @@ class Signed(Body):
     answer: dict[str, Any]
 
 
-def add_passkey_routes(api: FastAPI, served: ServedMemory, desk: PasskeyDesk) -> None:
+def add_passkey_routes(api: FastAPI, served: ServedMemory, pending: PendingPasskeys) -> None:
     """Adds the routes."""
     decisions, pages = served.decisions, served.pages
 
@@ -81,19 +81,19 @@ def add_passkey_routes(api: FastAPI, served: ServedMemory, desk: PasskeyDesk) ->
             raise UsageError(NO_FIXED_PORT, remedy=SET_PORT)
         return make_origin(asked)
 
-    _add_registering(api, decisions, pages, desk, find_origin)
+    _add_registering(api, decisions, pages, pending, find_origin)
 
     @api.post("/page/passkey/ask", include_in_schema=False)
     def ask(wanted: Choices, request: Request, secret: Secret = "") -> dict[str, Any]:
         """Freezes what was chosen; what the browser is asked so that it is signed."""
         origin = find_origin(request, secret)
         chosen = [Chosen(one.hunk, one.verdict, one.text, one.reason) for one in wanted.choices]
-        return desk.freeze(decisions(), chosen, {one.hunk: one.shown for one in wanted.choices}, origin)
+        return pending.freeze(decisions(), chosen, {one.hunk: one.shown for one in wanted.choices}, origin)
 
     @api.post("/page/passkey/sign", include_in_schema=False)
     def sign(given: Signed, request: Request, secret: Secret = "") -> dict[str, Any]:
         """Decides what was frozen, where a passkey has signed it."""
-        done = desk.sign(decisions(), given.answer, find_origin(request, secret))
+        done = pending.sign(decisions(), given.answer, find_origin(request, secret))
         pages.end_sitting([one.hunk.id for one in done])
         return {"decided": [{"hunk": one.hunk.id, "state": one.hunk.state, "commit": one.commit} for one in done]}
 
@@ -102,7 +102,7 @@ def _add_registering(
     api: FastAPI,
     decisions: Callable[[], Decisions],
     pages: PageSessions,
-    desk: PasskeyDesk,
+    pending: PendingPasskeys,
     page_of: Callable[[Request, str], str],
 ) -> None:
     @api.post("/page/passkey/begin", include_in_schema=False)
@@ -110,24 +110,24 @@ def _add_registering(
         """A word for the person behind the process that asks at the private socket; it opens the page, too."""
         require_person(request)
         word = pages.new_code()
-        desk.begin(word, wanted.name)
+        pending.begin(word, wanted.name)
         return {"word": word}
 
     @api.post("/page/passkey/made", include_in_schema=False)
     def take_passkey(told: ToldWord, request: Request) -> dict[str, Any]:
         """The passkey that the page has made, for the terminal that waits for it."""
         require_person(request)
-        return {"passkey": msgspec.to_builtins(desk.take_registered(told.word))}
+        return {"passkey": msgspec.to_builtins(pending.take_registered(told.word))}
 
     @api.post("/page/passkey/options", include_in_schema=False)
     def options(told: ToldWord, request: Request, secret: Secret = "") -> dict[str, Any]:
         """What the browser is asked so that it makes a passkey."""
         origin = page_of(request, secret)
-        return desk.options_to_register(told.word, origin, list(decisions().chain().passkeys()))
+        return pending.options_to_register(told.word, origin, list(decisions().chain().passkeys()))
 
     @api.post("/page/passkey/register", include_in_schema=False)
     def register(told: Made, request: Request, secret: Secret = "") -> dict[str, str]:
         """Takes what the browser made, for the terminal to take up."""
         page_of(request, secret)
-        passkey = desk.register(told.word, told.answer)
+        passkey = pending.register(told.word, told.answer)
         return {"name": passkey.name, "fingerprint": passkey.fingerprint}

@@ -19,7 +19,7 @@ from parts.page.review import review_routes
 from parts.page.search import search_routes
 from parts.page.sessions import session_routes
 from parts.page.shell import Shell
-from parts.page.signing import PasskeyDesk
+from parts.page.signing import PendingPasskeys
 from parts.page.topics import topic_routes
 from parts.page.views import name_views
 
@@ -39,7 +39,7 @@ class Page:
     def add_routes(self, api: FastAPI, served: ServedMemory) -> None:
         """Adds shell and fragments. A fragment lies at the address of its view, below `/page`."""
         render = Renderer(view.templates for view in self._views)
-        add_passkey_routes(api, served, PasskeyDesk(now))
+        add_passkey_routes(api, served, PendingPasskeys(now))
         api.include_router(self._shell.routes(render))
 
         def require_page(secret: Secret = "") -> None:

@@ -72,7 +72,7 @@ class Registration:
     passkey: Passkey | None = None  # once a page has made it
 
 
-class PasskeyDesk:
+class PendingPasskeys:
     """Gives out challenges and takes their answers, each once. Safe between threads."""
 
     def __init__(self, now: Callable[[], dt.datetime]):

@@ -87,7 +87,7 @@ class Takeover:
         report.updates = list(self._passing(fresh, changed, topics, report))
         if not dry:
             with self._decisions.hold_lock():
-                report.proposal = self._decisions.desk.propose(report.updates, local_day(self._now()))
+                report.proposal = self._decisions.queue.propose(report.updates, local_day(self._now()))
         return report
 
     def _distinct(self, fresh: list[Candidate], before: list[Hunk], report: TakenOver) -> list[Candidate]:

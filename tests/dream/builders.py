@@ -76,9 +76,9 @@ def decisions_on(root: MemoryRoot, **settings: object) -> Decisions:
 
 def proposed(decisions: Decisions, *updates: Update, today: dt.date = TODAY) -> list[Hunk]:
     """The hunks of these updates, in a proposal."""
-    desk = decisions.desk
-    ids = [hunk.id for hunk in desk.add(updates, today)]
-    desk.offer(today)
+    queue = decisions.queue
+    ids = [hunk.id for hunk in queue.add(updates, today)]
+    queue.offer(today)
     return [decisions.store.hunk(name) for name in ids]
 
 

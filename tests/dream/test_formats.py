@@ -49,7 +49,7 @@ def test_the_files_of_proposals_and_decisions_have_these_keys(tmp_path: Path) ->
     first, second = proposed(decisions, extending(root, "It needs TLS.", "2525"), new_topic("Backups run.", "b", 2))
     decisions.accept(first.id, PERSON)
     decisions.reject(second.id, PERSON, "no")
-    decisions.desk.add([new_topic("Archives are kept.", "c", 3)], BEGUN.date())
+    decisions.queue.add([new_topic("Archives are kept.", "c", 3)], BEGUN.date())
 
     folder = root.path / "proposals"
     hunks = json.loads((folder / "2026-03-02-1" / "hunks.json").read_bytes())

@@ -179,7 +179,7 @@ def test_a_rejection_of_written_words_counts(tmp_path: Path, root: MemoryRoot) -
     decisions.reject(hunk.id, PERSON, "no")
 
     assert [one.given for one in decisions.rejections()] == [hunk.update.candidate.given]
-    assert decisions.desk.add([founding(resting_on(rules(tmp_path)))], NOW.date()) == []
+    assert decisions.queue.add([founding(resting_on(rules(tmp_path)))], NOW.date()) == []
 
 
 def test_the_words_are_shown_with_their_place(tmp_path: Path, root: MemoryRoot) -> None:

@@ -131,7 +131,7 @@ def test_the_older_of_two_waiting_hunks_is_asked_about_and_not_offered(root: Mem
     decisions = both(root)
     hunks = {hunk.text: hunk for hunk in decisions.store.hunks()}
 
-    assert decisions.desk.offer(NOW.date()).questions == 1
+    assert decisions.queue.offer(NOW.date()).questions == 1
     old, new = hunks["The mail relay listens on port 2525."], hunks["The mail relay listens on port 2626."]
     assert (old.state, old.update.relation, hunk_json(old)["relation"]) == (State.FLAGGED, Relation.EARLIER, "earlier")
     assert new.state is State.PENDING

@@ -21,7 +21,7 @@ from dream.proposals.store import Approval, Event
 from dream.records import Hunk, State
 from memory_server.errors import ContentError, UsageError
 from memory_server.root.paths import MemoryRoot
-from parts.page.signing import PasskeyDesk, hash_shown
+from parts.page.signing import PendingPasskeys, hash_shown
 from tests.dream.authenticator import SoftAuthenticator, changed
 from tests.dream.builders import NOW, PERSON, extending, new_topic, proposed
 from tests.dream.test_consent import committed_memory, made_key, on, public_line, signed, start
@@ -44,7 +44,7 @@ class Page:
     def __init__(self, root: MemoryRoot, key: Path | None = None, **device: Any):
         self.root, self.key, self.now = root, key, NOW
         self.device = SoftAuthenticator(**device)
-        self.desk = PasskeyDesk(lambda: self.now)
+        self.pending = PendingPasskeys(lambda: self.now)
 
     @property
     def decisions(self) -> Decisions:
@@ -56,9 +56,9 @@ class Page:
 
     def registers(self, name: str = "laptop", *, is_signed: bool = True) -> Passkey:
         """The person begins at a terminal, answers on the page, and says yes at the terminal."""
-        self.desk.begin(WORD, name)
-        self.desk.register(WORD, self.device.make(self.desk.options_to_register(WORD, ORIGIN, ())))
-        passkey = self.desk.take_registered(WORD)
+        self.pending.begin(WORD, name)
+        self.pending.register(WORD, self.device.make(self.pending.options_to_register(WORD, ORIGIN, ())))
+        passkey = self.pending.take_registered(WORD)
         assert passkey is not None
         self.notes(Event.REGISTERED, passkey, is_signed=is_signed)
         return passkey
@@ -73,10 +73,10 @@ class Page:
         """What the browser is asked for these choices, as they were shown."""
         store = self.decisions.store
         seen = {one.hunk: hash_shown(self.decisions, store.hunk(one.hunk)) for one in choices}
-        return self.desk.freeze(self.decisions, choices, seen if shown is None else shown, ORIGIN)
+        return self.pending.freeze(self.decisions, choices, seen if shown is None else shown, ORIGIN)
 
     def answers(self, answer: Mapping[str, Any], origin: str = ORIGIN) -> list[State]:
-        return [done.hunk.state for done in self.desk.sign(self.decisions, answer, origin)]
+        return [done.hunk.state for done in self.pending.sign(self.decisions, answer, origin)]
 
     def decides(self, *choices: Chosen) -> list[State]:
         return self.answers(self.device.sign(self.asks(*choices)))
@@ -269,39 +269,39 @@ def test_an_assertion_of_a_removed_passkey_vouches_for_nothing_behind_its_remova
 
 def test_a_registration_needs_the_word_of_a_terminal(page: Page) -> None:
     with pytest.raises(UsageError, match="wrong, used or too old"):
-        page.desk.options_to_register(WORD, ORIGIN, ())
-    page.desk.begin("another word", "mine")
+        page.pending.options_to_register(WORD, ORIGIN, ())
+    page.pending.begin("another word", "mine")
     with pytest.raises(UsageError, match="wrong, used or too old"):
-        page.desk.options_to_register(WORD, ORIGIN, ())
+        page.pending.options_to_register(WORD, ORIGIN, ())
     with pytest.raises(UsageError, match="no passkey was asked for"):
-        page.desk.register("another word", page.device.make({"challenge": "AAAA"}))
+        page.pending.register("another word", page.device.make({"challenge": "AAAA"}))
 
 
 def test_a_word_registers_one_passkey(page: Page) -> None:
-    page.desk.begin(WORD, "mine")
-    answer = page.device.make(page.desk.options_to_register(WORD, ORIGIN, ()))
-    page.desk.register(WORD, answer)
+    page.pending.begin(WORD, "mine")
+    answer = page.device.make(page.pending.options_to_register(WORD, ORIGIN, ()))
+    page.pending.register(WORD, answer)
 
     with pytest.raises(UsageError):
-        page.desk.register(WORD, answer)
+        page.pending.register(WORD, answer)
     with pytest.raises(UsageError):
-        page.desk.options_to_register(WORD, ORIGIN, ())
-    assert page.desk.take_registered(WORD)
+        page.pending.options_to_register(WORD, ORIGIN, ())
+    assert page.pending.take_registered(WORD)
     with pytest.raises(UsageError):
-        page.desk.take_registered(WORD)
+        page.pending.take_registered(WORD)
 
 
 def test_a_word_is_good_for_five_minutes(page: Page) -> None:
-    page.desk.begin(WORD, "mine")
-    assert page.desk.take_registered(WORD) is None
-    options = page.desk.options_to_register(WORD, ORIGIN, ())
+    page.pending.begin(WORD, "mine")
+    assert page.pending.take_registered(WORD) is None
+    options = page.pending.options_to_register(WORD, ORIGIN, ())
 
     page.now += dt.timedelta(minutes=5)
 
     with pytest.raises(UsageError):
-        page.desk.register(WORD, page.device.make(options))
+        page.pending.register(WORD, page.device.make(options))
     with pytest.raises(UsageError):
-        page.desk.take_registered(WORD)
+        page.pending.take_registered(WORD)
 
 
 @pytest.mark.parametrize(
@@ -316,13 +316,13 @@ def test_a_word_is_good_for_five_minutes(page: Page) -> None:
 def test_a_passkey_of_another_page_or_without_its_person_is_not_taken(
     page: Page, device: dict[str, Any], why: str
 ) -> None:
-    page.desk.begin(WORD, "mine")
-    options = page.desk.options_to_register(WORD, ORIGIN, ())
+    page.pending.begin(WORD, "mine")
+    options = page.pending.options_to_register(WORD, ORIGIN, ())
 
     with pytest.raises(UsageError, match=why):
-        page.desk.register(WORD, SoftAuthenticator(**device).make(options))
+        page.pending.register(WORD, SoftAuthenticator(**device).make(options))
 
-    assert page.desk.take_registered(WORD) is None
+    assert page.pending.take_registered(WORD) is None
 
 
 # -- signatures that do not count -----------------------------------------------------------------------------------
@@ -436,7 +436,7 @@ def test_no_mutation_of_an_answer_decides_or_raises_anything_else(page: Page) ->
 @pytest.mark.parametrize("odd", [{}, {"id": 1}, {"id": "!", "response": {}}, {"id": "a", "response": None}])
 def test_what_is_no_answer_at_all_is_refused(page: Page, odd: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
-        page.desk.sign(page.decisions, odd, ORIGIN)
+        page.pending.sign(page.decisions, odd, ORIGIN)
     with pytest.raises(UsageError):
         verify_passkey(odd, BYTES, ORIGIN, "laptop")
 

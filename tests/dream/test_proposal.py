@@ -65,7 +65,7 @@ def test_the_same_evidence_is_never_asked_twice(root: MemoryRoot) -> None:
     [hunk] = proposed(decisions, update)
     decisions.reject(hunk.id, PERSON, "wrong")
 
-    assert decisions.desk.add([update], TODAY) == []
+    assert decisions.queue.add([update], TODAY) == []
     assert decisions.store.hunk(hunk.id).state is State.REJECTED
 
 
@@ -74,7 +74,7 @@ def test_a_fork_of_a_session_does_not_ask_again(root: MemoryRoot) -> None:
     proposed(decisions, new_topic("Backups run at 03:00."))
     copied = quote("Backups run at 03:00.", session_id="33333333-3333-4333-8333-333333333333")
 
-    assert decisions.desk.add([new_topic("Backups run at 03:00.", quotes=(copied,))], TODAY) == []
+    assert decisions.queue.add([new_topic("Backups run at 03:00.", quotes=(copied,))], TODAY) == []
 
 
 def test_the_same_statement_said_twice_is_one_hunk(root: MemoryRoot) -> None:
@@ -88,11 +88,11 @@ def test_the_same_statement_said_twice_is_one_hunk(root: MemoryRoot) -> None:
 def test_a_day_holds_so_many_hunks_the_best_first_and_the_rest_waits(root: MemoryRoot) -> None:
     decisions = decisions_on(root, dream_hunks_a_day=2)
     updates = [extending(root, f"Fact {n} holds.", "old server", number=n, confidence=n / 10) for n in range(1, 6)]
-    decisions.desk.add(updates, TODAY)
+    decisions.queue.add(updates, TODAY)
 
-    first = decisions.desk.offer(TODAY)
-    again = decisions.desk.offer(TODAY)
-    next_day = decisions.desk.offer(TODAY + dt.timedelta(days=1))
+    first = decisions.queue.offer(TODAY)
+    again = decisions.queue.offer(TODAY)
+    next_day = decisions.queue.offer(TODAY + dt.timedelta(days=1))
 
     assert (first.offered, first.queued, again.offered, next_day.offered) == (2, 3, 0, 2)
     assert [hunk.text for hunk in decisions.store.proposal(first.proposal).hunks] == ["Fact 5 holds.", "Fact 4 holds."]
@@ -105,9 +105,9 @@ def test_what_is_wrong_in_a_topic_comes_before_what_is_missing(root: MemoryRoot)
         extending(root, "It needs TLS.", "old server", number=1, confidence=0.9),
         replacing(root, "The relay listens on port 2526.", "2525", number=2, confidence=0.7),
     ]
-    decisions.desk.add(updates, TODAY)
+    decisions.queue.add(updates, TODAY)
 
-    offer = decisions.desk.offer(TODAY)
+    offer = decisions.queue.offer(TODAY)
 
     assert [hunk.update.relation for hunk in decisions.store.proposal(offer.proposal).hunks] == [Relation.SUPERSEDES]
 
@@ -115,23 +115,23 @@ def test_what_is_wrong_in_a_topic_comes_before_what_is_missing(root: MemoryRoot)
 def test_hunks_that_a_review_left_undecided_expire_and_do_not_come_back(root: MemoryRoot) -> None:
     decisions = decisions_on(root, dream_hunks_a_day=2, dream_expiry_days=10)
     updates = [extending(root, f"Fact {n} holds.", "old server", number=n) for n in (1, 2, 3)]
-    decisions.desk.add(updates, TODAY)
-    offered = decisions.desk.offer(TODAY)
+    decisions.queue.add(updates, TODAY)
+    offered = decisions.queue.offer(TODAY)
     decided, left = decisions.store.proposal(offered.proposal).hunks
     decisions.reject(decided.id, PERSON, "")
 
-    offer = decisions.desk.offer(TODAY + dt.timedelta(days=11))
+    offer = decisions.queue.offer(TODAY + dt.timedelta(days=11))
 
     assert (offer.expired, offer.offered) == (1, 1)  # what waited behind them was shown to nobody, and is offered
     assert decisions.store.hunk(left.id).state is State.EXPIRED
-    assert decisions.desk.add(updates, TODAY) == []
+    assert decisions.queue.add(updates, TODAY) == []
 
 
 def test_a_person_who_never_reviews_loses_nothing_and_is_not_buried(root: MemoryRoot) -> None:
     decisions = decisions_on(root, dream_hunks_a_day=2, dream_expiry_days=10)
-    decisions.desk.add([extending(root, f"Fact {n} holds.", "old server", number=n) for n in range(1, 10)], TODAY)
+    decisions.queue.add([extending(root, f"Fact {n} holds.", "old server", number=n) for n in range(1, 10)], TODAY)
 
-    offers = [decisions.desk.offer(TODAY + dt.timedelta(days=day)) for day in range(60)]
+    offers = [decisions.queue.offer(TODAY + dt.timedelta(days=day)) for day in range(60)]
 
     assert [offer.offered for offer in offers[:4]] == [2, 2, 2, 0] and sum(offer.expired for offer in offers) == 0
     assert [hunk.is_open for hunk in decisions.store.hunks()] == [True] * 9
@@ -142,7 +142,7 @@ def test_a_hunk_follows_its_line_when_the_topic_changes(root: MemoryRoot) -> Non
     [hunk] = proposed(decisions, extending(root, "It needs TLS.", "port 2525"))
     write_topic(root, "mail", "# Mail\n\nNew words.\n\nMore of them.\n\n" + MAIL.removeprefix("# Mail\n\n"))
 
-    decisions.desk.offer(TODAY)
+    decisions.queue.offer(TODAY)
 
     moved = decisions.store.hunk(hunk.id)
     assert moved.state is State.PENDING and moved.update.place.after_line == 7
@@ -160,7 +160,7 @@ def test_a_hunk_that_fits_no_longer_is_retired(root: MemoryRoot, text: str | Non
     if text is not None:
         write_topic(root, "mail", text)
 
-    offer = decisions.desk.offer(TODAY)
+    offer = decisions.queue.offer(TODAY)
 
     assert offer.retired == 1 and decisions.store.hunk(hunk.id).state is State.RETIRED
 
@@ -206,9 +206,9 @@ def test_what_was_taken_back_is_retired_where_nobody_has_decided(root: MemoryRoo
     accepted, rejected, pending = proposed(decisions, *updates[:3])
     decisions.accept(accepted.id, PERSON)
     decisions.reject(rejected.id, PERSON, "no")
-    queued, other = decisions.desk.add(updates[3:], TODAY)
+    queued, other = decisions.queue.add(updates[3:], TODAY)
 
-    decisions.desk.withdraw([quote(text, number) for number, text in enumerate(texts[:4], start=1)], TODAY)
+    decisions.queue.withdraw([quote(text, number) for number, text in enumerate(texts[:4], start=1)], TODAY)
 
     states = {name: decisions.store.hunk(name).state for name in (accepted.id, rejected.id, pending.id)}
     assert states == {accepted.id: State.ACCEPTED, rejected.id: State.REJECTED, pending.id: State.RETIRED}
@@ -220,18 +220,18 @@ def test_what_was_taken_back_is_retired_where_nobody_has_decided(root: MemoryRoo
 
 def test_what_was_taken_back_is_not_asked_again(root: MemoryRoot) -> None:
     decisions, update = decisions_on(root), new_topic("Backups run at 03:00.", "backups")
-    decisions.desk.add([update], TODAY)
-    decisions.desk.withdraw(update.candidate.quotes, TODAY)
+    decisions.queue.add([update], TODAY)
+    decisions.queue.withdraw(update.candidate.quotes, TODAY)
 
-    assert decisions.desk.add([update], TODAY) == []
-    assert decisions.desk.offer(TODAY).offered == 0
+    assert decisions.queue.add([update], TODAY) == []
+    assert decisions.queue.offer(TODAY).offered == 0
 
 
 def test_words_beside_what_was_taken_back_stay_on_offer(root: MemoryRoot) -> None:
     decisions = decisions_on(root)
     [hunk] = proposed(decisions, new_topic("Backups run at 03:00.", "backups"))
 
-    decisions.desk.withdraw([quote("And logs are kept.", 1, first=40, end=58)], TODAY)
+    decisions.queue.withdraw([quote("And logs are kept.", 1, first=40, end=58)], TODAY)
 
     assert decisions.store.hunk(hunk.id).state is State.PENDING
 

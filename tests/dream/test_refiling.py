@@ -103,7 +103,7 @@ def test_a_name_that_is_none_is_refused_and_nothing_moves(decisions: Decisions, 
 def test_what_was_asked_about_there_before_is_not_asked_again(decisions: Decisions) -> None:
     [first] = proposed(decisions, new_topic("It needs TLS.", "shop/mail", project="shop"))
     decisions.reject(first.id, PERSON, "no")
-    hunk = decisions.desk.make_hunk(new_topic("It needs TLS.", "shop/shop", project="shop"), decisions.now().date())
+    hunk = decisions.queue.make_hunk(new_topic("It needs TLS.", "shop/shop", project="shop"), decisions.now().date())
 
     with pytest.raises(ContentError, match="asked about there before"):
         decisions.make_refiled(hunk, "mail", "")

@@ -123,7 +123,7 @@ def test_what_a_person_tells_on_one_day_stands_in_one_proposal(root: MemoryRoot,
         told = Told(text, NOW + dt.timedelta(seconds=number))
         said = Candidate(text, Kind.FACT, (), 1.0, "said directly", "person", given=(told,))
         place = Place(SourcePath("topics/relay.md"), 0, title="Relay")
-        hunk = decisions.desk.make_hunk(Update(said, Relation.NEW, place, ""), decisions.now().date())
+        hunk = decisions.queue.make_hunk(Update(said, Relation.NEW, place, ""), decisions.now().date())
         decisions.take_up(hunk, PERSON)
 
     names = [one.name for one in decisions.store.proposals()]

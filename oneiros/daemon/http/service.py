@@ -30,7 +30,7 @@ from memory_server.faces.rest import create_api
 from oneiros.daemon.daemon import Daemon
 from oneiros.daemon.http.routes import add_daemon_routes
 from oneiros.daemon.sockets import write_state
-from oneiros.daemon.standing import standing
+from oneiros.daemon.status import read_status
 from oneiros.dreaming import build_decisions
 from oneiros.environment import now, program_version
 from oneiros.hooks.whereabouts import locate_project
@@ -141,7 +141,7 @@ def create_app(daemon: Daemon, pages: PageSessions, site: Site | None) -> FastAP
     @api.get("/api/standing")
     def how_it_stands() -> dict[str, Any]:
         """The status of the memory with what is not archived yet, the daemon's jobs and what hooks have cost."""
-        return standing(daemon.environment, memory)
+        return read_status(daemon.environment, memory)
 
     @api.post("/api/hook/output", response_class=PlainTextResponse)
     def hook(told: Hook) -> PlainTextResponse:

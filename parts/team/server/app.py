@@ -31,8 +31,8 @@ from parts.team.memory import TeamMemory
 from parts.team.outbox import Outbox
 from parts.team.publishing import Publishing
 from parts.team.repositories import Repositories
-from parts.team.server.desk import Desk
 from parts.team.server.entrance import Entrance
+from parts.team.server.guarded import GuardedMemory
 from parts.team.server.mcp import create_mcp
 from parts.team.server.metrics import Metrics
 from parts.team.server.published import add_published
@@ -49,10 +49,10 @@ def create_app(
     database: Database, memory: TeamMemory, settings: TeamSettings, version: str, metrics: Metrics
 ) -> Entrance:
     """REST, MCP at `/mcp`, health and readiness, behind the entrance. Closes the database when it ends."""
-    desk = Desk(memory, Quotas(database, settings), metrics)
-    api, mcp = create_api(desk, version), create_mcp(desk, version)
+    guarded = GuardedMemory(memory, Quotas(database, settings), metrics)
+    api, mcp = create_api(guarded, version), create_mcp(guarded, version)
     publishing = Publishing(Outbox(database, Repositories(settings.repositories)), settings.public_url)
-    add_published(api, publishing, desk)
+    add_published(api, publishing, guarded)
     # the entrance has checked Origin, and a token is asked for that no browser sends by itself
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     served = mcp.streamable_http_app(

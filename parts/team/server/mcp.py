@@ -18,8 +18,8 @@ from memory_server.faces.memory_text import reading_text, topics_text
 from memory_server.search.question import Question, Search
 from memory_server.settings import PersonSettings
 from parts.team.access.asker import Asker
-from parts.team.server.desk import Desk
 from parts.team.server.entrance import find_asker
+from parts.team.server.guarded import GuardedMemory
 
 Call: TypeAlias = Context[Any, Any]
 UNLISTED = ("include_raw", "type", "after", "before")  # a query says most of it too
@@ -36,11 +36,11 @@ SEARCHES = {  # the description of each, and which arguments a model is not offe
 }
 
 
-def create_mcp(desk: Desk, version: str) -> MCPServer[Any]:
-    """The server over a desk. Its tools answer requests that came through the entrance, and no others."""
+def create_mcp(guarded: GuardedMemory, version: str) -> MCPServer[Any]:
+    """The server over a guarded memory. Its tools answer requests that came through the entrance, and no others."""
 
     def answer(question: Question, call: Call) -> str:
-        found = desk.search(_asker(call), question)
+        found = guarded.search(_asker(call), question)
         text = answer_text(found.answer, compute_max_tokens(question, PersonSettings().answer_tokens))
         behind = "" if found.is_current else f", older than {found.head[:12]}, which was accepted since"
         return f"{text}\n(index at commit {found.commit[:12]}{behind})"
@@ -56,12 +56,12 @@ def create_mcp(desk: Desk, version: str) -> MCPServer[Any]:
         if name.strip():
             place = parse_place(name)
             first, last = (place.first, place.last) if first is None and last is None else (first, last)
-            return reading_text(desk.read(_asker(call), place.name, first or 1, last).reading, offset=offset)
-        return topics_text(desk.topics(_asker(call)))
+            return reading_text(guarded.read(_asker(call), place.name, first or 1, last).reading, offset=offset)
+        return topics_text(guarded.topics(_asker(call)))
 
     def memory_status(call: Call) -> str:
         """What this memory holds, and which commit its index stands at."""
-        return "\n".join(f"{key}: {value}" for key, value in asdict(desk.status(_asker(call))).items())
+        return "\n".join(f"{key}: {value}" for key, value in asdict(guarded.status(_asker(call))).items())
 
     searches = [search_tool(search, answer, *offered) for search, offered in SEARCHES.items()]
     tools = [*searches, *map(strict_tool, (read_memory, memory_status))]

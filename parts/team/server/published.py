@@ -12,8 +12,8 @@ from memory_server.faces.body import Body
 from parts.team.access.asker import Right
 from parts.team.publication import Publication
 from parts.team.publishing import Publishing
-from parts.team.server.desk import Desk
 from parts.team.server.entrance import find_asker
+from parts.team.server.guarded import GuardedMemory
 
 
 class TakenBack(Body):
@@ -22,7 +22,7 @@ class TakenBack(Body):
     nonce: str
 
 
-def add_published(api: FastAPI, publishing: Publishing, desk: Desk) -> None:
+def add_published(api: FastAPI, publishing: Publishing, guarded: GuardedMemory) -> None:
     """Adds the routes; each takes tenant and person from the token alone."""
 
     @api.post("/api/publish")
@@ -37,17 +37,17 @@ def add_published(api: FastAPI, publishing: Publishing, desk: Desk) -> None:
                 raise UsageError("the body is no publication", remedy="Send what `oneiros publish` sends") from error
             return publishing.publish(asker.tenant, asker.person, publication)
 
-        return {"commit": desk.ask("publish", asker, take_publication, Right.PUBLISH, grows=True)}
+        return {"commit": guarded.ask("publish", asker, take_publication, Right.PUBLISH, grows=True)}
 
     @api.post("/api/revoke")
     def revoke(request: Request, body: TakenBack) -> dict[str, str]:
         """Takes out of its topic what the same person published."""
         asker = find_asker(request)
         revoked = partial(publishing.revoke, asker.tenant, asker.person, body.nonce)
-        return {"commit": desk.ask("revoke", asker, revoked, Right.PUBLISH)}
+        return {"commit": guarded.ask("revoke", asker, revoked, Right.PUBLISH)}
 
     @api.get("/api/copy")
     def copy(request: Request) -> dict[str, Any]:
         """All topics of the newest commit."""
         asker = find_asker(request)
-        return asdict(desk.ask("copy", asker, partial(publishing.copy, asker.tenant)))
+        return asdict(guarded.ask("copy", asker, partial(publishing.copy, asker.tenant)))

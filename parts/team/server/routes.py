@@ -16,23 +16,23 @@ from memory_server.faces.memory_text import reading_json, topics_json
 from memory_server.faces.rest import ERROR, MAX_NUMBER, RESPONSES, AskedBody, add_errors, error_json
 from memory_server.search.question import Search
 from parts.team.errors import QuotaExceeded, TeamError, Unavailable
-from parts.team.server.desk import Desk
 from parts.team.server.entrance import find_asker
+from parts.team.server.guarded import GuardedMemory
 
 logger = logging.getLogger(__name__)
 
 SEARCHES = {"recall": Search.RECALL, "search": Search.MEANING, "exact": Search.EXACT}
 
 
-def create_api(desk: Desk, version: str) -> FastAPI:
-    """The routes over a desk, without the entrance."""
+def create_api(guarded: GuardedMemory, version: str) -> FastAPI:
+    """The routes over a guarded memory, without the entrance."""
     told: dict[str, Any] = {"title": "oneiros for a team", "version": version, "responses": {**RESPONSES, 429: ERROR}}
     # a redirect would name whatever Host was sent, and http:// behind a proxy with TLS: the token would follow it
     api = FastAPI(docs_url=None, redoc_url=None, redirect_slashes=False, **told)
     add_errors(api)
     _add_team_errors(api)
     for name, search in SEARCHES.items():
-        _add_search(api, desk, name, search)
+        _add_search(api, guarded, name, search)
 
     @api.get("/api/read")
     def read(
@@ -42,25 +42,25 @@ def create_api(desk: Desk, version: str) -> FastAPI:
         last: Annotated[int | None, Query(ge=1, le=MAX_NUMBER)] = None,
     ) -> dict[str, Any]:
         """Lines of a source, and the commit that they are of."""
-        found = desk.read(find_asker(request), name, first, last)
+        found = guarded.read(find_asker(request), name, first, last)
         return {**reading_json(found.reading), "commit": found.commit}
 
     @api.get("/api/topics")
     def topics(request: Request) -> dict[str, Any]:
         """The topics."""
-        return topics_json(desk.topics(find_asker(request)))
+        return topics_json(guarded.topics(find_asker(request)))
 
     @api.get("/api/status")
     def status(request: Request) -> dict[str, Any]:
         """What the memory holds, and which commit its index stands at."""
-        return asdict(desk.status(find_asker(request)))
+        return asdict(guarded.status(find_asker(request)))
 
     return api
 
 
-def _add_search(api: FastAPI, desk: Desk, name: str, search: Search) -> None:
+def _add_search(api: FastAPI, guarded: GuardedMemory, name: str, search: Search) -> None:
     def answer_search(request: Request, asked: AskedBody) -> dict[str, Any]:
-        found = desk.search(find_asker(request), asked.question(search))
+        found = guarded.search(find_asker(request), asked.question(search))
         stands = {"commit": found.commit, "head": found.head, "is_current": found.is_current}
         more = explain_answer(found.answer) if asked.explain else {}
         return {"query": asked.query, **answer_json(found.answer), **stands, **more}

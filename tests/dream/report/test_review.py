@@ -84,10 +84,10 @@ def test_hunks_that_wait_are_named_and_a_topic_they_wait_for_is_stale(memory: Me
 
 def test_what_is_queued_counts_as_no_proposal(memory: Memory) -> None:
     decisions = decisions_on(memory.root, dream_hunks_a_day=1)
-    decisions.desk.add([new_topic(f"Backup {n} runs at 0{n}:00.", f"backup{n}", n) for n in (1, 2, 3)], NOW.date())
+    decisions.queue.add([new_topic(f"Backup {n} runs at 0{n}:00.", f"backup{n}", n) for n in (1, 2, 3)], NOW.date())
     assert [one.what for one in found(memory, Concern.PROPOSALS)] == ["3 more wait for a day with room"]
 
-    decisions.desk.offer(NOW.date())
+    decisions.queue.offer(NOW.date())
 
     assert [one.what for one in found(memory, Concern.PROPOSALS)] == [
         "1 hunks wait, 0 days old; 2 more wait for a day with room"

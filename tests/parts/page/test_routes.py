@@ -27,7 +27,7 @@ from tests.dream.builders import PERSON, archive_said, decisions_on, new_topic, 
 from tests.memories import new_root, open_memory, write_topic
 
 GONE = "The grey cat eats at noon."
-STANDING: dict[str, Any] = {
+STATUS: dict[str, Any] = {
     "root": "/m",
     "model": "m",
     "index_bytes": 0,
@@ -92,7 +92,7 @@ def page(memory: Memory, pages: PageSessions, tmp_path: Path) -> TestClient:
     indexer = Indexer()
     running = Running(
         environment=Environment({}, tmp_path, tmp_path),
-        standing=lambda: STANDING,
+        status=lambda: STATUS,
         indexing=indexer.state,
         poke=indexer.poke,
         spent=lambda: 0.25,

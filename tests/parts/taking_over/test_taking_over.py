@@ -181,10 +181,10 @@ def test_an_import_takes_no_room_from_the_hunks_of_the_day(desk: Desk) -> None:
     desk.write("".join(f"- Host number {n} is named tree{n} for project {n}.\n" for n in range(30)))
     desk.take_over()
 
-    desk.decisions.desk.add([new_topic("The relay listens on port 2525.")], NOW.date())
+    desk.decisions.queue.add([new_topic("The relay listens on port 2525.")], NOW.date())
 
     assert sum(hunk.state is State.PENDING for hunk in desk.hunks) == 30
-    assert desk.decisions.desk.offer(NOW.date()).offered == 1
+    assert desk.decisions.queue.offer(NOW.date()).offered == 1
 
 
 def test_what_a_file_forbids_in_a_list_is_not_turned_into_an_order(desk: Desk) -> None:

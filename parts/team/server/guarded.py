@@ -17,7 +17,7 @@ from parts.team.server.metrics import Metrics
 Found = TypeVar("Found")
 
 
-class Desk:
+class GuardedMemory:
     """What an asker may ask. Every method raises Forbidden, QuotaExceeded, and what the door raises."""
 
     def __init__(self, memory: TeamMemory, quotas: Quotas, metrics: Metrics):

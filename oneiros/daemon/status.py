@@ -17,7 +17,7 @@ from oneiros.ingest.run import other_machines
 from oneiros.ingest.settings import list_skipped, waiting
 
 
-def standing(environment: Environment, memory: Memory) -> dict[str, Any]:
+def read_status(environment: Environment, memory: Memory) -> dict[str, Any]:
     """The status of the memory, what waits to be archived, read and decided, other machines, jobs, hooks."""
     environment = dataclasses.replace(environment)  # with the settings as they are now
     left, machines = waiting(environment, memory.root, now()), other_machines(environment)

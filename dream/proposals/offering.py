@@ -52,7 +52,7 @@ class Offer:
     retired: int
 
 
-class ProposalDesk:
+class ProposalQueue:
     """Keeps the proposals of one memory root. Call under the lock of `accept.py`."""
 
     def __init__(self, root: MemoryRoot, store: ProposalStore, *, day_hunks: int, expiry_days: int):
