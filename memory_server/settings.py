@@ -165,7 +165,7 @@ class PersonSettings:
         (), "named sources beside reference_roots, a table each: name, roots, endings, tags, machine, minutes"
     )
     reference_minutes: Amount = setting(
-        10.0, "minutes between two looks of the daemon at references; 0: only at `oneiros ingest`"
+        5.0, "minutes between two looks of the daemon at references; 0: only at `oneiros ingest`"
     )
     daily_at: TimeOfDay = setting(
         "04:00", "time at which the daemon takes in what is new, by the wall clock; empty: only at `oneiros ingest`"

@@ -78,7 +78,7 @@ class Graph:
                     with self._asking:
                         self._give_up()
                 else:
-                    self.is_level, self.trouble = True, ""
+                    self.is_level, self.trouble = self._index is not None, ""
                     return
 
     def count_wrong(self, wanted: Keys, cache: VectorCache, sample: int) -> tuple[int, int]:
@@ -150,7 +150,6 @@ class Graph:
         return True
 
     def _fill(self, wanted: Keys, cache: VectorCache, report_progress: Callable[[Progress], None]) -> None:
-        assert self._index is not None
         gone = {layer: self._held[layer] - wanted[layer] for layer in Layer}
         deleted = self._deleted + sum(map(len, gone.values()))
         if deleted > FEW_DELETED and deleted > MAX_DELETED_SHARE * sum(map(len, wanted.values())):
@@ -158,24 +157,27 @@ class Graph:
                 self._give_up()
             self._open(wanted, cache)
             gone, deleted = {}, 0
-        more = {layer: sorted(wanted[layer] - self._held[layer]) for layer in Layer}
-        whole = self._index.folder / WHOLE
+        index, held = self._index, self._held  # a question that fails meanwhile gives up both
+        assert index is not None
+        more = {layer: sorted(wanted[layer] - held[layer]) for layer in Layer}
+        whole = index.folder / WHOLE
         if whole.is_file() and not any(gone.values()) and not any(more.values()):
             return
         remove_file(whole)
         for layer, keys in gone.items():
-            self._index.delete(layer, [*keys])
-            self._held[layer] -= keys
+            index.delete(layer, [*keys])
+            held[layer] -= keys
         self._deleted = deleted
         done, total = 0, sum(map(len, more.values()))
         for layer, missing in more.items():
             for start in range(0, len(missing), KEYS_A_STEP):
                 rows = cache.find(missing[start : start + KEYS_A_STEP])  # what is not embedded yet comes with its run
-                self._index.add(layer, [*rows], cache.vectors()[[row.vector for row in rows.values()]])
-                self._held[layer].update(rows)
+                index.add(layer, [*rows], cache.vectors()[[row.vector for row in rows.values()]])
+                held[layer].update(rows)
                 done += KEYS_A_STEP
                 report_progress(Progress(INDEXING, min(done, total), total))
-        replace_file(whole, f"{deleted}\n")
+        if self._index is index:
+            replace_file(whole, f"{deleted}\n")
 
     def _give_up(self) -> None:
         """Leaves the folder to be replaced. Call with `_asking` held."""

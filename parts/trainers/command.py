@@ -52,7 +52,7 @@ def status(
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object, or one a look; implies no drawing.")
     ] = False,
-    every: Annotated[float, typer.Option("--every", "--interval", min=0.2, help="Seconds between looks.")] = 1.0,
+    every: Annotated[float, typer.Option("--every", "--interval", min=0.2, help="Seconds between looks.")] = 0.5,
     no_color: Annotated[bool, typer.Option("--no-color", help="No colour.")] = False,
 ) -> None:
     """Progress, loss, rates, card and loaded model of each machine.

@@ -295,11 +295,12 @@ def test_serve_status_and_stop(house: House) -> None:
 
 
 def test_doctor_has_the_daemon_compare_what_a_query_returns_with_the_ledger(served: House) -> None:
+    wait_until(lambda: served.client.ask("GET", "/api/indexing")["semantic"] == "ChromaDB", seconds=120)
 
     checks = json.loads(served.command("doctor", "--json", check=False).stdout)["checks"]
 
     assert [check["detail"] for check in checks if check["check"] == "meaning"] == [
-        "all 2 vectors are held, and sampled ones find themselves"
+        "all 2 vectors are held, and sampled ones find themselves; answered by ChromaDB"
     ]
 
 

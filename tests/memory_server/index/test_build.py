@@ -16,6 +16,7 @@ from memory_server.document import Layer, SourcePath
 from memory_server.embedding.engine import Vectors
 from memory_server.embedding.vector_cache import TextHash, VectorCache
 from memory_server.errors import NeedsRepair
+from memory_server.index import graph as graph_module
 from memory_server.index.build import Progress, read_state
 from memory_server.index.graph import WHOLE
 from memory_server.index.indices import Indices
@@ -633,3 +634,36 @@ def test_a_graph_of_which_many_were_deleted_is_filled_anew(indexed: Memory, monk
     [after] = indexed.root.semantic_index.iterdir()
     assert after != before
     assert indexed.indices.count_wrong(10) == (0, 0)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("step", ["SemanticIndex.add", "remove_file", "replace_file"])
+def test_a_kill_while_a_graph_is_filled_is_repaired_by_the_next_filling(
+    indexed: Memory, monkeypatch: pytest.MonkeyPatch, step: str, when: str
+) -> None:
+    indexed.indices.own()
+    kind = SemanticIndex if step == "SemanticIndex.add" else graph_module
+    name = step.rpartition(".")[2]
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, name, killing(getattr(kind, name), when))
+        indexed.indices.graph.drop()
+        with pytest.raises(Killed):
+            indexed.indices.bring_graph_level(lambda _: None)
+    indexed.close()
+
+    with open_memory(indexed, WordEngine) as again:
+        again.indices.own()
+        again.indices.bring_graph_level(lambda _: None)
+
+        assert again.indices.graph.is_level
+        assert again.indices.count_wrong(10) == (0, 0)
+
+
+def test_where_vectors_are_rewritten_without_some_the_graph_goes_with_all_its_bytes(indexed: Memory) -> None:
+    indexed.indices.own()
+    indexed.indices.bring_graph_level(lambda _: None)
+    assert indexed.root.semantic_index.is_dir()
+
+    indexed.indices.keep_vectors({*indexed.indices.ledger.texts()})
+
+    assert not indexed.root.semantic_index.exists()
