@@ -109,12 +109,16 @@ serve: setup  ## run the daemon of the chosen memory here, until interrupted
 reindex: setup  ## the same as `oneiros reindex`
 	$(BIN)/oneiros reindex
 
+# Tests write where a file system in memory has room for what they leave: on a disk a third of their time goes to flushes.
+IN_MEMORY := $(shell grep -s ' /dev/shm ' /proc/mounts | grep -qv noexec && df -Pk /dev/shm | awk 'NR == 2 && $$4 > 8000000 {print $$6}')
+PYTEST = $(if $(IN_MEMORY),TMPDIR=$${TMPDIR:-$(IN_MEMORY)} )$(BIN)/python -m pytest
+
 # One process a core. A file stays in one process, which makes what its tests share once.
 JOBS ?= logical
 PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 test: setup  ## every test but those of the targets below, on JOBS cores (default: all)
-	$(BIN)/python -m pytest -m 'not system and not faults and not page and not stress and not torch and not trainer and not team and not client and not wheel' $(PARALLEL) --durations 10
+	$(PYTEST) -m 'not system and not faults and not page and not stress and not torch and not trainer and not team and not client and not wheel' $(PARALLEL) --durations 10
 
 # Other machines are tested over a real sshd; where nobody may install one, these tests say that it is missing.
 SSHD := /usr/sbin/sshd
@@ -122,34 +126,34 @@ $(SSHD):
 	if test "$$(id -u)" = 0; then apt-get update -qq && apt-get install -qq --no-install-recommends openssh-server; fi
 
 test-system: setup $(SSHD)  ## daemon, command line and pages as whole processes, killed ones too
-	$(BIN)/python -m pytest -m 'system and not stress and not wheel' $(PARALLEL) --durations 10
+	$(PYTEST) -m 'system and not stress and not wheel' $(PARALLEL) --durations 10
 
 test-faults: setup  ## changes of a memory in which the disk fails at one of some sixty points each; needs a C compiler
-	$(BIN)/python -m pytest -m faults -n $(JOBS)
+	$(PYTEST) -m faults -n $(JOBS)
 
 test-page: setup-page  ## the page in a real browser
-	$(BIN)/python -m pytest -m page $(PARALLEL) --durations 10
+	$(PYTEST) -m page $(PARALLEL) --durations 10
 
 test-wheel: setup-wheel  ## the program installed from its wheel, as people install it
-	$(BIN)/python -m pytest -m wheel
+	$(PYTEST) -m wheel
 
 test-client: setup-client setup-team  ## conversations of the genuine Claude Code, and the conformance suite of MCP
-	$(BIN)/python -m pytest -m client
+	$(PYTEST) -m client
 
 test-team: setup-team  ## a team's memory on a real PostgreSQL
-	$(BIN)/python -m pytest -m team $(PARALLEL) --durations 10
+	$(PYTEST) -m team $(PARALLEL) --durations 10
 
 test-torch: setup-torch  ## the torch engine's tests
-	$(BIN)/python -m pytest -m torch
+	$(PYTEST) -m torch
 
 train-laptop: setup-trainer  ## teach a small model 60 facts about oneiros, serve it, ask it one
 	ONEIROS_TRAINER_HOME=$(CURDIR)/runs/laptop $(BIN)/python -m trainer laptop
 
 test-trainer: setup-trainer  ## the trainer's tests
-	$(BIN)/python -m pytest -m trainer $(PARALLEL) --durations 10
+	$(PYTEST) -m trainer $(PARALLEL) --durations 10
 
 stress: setup  ## crash tests with many repetitions
-	$(BIN)/python -m pytest -m stress --timeout 7200
+	$(PYTEST) -m stress --timeout 7200
 
 screenshots: setup-page  ## draw the pictures of docs/page.md anew, from the example memory
 	$(BIN)/python -m benchmarks.page --screenshots docs/images

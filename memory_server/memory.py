@@ -298,7 +298,6 @@ class Memory:
             stretches = Retriever(of_stretches, self._stemmer, embed, spoken, sparse=sparse)
         sparse = further.make_scorer(trial.indices.file if trial else self.root.ledger)
         retriever = Retriever(in_use.indices, self._stemmer, embed, today=self.today, sparse=sparse)
-        told = unread_note(self.model.card, self.catalogue)
         return Pipeline(
             retriever,
             stretches,
@@ -308,7 +307,10 @@ class Memory:
             floor=floor,
             rerank=rerank,
             cross=further.cross if rerank else None,
-            unread=lambda text: "" if trial or self._model.reads(text) else told,
+            # it reads the description of every model, which an answer seldom needs
+            unread=lambda text: (
+                "" if trial or self._model.reads(text) else unread_note(self.model.card, self.catalogue)
+            ),
         )
 
     @contextmanager

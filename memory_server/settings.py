@@ -9,7 +9,7 @@ repository. Everything that decides what is read, run or trusted stands in the p
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -242,7 +242,7 @@ def check_settings(values: Mapping[str, object], kind: type[Settings]) -> Settin
 
     Raises UsageError, whose text begins with the key, for an unknown key and for a value that does not fit.
     """
-    known = {one.name: one for one in inspect.type_info(kind).fields}  # type: ignore[attr-defined]  # of a dataclass
+    known = [one.name for one in fields(kind)]  # type: ignore[arg-type]  # a dataclass
     if kind is PersonSettings:
         values = by_their_names(values)
     for key in values:
@@ -253,7 +253,8 @@ def check_settings(values: Mapping[str, object], kind: type[Settings]) -> Settin
     except msgspec.ValidationError as error:
         key = str(error).partition("`$.")[2].partition("`")[0].partition("[")[0]
         shown = repr(values[key])[:100]
-        raise UsageError(f"{key} is {shown}", remedy=f"It takes {_describe_kind(known[key].type)}") from error
+        [wanted] = (one.type for one in inspect.type_info(kind).fields if one.name == key)  # type: ignore[attr-defined]
+        raise UsageError(f"{key} is {shown}", remedy=f"It takes {_describe_kind(wanted)}") from error
 
 
 def by_their_names(values: Mapping[str, object]) -> dict[str, object]:

@@ -47,7 +47,7 @@ def removed(file, remove=database.remove_file):
     remove(file)
 
 database.connect, database.remove_file = opened, removed
-with database.SharedDatabase(file, sys.argv[4], "asked.db").opened():
+with database.SharedDatabase(file, sys.argv[4], "asked.db").open():
     print("whole")
 """
 
