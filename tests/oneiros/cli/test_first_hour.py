@@ -60,6 +60,7 @@ def test_the_three_commands_of_readme_answer_from_ones_sessions(oneiros: Oneiros
     assert "1 transcript in 1 folder" in oneiros(*alone)[1]
     assert oneiros(*init)[0] == 0
     assert "sessions/" in oneiros(*recall)[1]
+    assert "has ended" in oneiros("stop")[2]  # the daemon that indexes what `ingest --no-wait` took in
 
 
 def test_readme_is_short_and_what_it_shows_is_there() -> None:
