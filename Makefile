@@ -9,7 +9,7 @@ OUT := benchmarks/out
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of processes would each compile what they import
 
 .DEFAULT_GOAL := help
-.PHONY: help check setup setup-client setup-page setup-wheel setup-team setup-torch setup-trainer wheel demo serve reindex test test-system test-faults test-page test-wheel test-client test-team test-torch test-trainer train-laptop stress screenshots bench lint lock format clean
+.PHONY: help check setup setup-client setup-page setup-wheel setup-team setup-torch setup-trainer wheel demo serve reindex test test-system test-faults test-page test-wheel test-client test-team test-torch test-trainer train-laptop stress screenshots recording bench lint lock format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -157,6 +157,9 @@ stress: setup  ## crash tests with many repetitions
 
 screenshots: setup-page  ## draw the pictures of docs/page.md anew, from the example memory
 	$(BIN)/python -m benchmarks.page --screenshots docs/images
+
+recording: setup  ## record the first minutes of the README anew
+	$(BIN)/python -m benchmarks.recording docs/images/first-minutes.svg
 
 bench: setup  ## measure retrieval on DATA (default ../shared/data); JSON lands in benchmarks/out
 	mkdir -p $(OUT)

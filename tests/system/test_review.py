@@ -57,7 +57,7 @@ def test_a_key_needs_no_enter_and_an_arrow_chooses_nothing(house: House, proposa
     seen = at_terminal(house, steps, "review", variables={"TERM": "xterm"})
 
     assert seen.code == 0 and seen.left == [], seen
-    assert "a  accept it\n" in seen.screen and "1 accepted" in seen.screen
+    assert "a - accept it\n" in seen.screen and "1 accepted" in seen.screen
     assert "\x1b[32m" in seen.screen and "2526" in topic(house)
 
 

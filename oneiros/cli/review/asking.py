@@ -28,7 +28,7 @@ def ask_key(question: str, keys: Mapping[str, str], *, default: str = "") -> str
         if key in keys or key == END:
             return key
         if key:  # Enter behind a key, which needs none
-            show("\n".join(f"{key}  {does}" for key, does in keys.items()))
+            show("\n".join(f"{key} - {does}" for key, does in keys.items()))
 
 
 def ask_words(question: str, told: str, *, default: str = "", known: Sequence[str] = ()) -> str:

@@ -26,7 +26,7 @@ from oneiros.parts import load_shipped_parts
 from tests.crawler.builders import SESSION, assistant, person, to_lines
 from tests.memories import new_root, without_daemon, write_topic
 
-README = Path(__file__).parent.parent.parent.parent / "README.md"
+COMMANDS = Path(__file__).parent.parent.parent.parent / "docs" / "commands.md"
 
 
 @dataclass
@@ -412,13 +412,15 @@ def test_the_program_alone_says_how_a_memory_is_made(shell: Shell) -> None:
     assert shell()[1].splitlines()[1] == "  oneiros init --all  makes one of your own"
 
 
-def test_help_lists_every_command_on_a_line_in_the_groups_of_the_readme(shell: Shell) -> None:
+def test_help_lists_every_command_on_a_line_in_the_groups_of_the_docs(shell: Shell) -> None:
     code, out, _ = shell("--help")
 
     listed = {line.split()[0]: line for line in out.splitlines() if line[:2] == "  " and line.split()[0] in ROWS}
     assert code == 0
     assert [listed[name].split(None, 1)[1] for name in ROWS] == [row.sentence for row in ROWS.values()]
-    table = [line for line in README.read_text(encoding="utf-8").splitlines() if line.startswith("| ") and "`" in line]
+    table = [
+        line for line in COMMANDS.read_text(encoding="utf-8").splitlines() if line.startswith("| ") and "`" in line
+    ]
     groups = {line.split("|")[1].strip(): re.findall(r"`([a-z]+)`", line.split("|")[2]) for line in table}
     assert groups == {heading: [row.name for row in rows] for heading, rows in GROUPS.items()}
 

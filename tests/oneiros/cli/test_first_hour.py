@@ -1,4 +1,4 @@
-"""The first hour as README has it: the example, leaving it, and a memory of one's own in five commands."""
+"""The first hour as README and docs/commands.md have it: the example, and a memory of one's own."""
 
 import os
 import re
@@ -15,7 +15,8 @@ from tests.crawler.builders import OTHER_SESSION, person, working_session, write
 from tests.dream.builders import git
 from tests.memories import without_daemon
 
-README = (Path(__file__).parent.parent.parent.parent / "README.md").read_text(encoding="utf-8")
+CHECKOUT = Path(__file__).parent.parent.parent.parent
+README, COMMANDS = ((CHECKOUT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/commands.md"))
 Oneiros = Callable[..., tuple[int, str, str]]
 
 
@@ -32,14 +33,14 @@ def oneiros(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Oneiros:
     return run
 
 
-def commands_of(heading: str) -> list[list[str]]:
-    """The command lines of a section of README, without the program."""
-    section = README.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+def commands_of(page: str, heading: str) -> list[list[str]]:
+    """The command lines of a section of a page, without the program."""
+    section = page.partition(f"## {heading}\n")[2].partition("\n## ")[0]
     return [shlex.split(line, comments=True)[2:] for line in section.splitlines() if line.startswith("$ oneiros ")]
 
 
-def test_the_five_commands_of_readme_make_a_memory_of_ones_own(oneiros: Oneiros, tmp_path: Path) -> None:
-    init, ingest, recall, dream, review = commands_of("Your own memory, in five commands")
+def test_the_five_commands_of_the_docs_make_a_memory_of_ones_own(oneiros: Oneiros, tmp_path: Path) -> None:
+    init, ingest, recall, dream, review = commands_of(COMMANDS, "Your own memory, in five commands")
     recall[1] = "why does the relay lose its connection"
 
     codes = [oneiros(*words)[0] for words in (init, ingest)]
@@ -50,6 +51,24 @@ def test_the_five_commands_of_readme_make_a_memory_of_ones_own(oneiros: Oneiros,
     assert re.search(r"^      (?:likely|perhaps)  sessions/\S+  2026-", found, re.MULTILINE)
     assert listed[0] == (0 if dreamt[1] else 1)
     assert (tmp_path / ".oneiros" / "memory" / ".git").is_dir()
+
+
+def test_the_three_commands_of_readme_answer_from_ones_sessions(oneiros: Oneiros) -> None:
+    alone, init, recall = commands_of(README, "Yours, in three commands")
+    recall[1] = "why does the relay lose its connection"
+
+    assert "1 transcript in 1 folder" in oneiros(*alone)[1]
+    assert oneiros(*init)[0] == 0
+    assert "sessions/" in oneiros(*recall)[1]
+    assert "has ended" in oneiros("stop")[2]  # the daemon that indexes what `ingest --no-wait` took in
+
+
+def test_readme_is_short_and_what_it_shows_is_there() -> None:
+    shown = re.findall(r"\]\(((?:docs|benchmarks|[A-Z]+)[^)#]*)\)", README)
+
+    assert len(README.splitlines()) < 100
+    assert [path for path in shown if not (CHECKOUT / path).exists()] == []
+    assert (CHECKOUT / "docs" / "images" / "first-minutes.svg").stat().st_size < 1_000_000
 
 
 def test_init_says_what_it_found_and_what_to_do_next(oneiros: Oneiros, tmp_path: Path) -> None:
