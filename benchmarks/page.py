@@ -1,6 +1,7 @@
 """Measures the page in a real browser, and draws its pictures.
 
     python -m benchmarks.page --json FILE [--chunks 30000] [--sessions 500] [--samples DIR]
+    python -m benchmarks.page --windows
     python -m benchmarks.page --screenshots docs/images
 
 Times are from a click to the frame in which what was asked for stands, in milliseconds, the median of RUNS behind a
@@ -39,6 +40,8 @@ from tests.system.house import House, wait_until
 RUNS = 9
 HUNKS = 20
 TURNS = 1_000
+WINDOWED = (100, 10_000)  # turns of the sessions whose windows are compared
+WINDOWS = 30  # of each
 LEVEL_SECONDS = 600.0
 VIEWS = ("overview", "search", "chat", "topics", "sessions", "review", "notes", "settings", "trainers")
 FOLLOW = """async ([address, wanted]) => {
@@ -55,6 +58,11 @@ FOLLOW = """async ([address, wanted]) => {
     await new Promise(next => setTimeout(next, 1));
   }
   await new Promise(next => requestAnimationFrame(() => requestAnimationFrame(next)));
+  return performance.now() - began;
+}"""
+FETCH = """async address => {
+  const began = performance.now();
+  await (await fetch(address, {headers: {"Oneiros-Page": sessionStorage.oneiros}})).text();
   return performance.now() - began;
 }"""
 PICTURES = (  # name, address, width, height, colours
@@ -75,6 +83,7 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=500)
     parser.add_argument("--samples", type=Path, help="a folder for pictures of what was measured")
     parser.add_argument("--screenshots", type=Path, help="draws the pictures of the documentation instead")
+    parser.add_argument("--windows", action="store_true", help="measures windows of turns alone")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="oneiros-page-") as home:
         os.environ["HOME"] = home
@@ -82,7 +91,9 @@ def main() -> None:
             draw(arguments.screenshots)
             return
         print(machine_text())
-        figures = measure(arguments.chunks, arguments.sessions, arguments.samples)
+        windows = measure_windows()
+        others = {} if arguments.windows else measure(arguments.chunks, arguments.sessions, arguments.samples)
+        figures = windows | others
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     for name, value in figures.items():
@@ -124,6 +135,26 @@ def measure(chunks: int, sessions: int, samples: Path | None) -> dict[str, Any]:
             figures["daemon_mb"] = before
             figures["daemon_mb_with_page"] = resident_mb(house)
     return {**figures, "hostile_executed": executed()}
+
+
+def measure_windows() -> dict[str, Any]:
+    """What a window of turns takes in sessions of a hundred and of ten thousand: the first one, and those behind it."""
+    figures: dict[str, Any] = {}
+    with contextlib.closing(House()) as house:
+        house.settle(raw_vectors=False)  # what is measured are other indices
+        lengths = {length: f"{length:08}-0000-4000-8000-000000000000" for length in WINDOWED}
+        for length, session in lengths.items():
+            long_session(house, session, length)
+        house.client.start()
+        wait_until(lambda: house.client.ask("GET", "/api/indexing")["runs"] > 0, LEVEL_SECONDS)
+        with window(house) as page:
+            for length, session in lengths.items():
+                places = [1 + at * (length - 20) // WINDOWS for at in range(WINDOWS + 1)]
+                found = [page.evaluate(FETCH, f"/page/turns/{session}?first={place}") for place in places]
+                figures[f"window_of_{length}_first_ms"] = round(found[0], 1)
+                figures[f"window_of_{length}_ms"] = round(statistics.median(found[1:]), 1)
+    few, many = (figures[f"window_of_{length}_ms"] for length in WINDOWED)
+    return {**figures, "windows_ratio": round(many / few, 2)}
 
 
 def times(page: Any, asked: Sequence[str], samples: Path | None) -> dict[str, float]:
@@ -214,16 +245,16 @@ def session_of(number: int, text: str) -> CompressedSession:
     )
 
 
-def long_session(house: House) -> None:
+def long_session(house: House, session: str = OTHER_SESSION, turns: int = TURNS) -> None:
     """A session of many turns in the archive."""
     records = [person(1, "Look at the relays one after the other.")]
-    for number in range(2, TURNS, 2):
+    for number in range(2, turns, 2):
         asked = call("Bash", f"c{number}", command=f"systemctl status relay-{number}")
         records += [assistant(number, f"Relay {number} comes next.", asked)]
         records += [result(number + 1, f"c{number}", "active\n" * 40)]
     with Ingester(settings_in(house.root)) as ingester:
-        of_another = ({**one, "sessionId": OTHER_SESSION} for one in records)
-        ingester.ingest([write_transcript(house.folder / "long", *of_another, session=OTHER_SESSION)])
+        of_another = ({**one, "sessionId": session} for one in records)
+        ingester.ingest([write_transcript(house.folder / "long", *of_another, session=session)])
 
 
 def resident_mb(house: House) -> float:

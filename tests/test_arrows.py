@@ -59,7 +59,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         replay judging asking queries trying choosing command part
     """,
     "parts.page": """
-        views rendering shell diffs markdown search topics sessions signing passkey
+        views markdown rendering shell diffs search topics turns sessions signing passkey
         passkey_routes registration review overview person routes command part
     """,
     "parts.taking_over": """

@@ -5,6 +5,7 @@ here like every other fragment. What decides (to take a sentence up, to delete) 
 """
 
 import json
+import re
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import replace
@@ -12,18 +13,22 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 from fastapi.responses import HTMLResponse, StreamingResponse
+from markupsafe import Markup
 from pydantic import Field
 from starlette.background import BackgroundTask
 
 from memory_server.errors import OneirosError
-from memory_server.escaping import escape_text
+from memory_server.escaping import escape_line, escape_text
 from memory_server.faces.body import Body
 from oneiros.served import ServedMemory
 from parts.chat.chatting import build_chat
+from parts.chat.citations import MARKS
 from parts.chat.conversations import ID, ChatConversation, ChatTurn
 from parts.chat.turn import UNKNOWN, Chat, Finished
-from parts.page.rendering import GUARDED, Renderer
+from parts.page.markdown import render_text
+from parts.page.rendering import GUARDED, Renderer, make_citation_address
 
+CITED = re.compile(rf"{MARKS[0]}(\d{{1,3}})(?: NOT VERIFIED)?{MARKS[1]}")  # as `Citation.mark` writes it
 Name = Annotated[str, Path(pattern=f"^{ID.pattern}$")]
 
 
@@ -47,7 +52,7 @@ def chat_routes(served: ServedMemory, render: Renderer) -> APIRouter:
 
     def view(chat: Chat, talk: ChatConversation | None) -> HTMLResponse:
         talks = () if talk else chat.conversations.list()
-        return render("chat.html", talk=talk, talks=talks, trouble=chat.trouble())
+        return render("chat.html", talk=talk, talks=talks, trouble=chat.trouble(), render_answer=render_answer)
 
     @routes.get("/chat")
     def chats() -> HTMLResponse:
@@ -95,13 +100,33 @@ def _answer(served: ServedMemory, render: Renderer, asked: ChatQuestion) -> Gene
                     yield {"text": escape_text(piece)}
                 elif not isinstance(piece, Finished):
                     number += 1
-                    yield {"text": piece.mark(number)}
+                    yield {"text": f"[{number}{'' if piece.verified else '?'}]"}
                 else:
                     turn = kept.load(name).turns[-1]
-                    yield {"html": _html(render, "chat_turn.html", turn=turn, end=piece), "name": name}
+                    yield {"html": _turn_html(render, turn, piece), "name": name}
     except OneirosError as error:
         turn = ChatTurn("", asked.question, ended=str(error))
-        yield {"html": _html(render, "chat_turn.html", turn=turn, end=None), "name": name}
+        yield {"html": _turn_html(render, turn, None), "name": name}
+
+
+def render_answer(turn: ChatTurn) -> Markup:
+    """An answer as HTML; a citation is a chip with its number, which opens the line where its words stand."""
+
+    def make_chip(match: re.Match[str]) -> str:
+        number = int(match[1])
+        one = turn.citations[number - 1] if 0 < number <= len(turn.citations) else None
+        if one is None:
+            return f"[{number}]"
+        if not one.verified:
+            return Markup('<b class="cite bad" title="not verified: {}">{}?</b>').format(escape_line(one.words), number)
+        href, title = make_citation_address(one.path, one.first), f"{one.place}: {escape_line(one.words)}"
+        return Markup('<a class="cite" href="{}" title="{}">{}</a>').format(href, title, number)
+
+    return Markup(CITED.sub(make_chip, render_text(turn.answer)))  # noqa: S704  cleaned, and chips of escaped parts
+
+
+def _turn_html(render: Renderer, turn: ChatTurn, end: Finished | None) -> str:
+    return _html(render, "chat_turn.html", turn=turn, end=end, render_answer=render_answer)
 
 
 def _html(render: Renderer, template: str, **told: object) -> str:

@@ -23,6 +23,7 @@ from memory_server.language.spelling import compose
 from memory_server.language.words import FUNCTION_WORDS
 from memory_server.layers.sessions import parse_id8
 from memory_server.machine.clock import local
+from parts.page.markdown import render_text
 
 TEMPLATES = Path(__file__).with_name("templates")
 CLIP_CHARS = 2_000
@@ -57,6 +58,7 @@ class Renderer:
             "part": part,
             "place": make_hit_address,
             "cited": make_citation_address,
+            "prose": render_text,
             "quoted": shlex.quote,
             "query": query,
             "plural": plural,

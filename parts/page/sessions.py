@@ -1,9 +1,8 @@
 """The sessions: by day, and each at four depths down to its turns, which are loaded as one scrolls."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -11,12 +10,9 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
 from crawler.archive.store import SessionRecord
-from crawler.compress.levels import Depth, digest_sections
-from crawler.facts import parse_arguments
-from crawler.outcome import TurnOutcome, find_outcomes
-from crawler.transcripts.turns import Role, Turn
+from crawler.compress.levels import Depth
 from dream.records import Hunk
-from memory_server.document import SourceHead, SourcePath
+from memory_server.document import SourceHead
 from memory_server.errors import ContentError
 from memory_server.layers.sessions import (
     CompressedSession,
@@ -28,13 +24,14 @@ from memory_server.layers.sessions import (
     read_session,
 )
 from memory_server.reading import find_session_id
+from oneiros.ingest.readings import open_readings
 from oneiros.served import ServedMemory
 from parts.page.rendering import Renderer
+from parts.page.turns import Only, TurnReader
 
 PAGE = 40  # sessions loaded at a time
-TURNS = 20  # turns, likewise
 BEFORE_ENTRY = 4  # turns shown above the one that was jumped to
-TURN_CHARS = 6_000
+FIRST = ("Goal", "Outcome", "Decisions", "Findings", "Open items", "Errors and fixes", "Errors")
 ERRORS = ("Errors and fixes", "Errors")
 
 
@@ -53,13 +50,11 @@ class ListedSession:
 
 
 @dataclass(frozen=True, slots=True)
-class NumberedTurn:
-    """One turn with what came of it."""
+class Narrowing:
+    """Which turns alone a person wants to see."""
 
-    number: int  # counted from 1
-    turn: Turn
-    outcome: TurnOutcome | None
-    call: str  # what a tool was called with, in a line
+    only: Only
+    find: str
 
 
 def session_routes(served: ServedMemory, render: Renderer) -> APIRouter:
@@ -80,16 +75,22 @@ def session_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         entry: Annotated[str, Query(max_length=100)] = "",
         line: Annotated[int, Query(ge=0)] = 0,
         first: Annotated[int, Query(ge=0)] = 0,
+        only: Only = "",
+        find: Annotated[str, Query(max_length=400)] = "",
     ) -> HTMLResponse:
         wanted = Depth.RAW if entry else Depth.FILE if line else Depth.DIGEST
-        return sessions.session(name, depth or wanted, entry, line, first)
+        return sessions.session(name, depth or wanted, entry, line, first, Narrowing(only, find))
 
     @routes.get("/turns/{name}")
-    def turns(name: str, first: Annotated[int, Query(ge=1)] = 1) -> HTMLResponse:
+    def turns(
+        name: str,
+        first: Annotated[int, Query(ge=1)] = 1,
+        only: Only = "",
+        find: Annotated[str, Query(max_length=400)] = "",
+    ) -> HTMLResponse:
         """Further turns, for whoever scrolls."""
         session_id = sessions.find_session_id(name)
-        shown, total = sessions.turns(session_id, first)
-        return render("turns.html", session_id=session_id, turns=shown, total=total, here="")
+        return render("turns.html", here=0, **sessions.tell_turns(session_id, first, Narrowing(only, find)))
 
     return routes
 
@@ -101,6 +102,7 @@ class _Sessions:
         self._served = served
         self._root = served.memory.root
         self._render = render
+        self._turns = TurnReader(served.archive)
 
     def render_list(self, project: str, first: int) -> HTMLResponse:
         """A page of the list, the newest first."""
@@ -150,7 +152,7 @@ class _Sessions:
         paths = (one.path for one in self._served.memory.indices.snapshot().sources.values())
         return next((self._root.file(path) for path in paths if parse_id8(path) == session_id[:8]), None)
 
-    def session(self, name: str, depth: Depth, entry: str, line: int, first: int) -> HTMLResponse:
+    def session(self, name: str, depth: Depth, entry: str, line: int, first: int, narrowing: Narrowing) -> HTMLResponse:
         """A session at a depth; at its turns from the one that an entry is of, or that is numbered."""
         session_id = self.find_session_id(name)
         file, is_archived = self._file(session_id), session_id in self._list_archived()
@@ -158,45 +160,46 @@ class _Sessions:
             depth = Depth.RAW
         session = read_session(file) if file else None
         record = self._served.archive.record(session_id) if is_archived else None
-        place = self._find_turn_number(session_id, entry) if entry else first
-        shown, total = self.turns(session_id, max(1, place - BEFORE_ENTRY)) if depth is Depth.RAW else ([], 0)
+        turns: dict[str, object] = {}
+        if depth is Depth.RAW:
+            every = self._turns.read(session_id)
+            first = every.find_number(entry) if entry else first
+            turns = self.tell_turns(session_id, max(1, first - BEFORE_ENTRY), narrowing)
+            turns |= {"map": every.map, "counts": every.counts}
+        reading = open_readings(self._root).load(session_id)
         return self._render(
             "session.html",
-            session_id=session_id,
+            **{"session_id": session_id, "turns": (), **turns},
             session=session,
             project=project_name(session.project or session.cwd) if session else self._project(record),
             depth=depth,
-            depths=[one for one in Depth if file or one is Depth.RAW],
-            sections=select_sections(session, depth) if session else (),
+            is_file=file is not None,
+            sections=order_sections(session) if session else (),
+            first=FIRST,
+            proof=reading.proof if reading else "",
             is_archived=is_archived,
-            turns=shown,
-            total=total,
-            here=place,
-            lines=file.read_text(encoding="utf-8").split("\n") if file and depth is Depth.FILE and line else (),
+            here=first,
+            lines=file.read_text(encoding="utf-8").split("\n") if file and depth is Depth.FILE else (),
             line=line,
-            path=self._root.relative(file) if file else SourcePath(""),
             became=self._find_hunks(session_id),
         )
+
+    def tell_turns(self, session_id: str, first: int, narrowing: Narrowing) -> dict[str, object]:
+        """What the template of a window of turns is told."""
+        every = self._turns.read(session_id)
+        numbers = every.select(narrowing.only, narrowing.find)
+        shown = every.window(numbers, first)
+        return {
+            "session_id": session_id,
+            "turns": shown,
+            "total": len(numbers),
+            "left": len(numbers) - numbers.index(shown[-1].number) - 1 if shown else 0,
+            "narrowing": narrowing,
+        }
 
     @staticmethod
     def _project(record: SessionRecord | None) -> str:
         return project_name(record.project or record.cwd) if record else ""
-
-    def _find_turn_number(self, session_id: str, entry: str) -> int:
-        """The number of the turn that an entry is of, from 1; entries may be named by their beginnings."""
-        turns = self._served.archive.turns(session_id)
-        found = (at for at, turn in enumerate(turns, 1) if any(one.startswith(entry) for one in turn.entries))
-        return next(found, 1)
-
-    def turns(self, session_id: str, first: int) -> tuple[Sequence[NumberedTurn], int]:
-        """Some turns, the first of them numbered from 1, and how many there are."""
-        try:
-            turns = list(self._served.archive.turns(session_id))
-        except ContentError:
-            return (), 0
-        outcomes = find_outcomes(turns)
-        numbered = islice(enumerate(turns, start=1), first - 1, first - 1 + TURNS)
-        return [NumberedTurn(at, turn, outcomes.get(at), format_call(turn)) for at, turn in numbered], len(turns)
 
     def _find_hunks(self, session_id: str) -> list[Hunk]:
         """What was proposed because of a session."""
@@ -209,17 +212,7 @@ def find_statements(session: CompressedSession, title: str) -> Sequence[Statemen
     return next((section.statements for section in session.sections if section.title == title), ())
 
 
-def select_sections(session: CompressedSession, depth: Depth) -> Sequence[Section]:
-    """What a depth shows of a session's file."""
-    if depth is Depth.FILE:
-        return session.sections
-    return list(digest_sections(session)) if depth is Depth.DIGEST else ()
-
-
-def format_call(turn: Turn) -> str:
-    """What a tool was called with, in a line: its most telling argument."""
-    if turn.role is not Role.TOOL:
-        return ""
-    given = parse_arguments(turn)
-    told = next((given[name] for name in ("command", "file_path", "pattern", "query", "url") if name in given), given)
-    return told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
+def order_sections(session: CompressedSession) -> Sequence[Section]:
+    """The sections of a session's file, what a person asks first standing first."""
+    places = {title: place for place, title in enumerate(FIRST)}
+    return sorted(session.sections, key=lambda section: places.get(section.title, len(FIRST)))

@@ -17,7 +17,7 @@ from dream.blame import blame
 from dream.decisions.repository import Version, find_repository
 from dream.proposals.store import Approval, find_approvals
 from dream.records import State
-from dream.statements.provenance import read_notes
+from dream.statements.provenance import CLAUDE, YOU, read_notes
 from memory_server.chunking import split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
@@ -25,7 +25,7 @@ from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import SourceFile, TopicHead, as_document, read_text, topic_heads
 from memory_server.reading import find_source
 from oneiros.served import ServedMemory
-from parts.page.diffs import diff_rows
+from parts.page.diffs import DiffRow, diff_rows
 from parts.page.markdown import Block, is_renderable, render_blocks
 from parts.page.rendering import Renderer
 
@@ -53,6 +53,13 @@ class NoteBeside:
     approval: Approval | None
     is_signed: bool
 
+    @property
+    def state(self) -> str:
+        """How the statement stands to what a person said yes to; empty of a note that was written by hand."""
+        if self.approval:
+            return "approved" if self.is_signed else "unsigned"
+        return "changed" if self.text.startswith((YOU, CLAUDE)) else ""
+
 
 def topic_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     """List, topic, blame and history."""
@@ -70,12 +77,13 @@ def topic_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         line: Annotated[int, Query(ge=0)] = 0,
         day: dt.date | None = None,
         commit: Annotated[str, Query(pattern="^[0-9a-f]{0,64}$")] = "",
+        at: Annotated[int, Query(ge=0)] = 0,
     ) -> HTMLResponse:
         source = find_source(served.memory.root, name)
         if commit:
             return topics.change(source, commit)
         if show == "history":
-            return topics.history(source)
+            return topics.history(source, at)
         return topics.text(source, line, day, is_source=show == "source")
 
     @routes.get("/blame/{name:path}")
@@ -136,6 +144,7 @@ class _Topics:
             day=day,
             file=file,
             editing=f"${{EDITOR:-vi}} {shlex.quote(str(file))}",
+            doubts=[one.what for one in self._served.decisions().find_unexplained() if one.path == source.path],
             waiting=sum(
                 hunk.state is State.PENDING and hunk.target == source.path
                 for hunk in self._served.decisions().store.hunks()
@@ -153,20 +162,30 @@ class _Topics:
         signed = {label for label, approval in found.items() if approval is not None and decisions.is_signed(approval)}
         return {label: NoteBeside(label, said.get(label, ""), found[label], label in signed) for label in found}
 
-    def history(self, source: SourceFile) -> HTMLResponse:
-        """The commits that changed a topic."""
-        return self._render("topic_history.html", source=source, versions=self._versions(source), name=source.path)
+    def history(self, source: SourceFile, at: int) -> HTMLResponse:
+        """The commits that changed a topic, and what one of them changed: the `at`th from the oldest on, 0 the last."""
+        versions = self._versions(source)
+        shown = len(versions) - min(at or len(versions), len(versions))
+        rows = self._rows(source, versions, shown) if versions else []
+        return self._render(
+            "topic_history.html", source=source, versions=versions, name=source.path, shown=shown, rows=rows
+        )
 
     def change(self, source: SourceFile, commit: str) -> HTMLResponse:
         """What one commit changed in a topic."""
-        versions, repository = self._versions(source), find_repository(self._root.path)
+        versions = self._versions(source)
         place = next((at for at, version in enumerate(versions) if version.commit == commit), None)
-        if place is None or repository is None:
+        if place is None:
             raise ContentError("git knows no such change of this topic", remedy="Open its history again")
-        older = versions[place + 1].commit if place + 1 < len(versions) else ""
-        before = repository.text(source.path, older) if older else None
-        after = repository.text(source.path, commit) or ""
-        return self._render("topic_change.html", rows=diff_rows(source.path, before, after))
+        return self._render("topic_change.html", rows=self._rows(source, versions, place))
+
+    def _rows(self, source: SourceFile, versions: Sequence[Version], place: int) -> list[DiffRow]:
+        """What the version at a place changed; the newest stands first."""
+        repository = find_repository(self._root.path)
+        if repository is None:
+            return []
+        before = repository.text(source.path, versions[place + 1].commit) if place + 1 < len(versions) else None
+        return diff_rows(source.path, before, repository.text(source.path, versions[place].commit) or "")
 
     def _versions(self, source: SourceFile) -> list[Version]:
         repository = find_repository(self._root.path)

@@ -177,6 +177,11 @@ addEventListener("submit", async event => {
   ended();
 });
 addEventListener("click", ({target}) => { if (target.closest("[data-leaves]") && leaving) leaving.abort(); });
+addEventListener("keydown", event => {
+  if (!event.target.matches("form.chat textarea") || event.key !== "Enter" || event.shiftKey || event.ctrlKey || event.isComposing) return;
+  event.preventDefault();
+  event.target.form.requestSubmit();
+});
 
 // -- keys
 

@@ -23,6 +23,11 @@ SEEN = (
     *("/search?q=how+are+filtered+questions+answered", f"/sessions/{SESSION}?depth=raw"),
 )
 
+READ = (
+    *("/review", "/topics/cats", "/topics/cats?show=history", "/chat"),
+    *(f"/sessions/{SESSION}", f"/sessions/{SESSION}?depth=raw", f"/sessions/{SESSION}?depth=raw&only=mine"),
+)
+
 
 def test_a_link_from_the_terminal_opens_a_view_once(chrome: Any, filled: House) -> None:
     address = link(filled, "topics")
@@ -91,11 +96,16 @@ def test_both_searches_stand_side_by_side(at: OpenView) -> None:
 
 def test_a_topic_shows_whose_words_stand_behind_a_line_and_leads_to_them(at: OpenView) -> None:
     page = at("/topics/cats")
-    assert "since the oven is cold" in page.inner_text("aside details")
+    assert (
+        "You, 2026-03-01 unsigned" in page.inner_text("aside summary") and page.locator(".whole:visible").count() == 0
+    )
+    page.focus(".row:has(aside)")
+    assert "since the oven is cold" in page.inner_text(".whole")
+    page.hover(".row:has(aside)")
     page.click("text=Look it up in the archive")
     page.wait_for_selector("aside .said")
 
-    page.click("aside blockquote + p a")
+    page.click(".whole blockquote + p a")
     page.wait_for_selector(".turns [data-here]")
 
     assert "since the oven is cold" in page.inner_text(".turns [data-here]")
@@ -108,6 +118,12 @@ def test_a_topic_in_its_source_and_its_history(at: OpenView) -> None:
     page.click("text=As it reads")
     page.wait_for_selector(".topic")
     page.click("text=History")
+    page.wait_for_selector(".through:has-text('2 of 2') .diff .comes:has-text('oven is cold')")
+    page.focus(".through [type=range]")
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector(".through:has-text('1 of 2')")
+    page.keyboard.press("j")
+    page.wait_for_selector(".through:has-text('2 of 2')")
     page.click(".versions summary >> nth=0")
     page.wait_for_selector(".versions .diff .comes")
 
@@ -129,15 +145,36 @@ def test_a_session_at_its_depths(at: OpenView) -> None:
     page = at("/sessions")
     page.click(f"a[href='/sessions/{SESSION[:8]}']")
     page.wait_for_selector(".tabs [aria-current]")
-    page.click("text=The whole file")
     page.wait_for_selector(".statements")
-    page.click("text=Turns")
+    page.click("text=The whole file")
+    page.wait_for_selector(".source")
+    page.click(".tabs >> text=Turns")
     page.wait_for_selector(".turns .tool")
 
     assert "connection refused" not in page.inner_text(".turns")
     page.click(".turns .tool summary")
     assert "connection refused" in page.inner_text(".turns")
     assert "The relay listens on port 2526" in page.inner_text("aside")  # what became of it
+
+
+def test_the_turns_of_a_session_are_narrowed_searched_and_jumped_to(at: OpenView) -> None:
+    page = at(f"/sessions/{SESSION}?depth=raw")
+    assert page.locator(".map path").count() > 2 and "you 4" in page.inner_text(".map")
+
+    page.select_option("select[name=only]", "mine")
+    page.wait_for_selector(".tools:has-text('4 turns')")
+    assert page.locator(".turns > li").count() == page.locator(".turns > .person").count() == 4
+    page.fill("input[name=find]", "GREY cat")
+    page.press("input[name=find]", "Enter")
+    page.wait_for_selector(".tools:has-text('1 turn')")
+    page.click(".turns .number")
+    page.wait_for_selector(".turns [data-here]:has-text('grey cat')")
+    assert page.locator(".turns > li").count() > 1  # where it was said
+
+    page.focus(".map [type=range]")
+    page.keyboard.press("Home")
+    page.wait_for_selector(".turns [data-here]:has-text('Mails leave late')")
+    assert page.url.endswith("first=1")
 
 
 def test_the_review_is_prepared_by_keys_and_decided_at_the_terminal(at: OpenView, filled: House) -> None:
@@ -329,6 +366,21 @@ def test_every_view_is_free_of_serious_findings(at: OpenView, scheme: str) -> No
         told = page.evaluate("axe.run().then(found => found.violations)")
         serious = [one for one in told if one["impact"] in ("serious", "critical")]
         found += [(address, one["id"], one["nodes"][0]["html"][:200]) for one in serious]
+
+    assert found == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_is_read_and_decided_is_free_of_any_finding(at: OpenView, scheme: str) -> None:
+    page, found = at("/review", color_scheme=scheme), []
+    for address in READ:
+        go(page, address)
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+        told = page.evaluate("axe.run().then(found => found.violations)")
+        found += [(address, one["id"], one["nodes"][0]["html"][:200]) for one in told]
+        for width in (360, 768, 1280, 1920):
+            page.set_viewport_size({"width": width, "height": 900})
+            found += [(address, width)] if page.evaluate("document.documentElement.scrollWidth > innerWidth") else []
 
     assert found == []
 
