@@ -56,7 +56,8 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         trying choosing command part
     """,
     "parts.page": """
-        views rendering shell diffs markdown search topics sessions passkey review overview person routes command part
+        views markdown rendering plots passages shell diffs search topics sessions passkey review today person routes
+        command part
     """,
     "parts.taking_over": """
         foreign_stores takeover importing exchange bundles export commands part

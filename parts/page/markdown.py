@@ -27,6 +27,7 @@ ATTRIBUTES = {"a": {"href", "class", "target"}, "ol": {"start"}}
 OUTER = re.compile(r"https?://|mailto:", re.IGNORECASE)  # `http:x` is an address of this page
 
 PARSER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+SPOKEN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +62,29 @@ def render_blocks(body: str, first_line: int, path: str, exists: Callable[[str],
         first, last = group[0].map or (0, 0)
         own = (label for line in plain[first:last] for label in REFERENCE.findall(line))
         notes = dict.fromkeys((numbers[label], label) for label in own if label in numbers)
-        html = nh3.clean(
-            PARSER.renderer.render(group, PARSER.options, {}),
-            tags=TAGS,
-            attributes=ATTRIBUTES,
-            url_schemes={"http", "https", "mailto"},
-            link_rel="noopener noreferrer",
-        )
-        yield Block(Markup(html), first_line + first, first_line + max(first, last - 1), tuple(notes))  # noqa: S704  cleaned
+        html = _clean(PARSER.renderer.render(group, PARSER.options, {}))
+        yield Block(html, first_line + first, first_line + max(first, last - 1), tuple(notes))
+
+
+def render_text(text: str) -> Markup:
+    """What somebody said as HTML, its lines kept apart; as it is written where a parser would take long.
+
+    A link leads to the outer world alone: what is meant by a path of theirs is not known here.
+    """
+    if not is_renderable(text):
+        return Markup("<pre>{}</pre>").format(escape_text(text))
+    tokens = SPOKEN.parse(escape_text(text))
+    for token in tokens:
+        for child in token.children or ():
+            _mend(child, "", lambda _: False)
+    return _clean(SPOKEN.renderer.render(tokens, SPOKEN.options, {}))
+
+
+def _clean(html: str) -> Markup:
+    cleaned = nh3.clean(
+        html, tags=TAGS, attributes=ATTRIBUTES, url_schemes={"http", "https", "mailto"}, link_rel="noopener noreferrer"
+    )
+    return Markup(cleaned)  # noqa: S704  cleaned
 
 
 def _top_level(tokens: Sequence[Token]) -> Iterator[list[Token]]:

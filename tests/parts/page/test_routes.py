@@ -179,10 +179,52 @@ def test_a_hit_is_marked_and_leads_to_its_line(page: TestClient) -> None:
     assert "<mark>relay</mark>" in told and 'href="/topics/topics/mail.md?line=' in told
 
 
-def test_the_overview_names_what_expires_and_what_was_spent(page: TestClient) -> None:
-    told = page.get("/page/overview").text
+def test_today_names_what_expires_and_what_was_spent(page: TestClient) -> None:
+    told = page.get("/page/today").text
 
     assert "2 expire this week" in told and "$0.25 of $5.00" in told
+
+
+def test_today_asks_about_the_first_change_and_shows_the_next_when_it_was_answered(
+    page: TestClient, pages: PageSessions, memory: Memory
+) -> None:
+    hunk = hunk_of(memory)
+    asked = page.get("/page/today").text
+
+    assert f'hx-post="/page/review/{hunk}"' in asked and "The relay listens on port 2526." in asked
+    page.post(f"/page/review/{hunk}", json={"verdict": "accept"})
+    assert "You have chosen for all that waits" in page.get("/page/today").text
+    page.post("/page/review/undo")
+
+
+def test_each_plot_has_its_table_and_one_unit(page: TestClient) -> None:
+    told = page.get("/page/today/plots").text
+
+    assert told.count("<svg class=") == told.count("As a table") >= 2
+    assert "mail" in told.partition('class="map"')[2].partition("</svg></svg>")[0].casefold()
+
+
+def test_what_is_typed_finds_views_topics_and_passages(page: TestClient) -> None:
+    told = page.get("/page/find", params={"q": "mail"}).text
+    found = re.findall(r'<a id="offer-\d+" role="option"[^>]* href="([^"]+)"', told)
+
+    assert found[:2] == ["/topics/topics/mail.md", "/search?q=mail"]
+    assert page.get("/page/find", params={"q": '"half'}).status_code == 200
+
+
+def test_words_that_stand_nowhere_are_named_above_the_hits(page: TestClient) -> None:
+    told = page.get("/page/search", params={"q": "relay port elephant"}).text
+
+    assert "Nowhere in this memory: elephant." in told.partition('class="hits"')[0]
+
+
+def test_a_hits_passage_is_shown_in_its_place(page: TestClient) -> None:
+    place = {"path": "topics/mail.md", "first": 3, "last": 3, "q": "relay"}
+    told = page.get("/page/passage", params=place).text
+
+    assert "<h1>Mail</h1>" in told
+    assert "The <mark>relay</mark> listens" in told.partition('class="prose meant"')[2]
+    assert page.get("/page/passage", params={**place, "path": "topics/none.md"}).status_code == 404
 
 
 def test_a_trainer_that_is_off_is_a_line(page: TestClient) -> None:
