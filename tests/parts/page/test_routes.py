@@ -17,10 +17,13 @@ from memory_server.faces.indexing import IndexingState
 from memory_server.faces.rest import create_api
 from memory_server.layers.topics import TopicHead
 from memory_server.memory import Memory
+from memory_server.settings import MemorySettings, PersonSettings
+from memory_server.settings_file import settings_keys
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import open_archive
 from oneiros.served import Running, ServedMemory
 from parts.chat.part import part as chat_part
+from parts.page.person import GROUPS
 from parts.page.routes import Page
 from tests.conftest import MakeEngine
 from tests.dream.builders import archive_said, decisions_on, proposed, replacing
@@ -219,7 +222,7 @@ def test_words_that_stand_nowhere_are_named_above_the_hits(page: TestClient) -> 
 
 
 def test_a_hits_passage_is_shown_in_its_place(page: TestClient) -> None:
-    place = {"path": "topics/mail.md", "first": 3, "last": 3, "q": "relay"}
+    place = {"path": "topics/mail.md", "first": "3", "last": "3", "q": "relay"}
     told = page.get("/page/passage", params=place).text
 
     assert "<h1>Mail</h1>" in told
@@ -236,6 +239,32 @@ def test_a_setting_of_the_persons_alone_has_a_command_in_the_place_of_a_field(pa
 
     assert "oneiros config crawl_roots VALUE" in told and 'aria-label="crawl_roots"' not in told
     assert page.put("/page/settings/crawl_roots", json={"value": "/"}).status_code == 400
+
+
+def test_every_setting_stands_in_one_of_eight_groups() -> None:
+    keys = [key for held in GROUPS.values() for key in held.split()]
+
+    assert sorted(keys) == sorted((*settings_keys(PersonSettings), *settings_keys(MemorySettings)))
+    assert len(GROUPS) == 8
+
+
+def test_a_setting_is_found_by_its_words_and_a_typo_by_the_nearest_name(page: TestClient) -> None:
+    found = page.get("/page/settings", params={"q": "fade days"}).text
+    near = page.get("/page/settings", params={"q": "fade_dasy"}).text
+
+    assert 'aria-label="fade_days"' in found and 'aria-label="hook_bytes"' not in found
+    assert 'href="/settings?q=fade_days"' in near and "aria-label" not in near
+
+
+def test_what_is_on_or_off_is_a_switch_and_what_has_some_values_a_choice(page: TestClient) -> None:
+    told = page.get("/page/settings").text
+
+    assert re.search(r'role="switch" aria-checked="true" aria-label="query_log"', told)
+    assert re.search(r'<select name="value" aria-label="dream_history".*?<option selected>git</option>', told)
+    assert (
+        'role="switch" aria-checked="false" aria-label="query_log"'
+        in page.put("/page/settings/query_log", json={"value": "false"}).text
+    )
 
 
 def test_the_lessons_are_told_beside_the_topics_and_nobody_is_said_to_have_approved_them(
