@@ -85,7 +85,7 @@ def test_both_searches_stand_side_by_side(at: OpenView) -> None:
     page.click("text=Both searches side by side")
     page.wait_for_selector(".sides")
 
-    assert page.locator(".sides h3").all_inner_texts() == ["As written", "By meaning"]
+    assert page.locator(".sides > div > h2").all_inner_texts() == ["As written", "By meaning"]
 
 
 def test_a_topic_shows_whose_words_stand_behind_a_line_and_leads_to_them(at: OpenView) -> None:
@@ -299,14 +299,13 @@ def test_what_waits_is_decided_on_today(at: OpenView) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_view_is_free_of_serious_findings(at: OpenView, scheme: str) -> None:
+def test_every_view_is_free_of_findings(at: OpenView, scheme: str) -> None:
     page, found = at("/today", color_scheme=scheme), []
     for address in SEEN:
         go(page, address)
         page.evaluate(AXE.read_text(encoding="utf-8"))
         told = page.evaluate("axe.run().then(found => found.violations)")
-        serious = [one for one in told if one["impact"] in ("serious", "critical")]
-        found += [(address, one["id"], one["nodes"][0]["html"][:200]) for one in serious]
+        found += [(address, one["id"], one["nodes"][0]["html"][:200]) for one in told]
 
     assert found == []
 
