@@ -5,7 +5,6 @@ changed here. A trainer is asked by the process that serves, so that no token of
 """
 
 import difflib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from memory_server.settings_file import change_setting, parse_setting, setting_t
 from oneiros.ingest.trainer_client import NO_TRAINER
 from oneiros.light.person_only import PERSON_SETTINGS
 from oneiros.served import ServedMemory
+from parts.page.plots import draw_line
 from parts.page.rendering import Renderer
 
 NOTES = 20  # of one page
@@ -180,7 +180,9 @@ def trainer_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     def trainer(name: str) -> HTMLResponse:
         seen = served.running.trainer(name)
         curve = seen["training"].get("loss_history") or () if seen["training"] else ()
-        plot = {"data": [[step for step, _ in curve], [loss for _, loss in curve]], "series": ["loss"], "steps": True}
-        return render("trainer.html", seen=seen, curve=json.dumps(plot) if curve else "")
+        plots = (
+            [draw_line("Loss by step", "loss", [(float(step), float(loss)) for step, loss in curve])] if curve else []
+        )
+        return render("trainer.html", seen=seen, plots=plots, fading=())
 
     return routes

@@ -5,8 +5,10 @@ classes of the style sheet. A plot has one unit.
 """
 
 import datetime as dt
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from markupsafe import Markup
 
@@ -26,13 +28,14 @@ Rectangle = tuple[float, float, float, float]  # x, y, width, height, in hundred
 class Plot:
     """A drawing, and the same as a table."""
 
+    kind: Literal["bars", "calendar", "line", "map"]
     title: str
     unit: str
     svg: Markup
     head: Sequence[str]  # of the table
     rows: Sequence[Sequence[object]]
     series: Sequence[str] = ()  # names of what is stacked, by their colours
-    most: int = 0
+    most: float = 0
     ends: tuple[str, str] = ("", "")  # of the horizontal axis
 
 
@@ -60,7 +63,7 @@ def draw_bars(title: str, unit: str, counts: Mapping[str, Sequence[int]], series
                 drawn += BAR.format(colour, place * wide + wide * 0.1, top, wide * 0.8, high, said)
     rows = [(label, *pieces) for label, pieces in counts.items() if any(pieces)]
     labels = list(counts) or [""]
-    return Plot(title, unit, drawn, ("", *series), rows, series, most, (labels[0], labels[-1]))
+    return Plot("bars", title, unit, drawn, ("", *series), rows, series, most, (labels[0], labels[-1]))
 
 
 def draw_calendar(title: str, unit: str, counts: Mapping[dt.date, int], today: dt.date) -> Plot:
@@ -73,7 +76,21 @@ def draw_calendar(title: str, unit: str, counts: Mapping[dt.date, int], today: d
         shade = -(-SHADES * count // max(most, 1))
         drawn += DAY.format(shade, number // WEEK * 10, number % WEEK * 10, day, count, unit)
     rows = [(day, counts[day]) for day in reversed(days) if counts.get(day)]
-    return Plot(title, unit, drawn, ("day", unit), rows, most=most, ends=(f"{first:%B %Y}", f"{today:%B %Y}"))
+    return Plot(
+        "calendar", title, unit, drawn, ("day", unit), rows, most=most, ends=(f"{first:%B %Y}", f"{today:%B %Y}")
+    )
+
+
+def draw_line(title: str, unit: str, points: Sequence[tuple[float, float]]) -> Plot:
+    """A line through points, whose first numbers rise; what is no number is left out."""
+    kept = [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
+    most = max((y for _, y in kept), default=0.0)
+    first, last = (kept[0][0], kept[-1][0]) if kept else (0.0, 0.0)
+    drawn = " ".join(
+        f"{100 * (x - first) / ((last - first) or 1):.2f},{100 - 100 * y / (most or 1):.2f}" for x, y in kept
+    )
+    svg = Markup('<polyline points="{}"/>').format(drawn)
+    return Plot("line", title, unit, svg, ("step", unit), kept, most=most, ends=(f"{first:g}", f"{last:g}"))
 
 
 def draw_map(title: str, unit: str, tiles: Sequence[Tile]) -> Plot:
@@ -92,7 +109,7 @@ def draw_map(title: str, unit: str, tiles: Sequence[Tile]) -> Plot:
                 *(tile.address, colour % 3, tile.name, f"{tile.name}, {tile.size:,} {unit}"),
             )
     rows = [(tile.group or "none", tile.name, f"{tile.size:,}") for name in names for tile in groups[name]]
-    return Plot(title, unit, drawn, ("project", "topic", unit), rows)
+    return Plot("map", title, unit, drawn, ("project", "topic", unit), rows)
 
 
 def divide(sizes: Sequence[int]) -> Iterator[Rectangle]:
