@@ -5,7 +5,7 @@
     python -m benchmarks.page --screenshots docs/images
 
 Times are from a click to the frame in which what was asked for stands, in milliseconds, the median of RUNS behind a
-first one; `bytes` is all that a browser fetches for the overview, which loads most. `axe_serious` counts findings of
+first one; `bytes` is all that a browser fetches for Today, which loads most. `axe_serious` counts findings of
 all views in both colours, `hostile_executed` scripts of a memory that is full of them. Needs `make setup-page`.
 """
 
@@ -43,7 +43,7 @@ TURNS = 1_000
 WINDOWED = (100, 10_000)  # turns of the sessions whose windows are compared
 WINDOWS = 30  # of each
 LEVEL_SECONDS = 600.0
-VIEWS = ("overview", "search", "chat", "topics", "sessions", "review", "notes", "settings", "trainers")
+VIEWS = ("today", "search", "chat", "topics", "sessions", "review", "notes", "settings", "trainers")
 FOLLOW = """async ([address, wanted]) => {
   document.querySelector("#view h1")?.remove();
   const link = document.createElement("a");
@@ -67,7 +67,7 @@ FETCH = """async address => {
 }"""
 PICTURES = (  # name, address, width, height, colours
     ("review", "/review", 1280, 860, "light"),
-    ("overview", "/overview", 1280, 860, "dark"),
+    ("today", "/today", 1280, 860, "dark"),
     ("search", "/search?q=how+are+filtered+questions+answered", 1280, 760, "light"),
     ("topic", "/topics/cats", 1280, 560, "light"),
     ("session", f"/sessions/{FILLED_SESSION}?depth=raw", 1280, 760, "dark"),
@@ -107,7 +107,7 @@ def window(house: House, **settings: Any) -> Iterator[Any]:
         context = chrome.new_context(**{"viewport": {"width": 1280, "height": 860}, **settings})
         context.add_init_script(secret_of(house, link(house)).script)
         page = context.new_page()
-        page.goto(f"http://localhost:{daemon_state(house.state)['port']}/overview")
+        page.goto(f"http://localhost:{daemon_state(house.state)['port']}/today")
         page.wait_for_selector("#view h1")
         yield page
 
@@ -124,7 +124,7 @@ def measure(chunks: int, sessions: int, samples: Path | None) -> dict[str, Any]:
         before = resident_mb(house)
         figures: dict[str, Any] = {"passages": house.client.ask("GET", "/api/status")["passages"]}
         with window(house) as page:
-            page.wait_for_selector(".plot canvas")
+            page.wait_for_selector(".plots svg")
             sizes = page.evaluate("performance.getEntries().map(one => one.transferSize || 0)")
             figures |= times(page, asked, samples)
             figures["bytes"] = sum(sizes)
@@ -168,7 +168,7 @@ def times(page: Any, asked: Sequence[str], samples: Path | None) -> dict[str, fl
         "topic_ms": ([f"/topics/subject-{number:05}" for number in range(1, 3 * RUNS + 4, 3)], ".topic .row"),
         "session_ms": ([f"{turns}{1 + 50 * number}" for number in range(RUNS + 1)], ".turns li"),
         "review_ms": ([f"/review/{name}" for name in names], "#statement"),
-        "overview_ms": (["/overview"] * (RUNS + 1), ".figures"),
+        "today_ms": (["/today"] * (RUNS + 1), ".figures"),
         "topics_ms": (["/topics"] * (RUNS + 1), "table"),
         "sessions_ms": (["/sessions"] * (RUNS + 1), ".session"),
         "settings_ms": (["/settings"] * (RUNS + 1), "table"),

@@ -210,6 +210,7 @@ class Answer:
     is_doubtful: bool = False  # it is likely to be none: a name of the question stands nowhere, or nothing fits it
     lacks: str = ""  # what could not be looked at, and the command that names it
     here: str = ""  # the project in which it is told
+    absent: tuple[str, ...] = ()  # words of the question that no passage holds
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,8 @@ class Pipeline:
         unread = self._tell_unread(question, answer)
         notes = [PERHAPS if is_unsure else "", taken, answer.note, unread, told, format_unapproved_note(answer.hits)]
         is_doubtful = answer.is_doubtful or (is_unsure and max(map(fit, answer.hits)) < UNLIKELY_SCORE)
-        return replace(answer, note=" ".join(filter(None, notes)), is_doubtful=is_doubtful)
+        missing = absent.names + absent.words
+        return replace(answer, note=" ".join(filter(None, notes)), is_doubtful=is_doubtful, absent=missing)
 
     def _is_unsure(self, question: Question, answer: Answer) -> bool:
         """Whether recall shows hits although little speaks for their answering the question.

@@ -20,7 +20,7 @@ def part() -> Part:
     return Part(
         "chat",
         commands=(PartCommand("chat", sentence, "exact", _add_commands),),
-        views=(View("chat", "search", Path(__file__).with_name("templates"), _view_routes),),
+        views=(View("chat", "review", Path(__file__).with_name("templates"), _view_routes),),
     )
 
 

@@ -4,10 +4,11 @@ A setting of what is read, run, sent or paid is shown with the command that chan
 changed here. A trainer is asked by the process that serves, so that no token of one reaches a browser.
 """
 
-import json
+import difflib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, get_args, get_origin, get_type_hints
 
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
@@ -22,9 +23,27 @@ from memory_server.settings_file import change_setting, parse_setting, setting_t
 from oneiros.ingest.trainer_client import NO_TRAINER
 from oneiros.light.person_only import PERSON_SETTINGS
 from oneiros.served import ServedMemory
+from parts.page.plots import draw_line
 from parts.page.rendering import Renderer
 
 NOTES = 20  # of one page
+GROUPS = {  # as they are shown
+    "Whose it is": "trusted_roots both_memories signing_key machine time_zone team_url",
+    "What is taken in": "crawl_roots agents speakers machines ingest_allow ingest_deny deny_words project_aliases "
+    "idle_hours daily_at",
+    "Files beside": "reference_roots reference_endings reference_tags references reference_minutes",
+    "Who reads sessions": "reader reader_model reader_url reader_key_variable reader_usd_in reader_usd_out "
+    "reader_tokens_day reader_projects budget_run_usd budget_day_usd",
+    "Chat": "chat_backend chat_model chat_url chat_key_variable chat_usd_in chat_usd_out chat_tokens",
+    "Answers": "raw_vectors query_log use_breaks_ties answer_tokens structured_output hook_bytes muted_projects "
+    "muted_pointers sparse_model late_model rerank_model",
+    "What is proposed": "dream_at dream_hunks_a_day dream_expiry_days dream_stale_days dream_history dream_commit",
+    "Upkeep": "half_lives fade_days archive_max_mb backup_days embedding_share embedding_cores embedding_engine "
+    "idle_minutes http_port memory_ceiling_mb model index_max_lines index_max_chars",
+}
+
+
+Searched = Annotated[str, Query(max_length=200)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +55,7 @@ class SettingRow:
     says: str
     is_free: bool  # to be changed here
     is_changed: bool
+    choices: Sequence[str] = ()  # what it can be, where that is a closed set
 
 
 class WrittenNote(Body):
@@ -99,27 +119,21 @@ def setting_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     memory, running = served.memory, served.running
     file = running.environment.person_file
 
-    def render_settings(said: str = "") -> HTMLResponse:
+    def render_settings(said: str = "", q: str = "") -> HTMLResponse:
         now = asdict(read_person_settings(file)) | asdict(memory.settings)
-        groups = {
-            str(file): [_row(PersonSettings, key, now[key]) for key in settings_keys(PersonSettings)],
-            str(memory.root.settings): [_row(MemorySettings, key, now[key]) for key in settings_keys(MemorySettings)],
-        }
-        return render("settings.html", groups=groups, state=running.indexing(), said=said)
-
-    def _row(kind: type, key: str, value: object) -> SettingRow:
-        is_free = kind is PersonSettings and key not in PERSON_SETTINGS
-        default = getattr(kind(), key)
-        return SettingRow(key, toml_value(value), setting_text(kind, key), is_free, is_changed=value != default)
+        rows = {key: _row(key, value) for key, value in now.items()}
+        groups = find_settings(rows, q)
+        near = () if groups else difflib.get_close_matches("_".join(q.casefold().split()), rows)
+        return render("settings.html", groups=groups, near=near, q=q, state=running.indexing(), said=said)
 
     @routes.get("/settings")
-    def settings() -> HTMLResponse:
-        return render_settings()
+    def settings(q: Searched = "") -> HTMLResponse:
+        return render_settings(q=q)
 
     @routes.put("/settings/{key}")
-    def change(key: str, typed: TypedSetting) -> HTMLResponse:
+    def change(key: str, typed: TypedSetting, q: Searched = "") -> HTMLResponse:
         change_free_setting(file, key, typed.value)
-        return render_settings(f"{key} is {typed.value or 'empty'}.")
+        return render_settings(f"{key} is {typed.value or 'empty'}. It takes effect within a second.", q)
 
     @routes.put("/embedding")
     def embedding(rest: Rest) -> HTMLResponse:
@@ -127,6 +141,24 @@ def setting_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         return render_settings("Embedding rests." if rest.paused else "Embedding goes on.")
 
     return routes
+
+
+def _row(key: str, value: object) -> SettingRow:
+    kind = PersonSettings if key in settings_keys(PersonSettings) else MemorySettings
+    wanted = get_type_hints(kind)[key]
+    choices = ("true", "false") if wanted is bool else get_args(wanted) if get_origin(wanted) is Literal else ()
+    is_free, is_changed = kind is PersonSettings and key not in PERSON_SETTINGS, value != getattr(kind(), key)
+    return SettingRow(key, toml_value(value), setting_text(kind, key), is_free, is_changed, choices)
+
+
+def find_settings(rows: Mapping[str, SettingRow], q: str) -> dict[str, list[SettingRow]]:
+    """The groups with the settings whose name, sentence or group holds all words of a query."""
+    words, found = q.casefold().split(), {}
+    for title, keys in GROUPS.items():
+        texts = {key: f"{key} {key.replace('_', ' ')} {rows[key].says} {title}".casefold() for key in keys.split()}
+        if held := [rows[key] for key, text in texts.items() if all(word in text for word in words)]:
+            found[title] = held
+    return found
 
 
 def change_free_setting(file: Path, key: str, typed: str) -> None:
@@ -148,7 +180,9 @@ def trainer_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     def trainer(name: str) -> HTMLResponse:
         seen = served.running.trainer(name)
         curve = seen["training"].get("loss_history") or () if seen["training"] else ()
-        plot = {"data": [[step for step, _ in curve], [loss for _, loss in curve]], "series": ["loss"], "steps": True}
-        return render("trainer.html", seen=seen, curve=json.dumps(plot) if curve else "")
+        plots = (
+            [draw_line("Loss by step", "loss", [(float(step), float(loss)) for step, loss in curve])] if curve else []
+        )
+        return render("trainer.html", seen=seen, plots=plots, fading=())
 
     return routes

@@ -5,6 +5,7 @@ as HTML but what `markdown.py` has cleaned and `marked` has made of escaped part
 """
 
 import datetime as dt
+import html
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,12 +22,15 @@ from memory_server.escaping import escape_line, escape_text, plural
 from memory_server.index.raw import session_of_path
 from memory_server.language.spelling import compose
 from memory_server.language.words import FUNCTION_WORDS
+from memory_server.layers.footnotes import REFERENCE
 from memory_server.layers.sessions import parse_id8
 from memory_server.machine.clock import local
 from parts.page.markdown import render_text
 
 TEMPLATES = Path(__file__).with_name("templates")
 CLIP_CHARS = 2_000
+ENTRIES = re.compile(r" \[[0-9A-Za-z-]{8,36}(?:, [0-9A-Za-z-]{8,36})*\]$", re.MULTILINE)  # behind a session's line
+TAG = re.compile(r'(<[^<>"]*(?:"[^"]*"[^<>"]*)*>)')  # of HTML that was cleaned
 GUARDED = {  # headers of every answer
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
@@ -58,7 +62,9 @@ class Renderer:
             "part": part,
             "place": make_hit_address,
             "cited": make_citation_address,
+            "without_references": drop_references,
             "prose": render_text,
+            "mark_html": mark_html,
             "quoted": shlex.quote,
             "query": query,
             "plural": plural,
@@ -117,6 +123,18 @@ def mark_words(text: str, words: Sequence[str]) -> Markup:
     return Markup("").join(Markup("<mark>%s</mark>") % piece if odd % 2 else piece for odd, piece in enumerate(pieces))
 
 
+def drop_references(text: str) -> str:
+    """A passage without what points at its sources."""
+    return REFERENCE.sub("", ENTRIES.sub("", text))
+
+
+def mark_html(rendered: Markup, words: Sequence[str]) -> Markup:
+    """Rendered HTML with the words that were looked for marked in its text."""
+    pieces = TAG.split(str(rendered))
+    marked = (Markup(one) if odd % 2 else mark_words(html.unescape(one), words) for odd, one in enumerate(pieces))  # noqa: S704  a tag of what was cleaned
+    return Markup("").join(marked)
+
+
 def make_hit_address(hit: Hit) -> str:
     """The address at which a hit is read."""
     return make_address(hit.path, hit.lines.first, is_raw=hit.layer is Layer.RAW)
@@ -128,9 +146,10 @@ def make_citation_address(path: str, line: int) -> str:
 
 
 def make_address(path: str, line: int, *, is_raw: bool) -> str:
-    """The address of a line, or of a turn of an archived session."""
+    """The address of a line, or of a turn of an archived session; of line 0 that of the whole."""
     if is_raw:
         return f"/sessions/{part(path.rpartition('/')[2])}?depth=raw&first={line}"
+    place = f"?line={line}" if line else ""
     if session := parse_id8(path):
-        return f"/sessions/{session}?line={line}"
-    return f"/topics/{part(path)}?line={line}"
+        return f"/sessions/{session}{place}"
+    return f"/topics/{part(path)}{place}"

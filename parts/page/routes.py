@@ -7,19 +7,20 @@ from fastapi.responses import HTMLResponse
 
 from dream.proposals.order import waiting_for_person
 from dream.routes import NO_PAGE, Secret
+from memory_server.faces.indexing import IndexingState
 from oneiros.environment import now
 from oneiros.parts import View
 from oneiros.served import ServedMemory
-from parts.page.overview import overview_routes
 from parts.page.passkey import passkey_fragments
 from parts.page.passkey_routes import add_passkey_routes
 from parts.page.person import note_routes, setting_routes, trainer_routes
 from parts.page.rendering import Renderer
 from parts.page.review import review_routes
-from parts.page.search import search_routes
+from parts.page.search import find_routes, passage_routes, search_routes
 from parts.page.sessions import session_routes
 from parts.page.shell import Shell
 from parts.page.signing import PendingPasskeys
+from parts.page.today import today_routes
 from parts.page.topics import topic_routes
 from parts.page.views import name_views
 
@@ -33,7 +34,8 @@ class Page:
 
     def __init__(self, views: Sequence[View]):
         self._views = views
-        self._shell = Shell(name_views(views))
+        self._names = name_views(views)
+        self._shell = Shell(self._names)
         self.is_open_to_all = self._shell.is_open_to_all
 
     def add_routes(self, api: FastAPI, served: ServedMemory) -> None:
@@ -48,7 +50,15 @@ class Page:
                 raise HTTPException(403, NO_PAGE)
 
         fragments = APIRouter(prefix="/page", include_in_schema=False, dependencies=[Depends(require_page)])
-        found = (overview_routes, search_routes, *(view.routes for view in self._views), topic_routes, session_routes)
+        fragments.include_router(find_routes(served, render, self._names))
+        found = (
+            today_routes,
+            search_routes,
+            passage_routes,
+            *(view.routes for view in self._views),
+            topic_routes,
+            session_routes,
+        )
         own = (review_routes, note_routes, setting_routes, trainer_routes, passkey_fragments)
         for routes in (*found, *own, _pulse):
             fragments.include_router(routes(served, render))
@@ -61,7 +71,18 @@ def _pulse(served: ServedMemory, render: Renderer) -> APIRouter:
     @routes.get(PULSE.removeprefix("/page"))
     def pulse() -> HTMLResponse:
         """What may change while a page lies open."""
-        hunks = served.decisions().store.hunks()
-        return render("pulse.html", waiting=len(waiting_for_person(hunks)), chosen=len(served.pages.choices()))
+        waiting = waiting_for_person(served.decisions().store.hunks())
+        return render("pulse.html", waiting=len(waiting), **_tell_state(served.running.indexing()))
 
     return routes
+
+
+def _tell_state(state: IndexingState) -> dict[str, str]:
+    """How the indices stand: the kind of a dot, and its sentence."""
+    if state.error:
+        return {"kind": "bad", "sentence": "The last index run failed"}
+    if state.paused:
+        return {"kind": "rest", "sentence": "Embedding rests"}
+    if state.stage in ("idle", "waiting"):
+        return {"kind": "good", "sentence": "All is indexed"}
+    return {"kind": "busy", "sentence": f"{state.stage} {state.progress} of {state.total}"}

@@ -4,17 +4,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
-from memory_server.document import Answer, Layer
+from memory_server.document import Answer, Layer, SourceHead, SourcePath
+from memory_server.errors import UsageError
 from memory_server.fields import FIELDS
 from memory_server.memory import Memory
 from memory_server.search.query import TOKEN, parse_query
 from memory_server.search.question import Question, Search
 from oneiros.served import ServedMemory
-from parts.page.rendering import Renderer
+from parts.page.passages import read_pieces
+from parts.page.rendering import Renderer, make_address, make_hit_address
 
 HOW = {
     Search.RECALL: "By words and meaning",
@@ -22,6 +25,7 @@ HOW = {
     Search.EXACT: "As written",
 }
 ARM_HITS = 6
+NAMED, FOUND = 4, 6  # titles of a kind, and hits, that are offered while one types
 OFFERED = 30  # values of one filter
 Text = Annotated[str, Query(max_length=10_000)]
 
@@ -32,6 +36,66 @@ class Chip:
 
     text: str  # as it stands in the query
     without: str  # the query without it
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """One place that may be meant by what is typed."""
+
+    icon: str  # named as the view whose it is
+    title: str
+    address: str
+    more: str = ""
+
+
+def find_routes(served: ServedMemory, render: Renderer, views: Sequence[str]) -> APIRouter:
+    """What a person may mean while they type: views, topics and sessions by name, then what the search finds."""
+    routes = APIRouter()
+
+    @routes.get("/find")
+    def find(q: Annotated[str, Query(max_length=500)] = "") -> HTMLResponse:
+        query = q.strip()
+        named = [*list_named_views(views, query), *list_named_sources(served.memory, query)]
+        asked = Destination("search", query, f"/search?{urlencode({'q': query})}", "all answers")
+        return render(
+            "find.html", query=query, offers=[*named, *([asked, *list_found(served.memory, query)] if query else ())]
+        )
+
+    return routes
+
+
+def list_named_views(views: Sequence[str], query: str) -> list[Destination]:
+    """The views whose names begin as the query does; all of them without one."""
+    return [Destination(name, name.capitalize(), f"/{name}") for name in views if name.startswith(query.casefold())]
+
+
+def list_named_sources(memory: Memory, query: str) -> list[Destination]:
+    """Topics and sessions whose titles hold all words of a query, the newest first; without one the last sessions."""
+    words = query.casefold().split()
+    found: dict[str, list[SourceHead]] = {"topics": [], "sessions": []}
+    for source in memory.indices.snapshot().sources.values():
+        view, title = name_view(source.layer), source.title.casefold()
+        if view in found and (words or view == "sessions") and all(word in title for word in words):
+            found[view].append(source)
+    return [
+        Destination(view, source.title or source.path, make_address(source.path, 0, is_raw=False), source.project)
+        for view, sources in found.items()
+        for source in sorted(sources, key=lambda one: str(one.date), reverse=True)[:NAMED]
+    ]
+
+
+def name_view(layer: Layer) -> str:
+    """The view in which what is of a layer is read."""
+    return {Layer.SESSION: "sessions", Layer.RAW: "sessions", Layer.REFERENCE: "notes"}.get(layer, "topics")
+
+
+def list_found(memory: Memory, query: str) -> list[Destination]:
+    """The first hits; none of what is half typed and no query yet."""
+    try:
+        hits = look_up(memory, query, Search.RECALL, FOUND).hits
+    except UsageError:
+        return []
+    return [Destination(name_view(hit.layer), hit.passage, make_hit_address(hit), hit.title) for hit in hits]
 
 
 def search_routes(served: ServedMemory, render: Renderer) -> APIRouter:
@@ -65,6 +129,25 @@ def search_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         others = {} if answer.hits else other_searches(memory, query, how)
         return render(
             "search.html", **told, answer=answer, words=list_words(question), recent=(), others=others, sides=()
+        )
+
+    return routes
+
+
+def passage_routes(served: ServedMemory, render: Renderer) -> APIRouter:
+    """A hit's passage in its place, shown beside the hits where there is room."""
+    routes = APIRouter()
+
+    @routes.get("/passage")
+    def passage(
+        path: Annotated[str, Query(max_length=1_000)],
+        first: Annotated[int, Query(ge=0)],
+        last: Annotated[int, Query(ge=0)],
+        q: Text = "",
+    ) -> HTMLResponse:
+        pieces = read_pieces(served.memory, SourcePath(path), first, last)
+        return render(
+            "passage.html", pieces=pieces, path=path, line=first, words=list_words(parse_query(q)) if q else ()
         )
 
     return routes

@@ -64,9 +64,11 @@ def session_routes(served: ServedMemory, render: Renderer) -> APIRouter:
 
     @routes.get("/sessions")
     def session_list(
-        project: Annotated[str, Query(max_length=500)] = "", first: Annotated[int, Query(ge=0)] = 0
+        project: Annotated[str, Query(max_length=500)] = "",
+        first: Annotated[int, Query(ge=0)] = 0,
+        rows: Annotated[int, Query(ge=0)] = 0,
     ) -> HTMLResponse:
-        return sessions.render_list(project, first)
+        return sessions.render_list(project, first, max(rows, PAGE))
 
     @routes.get("/sessions/{name}")
     def session(
@@ -104,12 +106,12 @@ class _Sessions:
         self._render = render
         self._turns = TurnReader(served.archive)
 
-    def render_list(self, project: str, first: int) -> HTMLResponse:
-        """A page of the list, the newest first."""
+    def render_list(self, project: str, first: int, rows: int) -> HTMLResponse:
+        """So many rows of the list, the newest first."""
         known = [one for one in self._served.memory.indices.snapshot().sources.values() if parse_id8(one.path)]
         wanted = [one for one in known if not project or one.project == project]
         wanted.sort(key=lambda one: (str(one.date or ""), one.path), reverse=True)
-        part = wanted[first : first + PAGE]
+        part = wanted[first : first + rows]
         days = [(day, [self._row(one) for one in group]) for day, group in groupby(part, key=lambda one: one.date)]
         return self._render(
             "session_page.html" if first else "sessions.html",
@@ -117,7 +119,7 @@ class _Sessions:
             project=project,
             projects=sorted({one.project for one in known if one.project}),
             total=len(wanted),
-            following=first + PAGE if first + PAGE < len(wanted) else 0,
+            following=first + rows if first + rows < len(wanted) else 0,
             waiting=len(self._list_archived()) - len(known) if not first else 0,
         )
 

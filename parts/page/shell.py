@@ -13,6 +13,7 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from parts.page.rendering import GUARDED, Renderer
+from parts.page.views import BAR, LESS_USED
 
 STATIC = Path(__file__).with_name("static")
 FILES = {
@@ -21,10 +22,8 @@ FILES = {
     "page.js": "text/javascript",
     "passkey.js": "text/javascript",
     "htmx.min.js": "text/javascript",
-    "uPlot.iife.min.js": "text/javascript",
-    "uPlot.min.css": "text/css",
 }
-MOVED = {"/dashboard": "/overview"}  # a bookmark of an earlier system, and where it leads
+MOVED = {"/dashboard": "/today", "/overview": "/today"}  # bookmarks of earlier versions, and where they lead
 POLICY = (
     "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; img-src 'self'; "
     "form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
@@ -55,7 +54,7 @@ class Shell:
 
         async def shell() -> HTMLResponse:
             nonce = secrets.token_urlsafe(16)
-            answer = render("shell.html", nonce=nonce, views=self._views)
+            answer = render("shell.html", nonce=nonce, views=self._views, bar=BAR, less_used=LESS_USED)
             answer.headers["Content-Security-Policy"] = POLICY.format(nonce=nonce)
             return answer
 

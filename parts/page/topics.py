@@ -67,8 +67,8 @@ def topic_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     topics = _Topics(served, render)
 
     @routes.get("/topics")
-    def topic_list(first: Annotated[int, Query(ge=0)] = 0) -> HTMLResponse:
-        return topics.render_list(first)
+    def topic_list(first: Annotated[int, Query(ge=0)] = 0, rows: Annotated[int, Query(ge=0)] = 0) -> HTMLResponse:
+        return topics.render_list(first, max(rows, PAGE))
 
     @routes.get("/topics/{name:path}")
     def topic(
@@ -104,18 +104,18 @@ class _Topics:
         self._root = served.memory.root
         self._render = render
 
-    def render_list(self, first: int) -> HTMLResponse:
+    def render_list(self, first: int, rows: int) -> HTMLResponse:
         """A part of the list by name, with what waits for each."""
         hunks = self._served.decisions().store.hunks()
         waiting = Counter(hunk.target for hunk in hunks if hunk.state is State.PENDING)
         heads = topic_heads(self._root)
-        part = heads[first : first + PAGE]
+        part = heads[first : first + rows]
         return self._render(
             "topic_rows.html" if first else "topics.html",
             topics=[ListedTopic(one, self._size(one.path), waiting[one.path]) for one in part],
             total=sum(head.name != "lessons" for head in heads),
             has_lessons=any(head.name == "lessons" for head in heads),
-            following=first + PAGE if first + PAGE < len(heads) else 0,
+            following=first + rows if first + rows < len(heads) else 0,
         )
 
     def _size(self, path: SourcePath) -> int:

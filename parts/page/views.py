@@ -4,7 +4,9 @@ from collections.abc import Iterable
 
 from oneiros.parts import View, find_index
 
-VIEWS = ("overview", "search", "topics", "sessions", "review", "notes", "settings", "trainers")
+VIEWS = ("today", "search", "topics", "sessions", "review", "notes", "settings", "trainers")
+LESS_USED = ("notes", "settings", "trainers")  # behind one item of the rail
+BAR = ("today", "search", "topics", "review")  # of a phone, which has room for five: the fifth opens the others
 
 
 def name_views(views: Iterable[View]) -> list[str]:

@@ -36,7 +36,7 @@ try:
     run("recall", "why does the relay lose its connection")
     run("reindex", "--rebuild")
     port = daemon_state(Environment.of_process().choice.root.state)["port"]
-    assert urllib.request.urlopen(f"http://127.0.0.1:{port}/overview").status == 200
+    assert urllib.request.urlopen(f"http://127.0.0.1:{port}/today").status == 200
 finally:
     run("stop")
 """

@@ -76,7 +76,7 @@ def test_a_daemon_answers_over_rest_and_mcp_and_serves_no_page(bare: House) -> N
     assert told["topics"] == 2
     assert "The relay listens on port 2525." in bare.relay().initialize().text("recall", query="relay port")
     with pytest.raises(OneirosError, match="Not Found"):
-        bare.client.ask("GET", "/page/overview")
+        bare.client.ask("GET", "/page/today")
 
 
 def test_a_doctor_finds_nothing_that_a_part_would_mend(bare: House) -> None:

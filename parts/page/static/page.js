@@ -3,7 +3,8 @@
 (() => {
 const view = document.getElementById("view"), said = document.getElementById("said");
 const trouble = document.getElementById("trouble"), pulse = document.getElementById("pulse");
-const nonce = document.currentScript.nonce, tabs = new BroadcastChannel("oneiros");
+const finder = document.getElementById("finder"), others = document.querySelector("header .others");
+const tabs = new BroadcastChannel("oneiros");
 const LOST = "This page has expired, or its daemon has ended or was started anew. A new link: oneiros open";
 const CLOSED = "This page opens with a link from your terminal: oneiros open";
 let secret = sessionStorage.getItem("oneiros") || "";
@@ -15,41 +16,100 @@ function alarm(text) { trouble.textContent = text; trouble.hidden = false; }
 
 tabs.onmessage = ({data}) => {
   if (data === "ask" && secret) tabs.postMessage({secret});
-  else if (data.secret && !secret) { hold(data.secret); go(here(), false); }
+  else if (data.secret && !secret) { hold(data.secret); feel(); open(); }
 };
 
 async function begin() {
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
-  history.replaceState(null, "", location.pathname + location.search);
+  history.replaceState(history.state, "", location.pathname + location.search);
   if (code) {
     const body = JSON.stringify({code}), headers = {"Content-Type": "application/json"};
     const answer = await fetch("/page/open", {method: "POST", headers, body}).catch(() => null);
     const told = answer && await answer.json();
     if (answer && answer.ok) hold(told.secret);
-    else if (!secret) return alarm(told ? told.error.what + ". " + told.error.remedy : LOST);
+    else if (!secret) return fail("This link opens nothing", told ? told.error.what + ". " + told.error.remedy : LOST);
   }
-  if (secret) return go(here(), false);
+  if (secret) { feel(); return open(); }
   tabs.postMessage("ask");
-  setTimeout(() => { if (!secret) { alarm(CLOSED); view.textContent = ""; } }, 300);
+  setTimeout(() => { if (!secret) fail("This page is closed", CLOSED); }, 300);
 }
 
-// -- addresses: that of the page is that of the fragment, below /page
+// -- addresses: that of the page is that of the fragment, below /page. What a reload or Back brings back of a place
+// is kept with its entry of the history: how far one had scrolled, how many rows had come, which one was chosen.
 
-function here() { return location.pathname === "/" ? "/overview" : location.pathname + location.search; }
+let asked = null, shown = "";
+history.scrollRestoration = "manual";
 
-async function go(address, keep = true) {
-  if (keep && address !== here()) history.pushState(null, "", address);
-  if (keep) scrollTo(0, 0);
+function here() { return location.pathname === "/" ? "/today" : location.pathname + location.search; }
+
+function keep() {
+  if (asked) return;  // what stands there is of the place before
+  const row = document.activeElement.closest?.("[data-row]") || null, rows = [...view.querySelectorAll("[data-row]")];
+  history.replaceState({y: scrollY, rows: rows.length, at: rows.indexOf(row)}, "");
+}
+
+function go(address) {
+  keep();
+  if (address !== here()) history.pushState(null, "", address);
+  return open();
+}
+
+async function open() {
+  asked?.abort();
+  const own = asked = new AbortController(), place = history.state;
+  const address = here(), rows = place?.rows ? (address.includes("?") ? "&" : "?") + "rows=" + place.rows : "";
   view.setAttribute("aria-busy", "true");
-  await htmx.ajax("GET", "/page" + address, {target: view, swap: "innerHTML"}).catch(() => {});
+  try {
+    const answer = await fetch("/page" + address + rows, {headers: {"Oneiros-Page": secret}, signal: own.signal});
+    const text = await answer.text();
+    if (own !== asked) return;
+    if (answer.ok) { trouble.hidden = true; swap(text, place); } else refuse(answer.status, text);
+  } catch {
+    if (own === asked) fail("The daemon does not answer", LOST);
+  }
+  if (own !== asked) return;
+  asked = null;
   view.removeAttribute("aria-busy");
 }
 
-addEventListener("popstate", () => go(here(), false));
+function swap(text, place) {
+  htmx.swap(view, text, {swapStyle: "innerHTML", swapDelay: 0, settleDelay: 0}, {eventInfo: {target: view}});
+  const row = place?.at >= 0 && view.querySelectorAll("[data-row]")[place.at];
+  show();
+  if (row) row.focus({preventScroll: true});
+  if (place || !view.querySelector("[data-here]")) scrollTo(0, place?.y || 0);
+}
+
+function tell(status, text) {
+  try {
+    const {what, remedy} = JSON.parse(text).error;
+    return [what, remedy].filter(Boolean).join(". ") + ".";
+  } catch { return "The daemon answered " + status + "."; }  // no JSON: an error of ours, named by its status
+}
+
+function refuse(status, text) {
+  if (status === 401 || status === 403) fail(secret ? "This page has expired" : "This page is closed", secret ? LOST : CLOSED);
+  else fail(status === 404 ? "This is not there" : "This could not be shown", tell(status, text));
+}
+
+function fail(heading, text) {
+  const failed = document.getElementById("failed").content.cloneNode(true), head = failed.querySelector("h1");
+  head.textContent = head.dataset.title = heading;
+  failed.querySelector("[data-what]").textContent = text;
+  view.replaceChildren(failed);
+  show();
+}
+
+addEventListener("popstate", () => { if (here() !== shown) open(); });  // a footnote is on the same page
+addEventListener("pagehide", keep);
+let kept = 0;
+addEventListener("scroll", () => { clearTimeout(kept); kept = setTimeout(keep, 150); }, {passive: true});
 addEventListener("click", event => {
+  if (event.target.closest("[data-again]")) return open();
   const link = event.target.closest("a[href^='/']");
   if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || link.target) return;
   event.preventDefault();
+  finder.close();
   go(link.getAttribute("href"));
 });
 addEventListener("submit", event => {
@@ -70,41 +130,103 @@ addEventListener("htmx:configRequest", ({detail}) => {
 });
 addEventListener("htmx:sendError", () => alarm(LOST));
 addEventListener("htmx:responseError", ({detail}) => {
-  const status = detail.xhr.status;
-  if (status === 401) return alarm(secret ? LOST : CLOSED);
-  let told = {what: "The daemon answered " + status, remedy: ""};
-  try { told = JSON.parse(detail.xhr.responseText).error; } catch { /* no JSON: an error of ours, named by its status */ }
-  const text = told.what + ". " + (told.remedy || "");
-  if (detail.target.id === "view" && detail.requestConfig.verb === "get") {
-    const line = document.createElement("p");
-    line.className = "warning"; line.textContent = text;
-    detail.target.replaceChildren(line);
-  } else alarm(text);
+  const {status, responseText} = detail.xhr;
+  alarm(status === 401 ? LOST : tell(status, responseText));
 });
-addEventListener("htmx:afterRequest", ({detail}) => { if (detail.successful) trouble.hidden = true; });
-addEventListener("htmx:afterSwap", ({detail}) => {
-  for (const plot of detail.target.querySelectorAll("[data-plot]")) draw(plot);
-  if (detail.target !== view) return;
+addEventListener("htmx:afterRequest", ({detail}) => {
+  if (!detail.successful) return;
+  trouble.hidden = true;
+  if (detail.elt.matches("[data-refreshes]")) { keep(); open(); feel(); }
+});
+addEventListener("htmx:afterSwap", ({detail}) => { if (detail.target === view && detail.xhr) show(); });
+
+function show() {
   const head = view.querySelector("h1");
   if (!head) return;
   document.title = head.dataset.title + " · oneiros";
-  if (head.dataset.address) history.replaceState(null, "", head.dataset.address);
+  if (head.dataset.address) history.replaceState(history.state, "", head.dataset.address);
+  shown = here();
   for (const link of document.querySelectorAll("header nav a")) {
-    if (link.dataset.view !== head.dataset.view) link.removeAttribute("aria-current");
-    else { link.setAttribute("aria-current", "page"); link.scrollIntoView({block: "nearest", inline: "center"}); }
+    if (link.dataset.view === head.dataset.view) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
   }
+  others.open = false;
+  others.classList.toggle("current", !!others.querySelector("[aria-current]"));
   said.textContent = view.querySelector("[data-said]")?.dataset.said || head.dataset.title;
   const meant = view.querySelector("[data-here]");
   (view.querySelector("[data-focus]") || meant || head).focus({preventScroll: true});
   if (meant) meant.scrollIntoView({block: "center"});
+  place(view.querySelector(".hit"));
   if (matchMedia("(max-width: 760px)").matches) view.querySelector(".queue")?.removeAttribute("open");
+}
+
+// -- how it stands: a dot with its sentence, and what waits
+
+async function feel() {
+  if (!secret || document.hidden) return;
+  const answer = await fetch("/page/pulse", {headers: {"Oneiros-Page": secret}}).catch(() => null);
+  if (!answer?.ok) {
+    const dot = pulse.querySelector(".dot");
+    dot.className = "dot bad";
+    dot.textContent = answer ? "This page has expired" : "The daemon does not answer";
+    return;
+  }
+  const text = await answer.text();
+  if (text === feel.last) return;  // a reader of screens hears what changed
+  pulse.innerHTML = feel.last = text;
+  const {waiting} = pulse.querySelector("[data-waiting]").dataset;
+  for (const count of document.querySelectorAll(".count")) { count.textContent = waiting; count.hidden = waiting === "0"; }
+}
+setInterval(feel, 5000);
+
+// -- to find anything: what is found comes while one types, and the first of it is chosen
+
+const box = finder.querySelector("input"), found = document.getElementById("found");
+let typing = null, answered = "";
+
+function seek() {
+  if (!finder.open) finder.showModal();
+  box.select();
+  offer();
+}
+
+async function offer() {
+  typing?.abort();
+  const own = typing = new AbortController(), headers = {"Oneiros-Page": secret}, q = box.value;
+  const answer = await fetch("/page/find?" + new URLSearchParams({q}), {headers, signal: own.signal}).catch(() => null);
+  const text = answer?.ok && await answer.text();
+  if (own !== typing) return;
+  answered = q;
+  if (text) found.innerHTML = text; else found.textContent = LOST;
+  choose(found.querySelector("a"));
+}
+
+function choose(one) {
+  found.querySelector("[aria-selected=true]")?.setAttribute("aria-selected", "false");
+  box.setAttribute("aria-activedescendant", one?.id || "");
+  one?.setAttribute("aria-selected", "true");
+  one?.scrollIntoView({block: "nearest"});
+}
+
+box.addEventListener("input", offer);
+finder.addEventListener("keydown", event => {
+  const rows = [...found.querySelectorAll("a")], at = rows.findIndex(one => one.ariaSelected === "true");
+  const by = {ArrowDown: 1, ArrowUp: -1}[event.key];
+  if (by) choose(rows[(at + by + rows.length) % rows.length]);
+  else if (event.key === "Enter") pick(rows[at]);
+  else return;
+  event.preventDefault();
 });
+finder.addEventListener("click", event => { if (event.target === finder) finder.close(); });
 
-setInterval(() => {
-  if (secret && !document.hidden) htmx.ajax("GET", "/page/pulse", {target: pulse, swap: "innerHTML"}).catch(() => {});
-}, 5000);
+function pick(row) {
+  const asks = box.value.trim() && answered !== box.value;  // faster than what is found: a question
+  finder.close();
+  if (asks || row) go(asks ? "/search?" + new URLSearchParams({q: box.value.trim()}) : row.getAttribute("href"));
+}
+addEventListener("click", event => { if (event.target.closest("[data-finds]")) seek(); });
 
-// -- what a click opens, copies or draws
+// -- what a click opens or copies
 
 addEventListener("click", async ({target}) => {
   const copied = target.closest("[data-copy]"), opens = target.closest("[data-opens]"), closes = target.closest("[data-closes]");
@@ -121,20 +243,6 @@ addEventListener("click", async ({target}) => {
 });
 
 addEventListener("change", ({target}) => { if (target.matches("[data-sends]")) target.form.requestSubmit(); });
-
-async function draw(plot) {
-  if (!window.uPlot) await new Promise((loaded, failed) => {
-    const style = Object.assign(document.createElement("link"), {rel: "stylesheet", href: "/static/uPlot.min.css", nonce});
-    const script = Object.assign(document.createElement("script"), {src: "/static/uPlot.iife.min.js", nonce, onload: loaded, onerror: failed});
-    document.head.append(style, script);
-  });
-  const {data, series, steps} = JSON.parse(plot.dataset.plot), colour = name => getComputedStyle(plot).getPropertyValue(name);
-  const axis = {stroke: colour("--quiet"), grid: {stroke: colour("--edge"), width: 1}, ticks: {show: false}};
-  const lines = series.map((label, at) => ({label, stroke: colour("--curve-" + at), width: 2, points: {show: data[0].length < 3}}));
-  const size = () => ({width: plot.clientWidth, height: 180});
-  const drawn = new uPlot({...size(), scales: {x: {time: !steps}}, series: [{}, ...lines], axes: [axis, {...axis, size: 44}], cursor: {y: false}, legend: {live: false}}, data, plot);
-  new ResizeObserver(() => drawn.setSize(size())).observe(plot);
-}
 
 // -- an answer that comes piece by piece: lines of JSON, whose html the server has rendered
 
@@ -183,9 +291,22 @@ addEventListener("keydown", event => {
   event.target.form.requestSubmit();
 });
 
+// -- beside the hits: the passage of the one that is chosen, in its place
+
+function place(hit) {
+  const beside = document.getElementById("place");
+  if (hit && beside?.checkVisibility() && !hit.matches(".placed")) {
+    view.querySelector(".placed")?.classList.remove("placed");
+    hit.classList.add("placed");
+    htmx.trigger(hit, "place");
+  }
+}
+addEventListener("focusin", ({target}) => place(target.closest(".hit")));
+addEventListener("click", ({target}) => place(target.closest(".hit")));
+
 // -- keys
 
-const PLACES = {o: "overview", s: "search", t: "topics", e: "sessions", r: "review"};
+const PLACES = {h: "today", s: "search", t: "topics", e: "sessions", r: "review", c: "chat"};
 let led = false;
 
 function step(by) {
@@ -195,6 +316,7 @@ function step(by) {
 }
 
 addEventListener("keydown", event => {
+  if (event.key === "k" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); return seek(); }
   const form = event.target.closest(".reply");
   if (form && event.key === "Escape") form.querySelector("[data-closes]").click();
   if (form && event.key === "Enter" && event.ctrlKey) form.requestSubmit();
@@ -204,7 +326,7 @@ addEventListener("keydown", event => {
   led = key === "g";
   if (place) go("/" + place);
   else if (key === "?") document.getElementById("keys").showModal();
-  else if (key === "/") { const box = view.querySelector("#q"); box ? box.select() : go("/search"); }
+  else if (key === "/") seek();
   else if (meant && !meant.disabled) meant.click();
   else if (key === "j" || key === "k") step(key === "j" ? 1 : -1);
   else return;

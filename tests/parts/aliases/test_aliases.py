@@ -188,8 +188,8 @@ def test_a_run_of_decay_is_dry(ask: Ask, house: House) -> None:
     assert not house.memory_root.marks.exists()
 
 
-def test_the_address_of_the_dashboard_leads_to_the_overview(ask: Ask) -> None:
+def test_the_address_of_the_dashboard_leads_to_today(ask: Ask) -> None:
     moved = ask("GET", "/dashboard", {"Authorization": ""})
 
-    assert moved.status_code == 308 and moved.headers["Location"] == "/overview"
+    assert moved.status_code == 308 and moved.headers["Location"] == "/today"
     assert ask("GET", "/chat", {"Authorization": ""}).status_code == 200

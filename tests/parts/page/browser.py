@@ -39,7 +39,7 @@ def browser() -> Iterator[Any]:
             opened.close()
 
 
-def link(house: House, view: str = "overview") -> str:
+def link(house: House, view: str = "today") -> str:
     """What `oneiros open` prints at a terminal."""
     seen = at_terminal(house, [], "open", view)
     found = [line for line in seen.screen.splitlines() if line.startswith("http://localhost:")]

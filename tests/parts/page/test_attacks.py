@@ -250,7 +250,7 @@ FOUND = """[
 ]"""
 
 
-@pytest.mark.parametrize("view", ["topics/hostile", "topics", "review", "topics/hostile?show=source", "overview"])
+@pytest.mark.parametrize("view", ["topics/hostile", "topics", "review", "topics/hostile?show=source", "today"])
 def test_a_hostile_memory_can_be_looked_at(attacked: House, secret: str, view: str) -> None:
     answer = Asked(attacked, "GET", f"/page/{view}", Oneiros_Page=secret)
 

@@ -3,8 +3,9 @@
 import pytest
 
 from parts.page.diffs import diff_rows
-from parts.page.markdown import is_renderable, render_blocks
-from parts.page.rendering import mark_words
+from parts.page.markdown import is_renderable, render_blocks, render_text
+from parts.page.plots import divide, draw_line
+from parts.page.rendering import drop_references, mark_html, mark_words
 from parts.page.search import parse_chips, with_filters
 
 
@@ -89,3 +90,31 @@ def test_a_chip_knows_the_query_without_it() -> None:
         ("tag:dns", 'a "layer:x" topic:"b c"'),
         ('topic:"b c"', 'a tag:dns "layer:x"'),
     ]
+
+
+def test_marks_stand_in_the_text_of_rendered_markdown_and_in_no_tag() -> None:
+    html = mark_html(
+        render_text("The **relay** of [strong](https://example.org/strong) & `relay x < y`"), ["relay", "strong", "amp"]
+    )
+
+    assert "<strong><mark>relay</mark></strong>" in html and 'href="https://example.org/strong"' in html
+    assert "<mark>strong</mark></a> &amp; <code><mark>relay</mark> x &lt; y</code>" in html
+
+
+def test_a_passage_is_shown_without_what_points_at_its_sources() -> None:
+    assert (
+        drop_references("It is so.[^a1]\n- Done. [05c7193c, b6741f18]\n- [x] kept") == "It is so.\n- Done.\n- [x] kept"
+    )
+
+
+def test_a_line_leaves_out_what_is_no_number() -> None:
+    plot = draw_line("Loss", "loss", [(0, 4.0), (10, float("nan")), (20, 1.0)])
+
+    assert 'points="0.00,0.00 100.00,75.00"' in plot.svg and len(plot.rows) == 2
+
+
+def test_the_tiles_of_a_map_fill_it_by_their_sizes() -> None:
+    tiles = list(divide([6, 6, 4, 3, 2, 2, 1]))
+
+    assert [round(wide * high / 10_000 * 24, 6) for _, _, wide, high in tiles] == [6, 6, 4, 3, 2, 2, 1]
+    assert max(max(wide / high, high / wide) for _, _, wide, high in tiles) < 5

@@ -17,10 +17,13 @@ from memory_server.faces.indexing import IndexingState
 from memory_server.faces.rest import create_api
 from memory_server.layers.topics import TopicHead
 from memory_server.memory import Memory
+from memory_server.settings import MemorySettings, PersonSettings
+from memory_server.settings_file import settings_keys
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import open_archive
 from oneiros.served import Running, ServedMemory
 from parts.chat.part import part as chat_part
+from parts.page.person import GROUPS
 from parts.page.routes import Page
 from tests.conftest import MakeEngine
 from tests.dream.builders import PERSON, archive_said, decisions_on, new_topic, proposed, replacing
@@ -197,10 +200,52 @@ def test_a_hit_is_marked_and_leads_to_its_line(page: TestClient) -> None:
     assert "<mark>relay</mark>" in told and 'href="/topics/topics/mail.md?line=' in told
 
 
-def test_the_overview_names_what_expires_and_what_was_spent(page: TestClient) -> None:
-    told = page.get("/page/overview").text
+def test_today_names_what_expires_and_what_was_spent(page: TestClient) -> None:
+    told = page.get("/page/today").text
 
     assert "2 expire this week" in told and "$0.25 of $5.00" in told
+
+
+def test_today_asks_about_the_first_change_and_shows_the_next_when_it_was_answered(
+    page: TestClient, pages: PageSessions, memory: Memory
+) -> None:
+    hunk = hunk_of(memory)
+    asked = page.get("/page/today").text
+
+    assert f'hx-post="/page/review/{hunk}"' in asked and "The relay listens on port 2526." in asked
+    page.post(f"/page/review/{hunk}", json={"verdict": "accept"})
+    assert "You have chosen for all that waits" in page.get("/page/today").text
+    page.post("/page/review/undo")
+
+
+def test_each_plot_has_its_table_and_one_unit(page: TestClient) -> None:
+    told = page.get("/page/today/plots").text
+
+    assert told.count("<svg class=") == told.count("As a table") >= 2
+    assert "mail" in told.partition('class="map"')[2].partition("</svg></svg>")[0].casefold()
+
+
+def test_what_is_typed_finds_views_topics_and_passages(page: TestClient) -> None:
+    told = page.get("/page/find", params={"q": "mail"}).text
+    found = re.findall(r'<a id="offer-\d+" role="option"[^>]* href="([^"]+)"', told)
+
+    assert found[:2] == ["/topics/topics/mail.md", "/search?q=mail"]
+    assert page.get("/page/find", params={"q": '"half'}).status_code == 200
+
+
+def test_words_that_stand_nowhere_are_named_above_the_hits(page: TestClient) -> None:
+    told = page.get("/page/search", params={"q": "relay port elephant"}).text
+
+    assert "Nowhere in this memory: elephant." in told.partition('class="hits"')[0]
+
+
+def test_a_hits_passage_is_shown_in_its_place(page: TestClient) -> None:
+    place = {"path": "topics/mail.md", "first": "3", "last": "3", "q": "relay"}
+    told = page.get("/page/passage", params=place).text
+
+    assert "<h1>Mail</h1>" in told
+    assert "The <mark>relay</mark> listens" in told.partition('class="prose meant"')[2]
+    assert page.get("/page/passage", params={**place, "path": "topics/none.md"}).status_code == 404
 
 
 def test_a_trainer_that_is_off_is_a_line(page: TestClient) -> None:
@@ -212,6 +257,32 @@ def test_a_setting_of_the_persons_alone_has_a_command_in_the_place_of_a_field(pa
 
     assert "oneiros config crawl_roots VALUE" in told and 'aria-label="crawl_roots"' not in told
     assert page.put("/page/settings/crawl_roots", json={"value": "/"}).status_code == 400
+
+
+def test_every_setting_stands_in_one_of_eight_groups() -> None:
+    keys = [key for held in GROUPS.values() for key in held.split()]
+
+    assert sorted(keys) == sorted((*settings_keys(PersonSettings), *settings_keys(MemorySettings)))
+    assert len(GROUPS) == 8
+
+
+def test_a_setting_is_found_by_its_words_and_a_typo_by_the_nearest_name(page: TestClient) -> None:
+    found = page.get("/page/settings", params={"q": "fade days"}).text
+    near = page.get("/page/settings", params={"q": "fade_dasy"}).text
+
+    assert 'aria-label="fade_days"' in found and 'aria-label="hook_bytes"' not in found
+    assert 'href="/settings?q=fade_days"' in near and "aria-label" not in near
+
+
+def test_what_is_on_or_off_is_a_switch_and_what_has_some_values_a_choice(page: TestClient) -> None:
+    told = page.get("/page/settings").text
+
+    assert re.search(r'role="switch" aria-checked="true" aria-label="query_log"', told)
+    assert re.search(r'<select name="value" aria-label="dream_history".*?<option selected>git</option>', told)
+    assert (
+        'role="switch" aria-checked="false" aria-label="query_log"'
+        in page.put("/page/settings/query_log", json={"value": "false"}).text
+    )
 
 
 def test_the_lessons_are_told_beside_the_topics_and_nobody_is_said_to_have_approved_them(

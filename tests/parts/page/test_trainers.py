@@ -78,7 +78,7 @@ def test_a_trainer_is_shown_with_card_loss_and_log_and_without_its_token(tmp_pat
     assert "2026-11-20-mail, step 40 of 160" in told and "10 min left" in told
     assert "A card &lt;b&gt;, 73 % busy, 20.5 of 80.0 GB, 61 °C, 410 W" in told
     assert "small-1, 2 waiting" in told and "step 40 &lt;script&gt;" in told
-    assert "[[10, 20], [2.5, 1.75]]" in told
+    assert 'points="0.00,0.00 100.00,30.00"' in told and '<td class="num">1.75</td>' in told
     assert TOKEN not in told
 
 
