@@ -59,8 +59,8 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         replay judging asking queries trying choosing command part
     """,
     "parts.page": """
-        views markdown rendering plots passages shell diffs search topics turns sessions signing passkey
-        passkey_routes registration review today person routes command part
+        views markdown rendering plots passages shell diffs search topics turns sessions passkeys review today
+        person routes command part
     """,
     "parts.taking_over": """
         refusals habits instructions cutting duplicates foreign_stores takeover importing

@@ -36,7 +36,6 @@ from tests.memories import new_root, write_topic
 ROOT = Path(__file__).parent.parent
 HEADING = "## The files that a line of a transcript passes"
 OURS = tuple(f"{ROOT}/{package}/" for package in ("oneiros", "parts", "memory_server", "crawler", "dream"))
-MOST_FILES = 60  # a session is read once for all that uses it: title, requests and failures pass the words too
 KINDS = Entry | Turn | SessionTurns | Quote | Line | Candidate | Update | Hunk | Plan
 NOW = dt.datetime(2026, 3, 2, 9, 0, tzinfo=dt.UTC)
 RULE = "From now on always run the database migrations before deploying the billing service."
@@ -107,5 +106,4 @@ def test_a_line_passes_no_file_but_those_that_are_listed(tmp_path: Path, line: s
 
     assert done.hunk.state is State.ACCEPTED and done.commit
     assert {"crawler/archive/append.py", "dream/judge/gate.py", "dream/decisions/journal.py"} <= found <= {*listed}
-    assert len(listed) <= MOST_FILES
     assert [file for file in listed if not (ROOT / file).is_file()] == []

@@ -1,4 +1,4 @@
-"""Which files a question passes on its way to an answer: few, and those that the architecture page lists."""
+"""Which files a question passes on its way to an answer: those that the architecture page lists."""
 
 import re
 import sys
@@ -19,7 +19,6 @@ from tests.memory_server.test_spoken_answers import opened
 ROOT = Path(__file__).parent.parent
 HEADING = "## The files that a question passes"
 OURS = tuple(f"{ROOT}/{package}/" for package in ("oneiros", "memory_server", "crawler", "dream"))
-MOST_FILES = 15
 
 
 @contextmanager
@@ -57,5 +56,4 @@ def test_a_question_passes_no_file_but_those_that_are_listed(
     assert code == 0
     assert {"oneiros/cli/searching.py", "memory_server/search/pipeline.py"} <= found <= {*listed}
     assert ("memory_server/search/spoken.py" in found) == ("printer" in question)
-    assert len(listed) <= MOST_FILES
     assert [file for file in listed if not (ROOT / file).is_file()] == []

@@ -18,7 +18,7 @@ def _add_commands(app: typer.Typer) -> None:
 
 
 def _add_passkey(group: typer.Typer) -> None:
-    from parts.page.registration import add_commands
+    from parts.page.passkeys.registration import add_commands
 
     add_commands(group)
 

@@ -35,10 +35,10 @@ from memory_server.machine.clock import local_day
 from memory_server.search.query import build_filter, parse_query
 from oneiros.served import ServedMemory
 from parts.page.diffs import DiffRow, changed_rows
-from parts.page.passkey import build_signing
-from parts.page.passkey_routes import MAX_CHOICES
+from parts.page.passkeys.fragments import build_signing
+from parts.page.passkeys.routes import MAX_CHOICES
+from parts.page.passkeys.signing import hash_shown
 from parts.page.rendering import Renderer
-from parts.page.signing import hash_shown
 
 SIMILAR = 4
 QUERY_CHARS = 400

@@ -11,15 +11,15 @@ from memory_server.faces.indexing import IndexingState
 from oneiros.environment import now
 from oneiros.parts import View
 from oneiros.served import ServedMemory
-from parts.page.passkey import passkey_fragments
-from parts.page.passkey_routes import add_passkey_routes
+from parts.page.passkeys.fragments import passkey_fragments
+from parts.page.passkeys.routes import add_passkey_routes
+from parts.page.passkeys.signing import PendingPasskeys
 from parts.page.person import note_routes, setting_routes, trainer_routes
 from parts.page.rendering import Renderer
 from parts.page.review import review_routes
 from parts.page.search import find_routes, passage_routes, search_routes
 from parts.page.sessions import session_routes
 from parts.page.shell import Shell
-from parts.page.signing import PendingPasskeys
 from parts.page.today import today_routes
 from parts.page.topics import topic_routes
 from parts.page.views import name_views

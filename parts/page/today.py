@@ -17,9 +17,9 @@ from memory_server.document import Layer, SourceHead
 from memory_server.errors import OneirosError
 from memory_server.machine.clock import local_day
 from oneiros.served import ServedMemory
+from parts.page.passkeys.signing import hash_shown
 from parts.page.plots import Plot, Tile, draw_bars, draw_calendar, draw_map
 from parts.page.rendering import Renderer, make_address
-from parts.page.signing import hash_shown
 
 DECISIONS = 8
 REPORT_CHARS = 20_000

@@ -21,7 +21,7 @@ from dream.proposals.store import Approval, Event
 from dream.records import Hunk, State
 from memory_server.errors import ContentError, UsageError
 from memory_server.root.paths import MemoryRoot
-from parts.page.signing import PendingPasskeys, hash_shown
+from parts.page.passkeys.signing import PendingPasskeys, hash_shown
 from tests.dream.authenticator import SoftAuthenticator, changed
 from tests.dream.builders import NOW, PERSON, extending, new_topic, proposed
 from tests.dream.test_consent import committed_memory, made_key, on, public_line, signed, start

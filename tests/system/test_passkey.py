@@ -21,7 +21,7 @@ from dream.proposals.store import Event
 from dream.records import State
 from memory_server.settings import PersonSettings
 from oneiros.light.endpoint import daemon_state, read_token
-from parts.page.signing import hash_shown
+from parts.page.passkeys.signing import hash_shown
 from tests.dream.authenticator import SoftAuthenticator
 from tests.dream.builders import archive_said, decisions_on, new_topic, proposed
 from tests.system.at_terminal import WORD, Seen, Step, at_terminal

@@ -102,7 +102,8 @@ def _learn(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, probes: list[Em
     if len(sample) < len(places):
         best, near = _match_nearest(snapshot, probes, places)
         matches = [np.hstack(both) for both in zip(sampled, near, strict=True)]
-    table = np.stack([weight @ of_one for weight, of_one in zip(weights, matches, strict=True)])
+    # summed row by row, since what a product of matrices gives for a passage depends on where it stands
+    table = np.stack([(weight[:, None] * of_one).sum(axis=0) for weight, of_one in zip(weights, matches, strict=True)])
     return Calibration(
         meaning=learn_scale(cosines, best),
         tokens=learn_scale(table[:, : len(sample)], table.max(axis=1)),

@@ -19,14 +19,11 @@ pytestmark = pytest.mark.page
 VIEWS = ("today", "search", "chat", "topics", "sessions", "review", "notes", "settings", "trainers")
 SEEN = (
     *(f"/{view}" for view in VIEWS),
-    *("/topics/cats", "/topics/mail?show=source", "/topics/mail?show=history", "/search?q=mail+relay&arms=1"),
-    *("/search?q=how+are+filtered+questions+answered", f"/sessions/{SESSION}?depth=raw"),
-)
-
-READ = (
-    *("/review", "/topics/cats", "/topics/cats?show=history", "/chat"),
+    *("/topics/cats", "/topics/cats?show=history", "/topics/mail?show=source", "/topics/mail?show=history"),
+    *("/search?q=mail+relay&arms=1", "/search?q=how+are+filtered+questions+answered"),
     *(f"/sessions/{SESSION}", f"/sessions/{SESSION}?depth=raw", f"/sessions/{SESSION}?depth=raw&only=mine"),
 )
+WIDTHS = (360, 768, 1280, 1920)
 
 
 def test_a_link_from_the_terminal_opens_a_view_once(chrome: Any, filled: House) -> None:
@@ -371,40 +368,18 @@ def test_what_waits_is_decided_on_today(at: OpenView) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_view_is_free_of_findings(at: OpenView, scheme: str) -> None:
-    page, found = at("/today", color_scheme=scheme), []
+def test_every_view_is_free_of_findings_and_no_wider_than_its_window(at: OpenView, scheme: str) -> None:
+    page, found = at("/today", color_scheme=scheme), list[object]()
     for address in SEEN:
         go(page, address)
         page.evaluate(AXE.read_text(encoding="utf-8"))
         told = page.evaluate("axe.run().then(found => found.violations)")
         found += [(address, one["id"], one["nodes"][0]["html"][:200]) for one in told]
-
-    assert found == []
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_what_is_read_and_decided_is_free_of_any_finding(at: OpenView, scheme: str) -> None:
-    page, found = at("/review", color_scheme=scheme), []
-    for address in READ:
-        go(page, address)
-        page.evaluate(AXE.read_text(encoding="utf-8"))
-        told = page.evaluate("axe.run().then(found => found.violations)")
-        found += [(address, one["id"], one["nodes"][0]["html"][:200]) for one in told]
-        for width in (360, 768, 1280, 1920):
+        for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 900})
             found += [(address, width)] if page.evaluate("document.documentElement.scrollWidth > innerWidth") else []
 
     assert found == []
-
-
-def test_no_view_is_wider_than_a_phone(at: OpenView) -> None:
-    page = at("/today", viewport={"width": 360, "height": 740})
-    wide = []
-    for address in SEEN:
-        go(page, address)
-        wide += [address] if page.evaluate("document.documentElement.scrollWidth > innerWidth") else []
-
-    assert wide == []
 
 
 def press(page: Any, key: str) -> str:

@@ -21,7 +21,7 @@ from oneiros.daemon.sockets import end_daemon
 from oneiros.dreaming import open_decisions
 from oneiros.environment import Environment
 from oneiros.light.endpoint import is_running
-from parts.page.signing import REGISTRATION_LIFE
+from parts.page.passkeys.signing import REGISTRATION_LIFE
 
 USUAL_PORT = 8377
 POLL_SECONDS = 0.5

@@ -18,7 +18,7 @@ from dream.routes import NO_PAGE, Secret, require_person
 from memory_server.errors import UsageError
 from memory_server.faces.body import Body
 from oneiros.served import ServedMemory
-from parts.page.signing import PendingPasskeys
+from parts.page.passkeys.signing import PendingPasskeys
 
 NO_FIXED_PORT = "a passkey needs a page on a fixed port, and this one is on another"
 SET_PORT = "`oneiros key passkey` in a terminal of your own sets one"
