@@ -1,6 +1,6 @@
 """Measures the page in a real browser, and draws its pictures.
 
-    python -m benchmarks.page --json FILE [--chunks 30000] [--sessions 500] [--samples DIR]
+    python -m benchmarks.page --json FILE [--chunks 30000] [--sessions 500 | --data DIR] [--samples DIR]
     python -m benchmarks.page --windows
     python -m benchmarks.page --screenshots docs/images
 
@@ -81,6 +81,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--chunks", type=int, default=30_000)
     parser.add_argument("--sessions", type=int, default=500)
+    parser.add_argument("--data", type=Path, help="a folder of transcripts, in the place of made sessions")
     parser.add_argument("--samples", type=Path, help="a folder for pictures of what was measured")
     parser.add_argument("--screenshots", type=Path, help="draws the pictures of the documentation instead")
     parser.add_argument("--windows", action="store_true", help="measures windows of turns alone")
@@ -92,7 +93,11 @@ def main() -> None:
             return
         print(machine_text())
         windows = measure_windows()
-        others = {} if arguments.windows else measure(arguments.chunks, arguments.sessions, arguments.samples)
+        others = (
+            {}
+            if arguments.windows
+            else measure(arguments.chunks, arguments.data or arguments.sessions, arguments.samples)
+        )
         figures = windows | others
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
@@ -112,7 +117,7 @@ def window(house: House, **settings: Any) -> Iterator[Any]:
         yield page
 
 
-def measure(chunks: int, sessions: int, samples: Path | None) -> dict[str, Any]:
+def measure(chunks: int, sessions: int | Path, samples: Path | None) -> dict[str, Any]:
     """All figures of one run."""
     with contextlib.closing(House()) as house:
         asked = write_memory(house, chunks, sessions)
@@ -209,13 +214,17 @@ def executed() -> int:
             return int(page.evaluate("window.executed || 0"))
 
 
-def write_memory(house: House, chunks: int, sessions: int) -> list[str]:
-    """A memory of that size with its indices, and questions about it."""
+def write_memory(house: House, chunks: int, sessions: int | Path) -> list[str]:
+    """A memory of that size with its indices, and questions about it; `sessions`: how many, or a folder of them."""
     root = house.memory_root
     house.settle(raw_vectors=False)  # what is measured are other indices
     corpus = write_corpus(root, chunks)
-    for number in range(sessions):
-        write_session(root.sessions, session_of(number, corpus.passages[number % len(corpus.passages)]))
+    if isinstance(sessions, Path):
+        with Ingester(settings_in(root.path)) as ingester:
+            ingester.ingest(sorted(sessions.rglob("*.jsonl")))
+    else:
+        for number in range(sessions):
+            write_session(root.sessions, session_of(number, corpus.passages[number % len(corpus.passages)]))
     said = [f"The relay {number} listens on port {2000 + number}." for number in range(HUNKS)]
     archive_said(root, *said)
     long_session(house)

@@ -12,6 +12,8 @@ from typing import Literal
 
 from markupsafe import Markup
 
+from memory_server.escaping import escape_line
+
 WEEK = 7
 PLACE = 'x="{:.2f}%" y="{:.2f}%" width="{:.2f}%" height="{:.2f}%"'
 BAR = Markup(f'<rect class="c{{}}" {PLACE}><title>{{}}</title></rect>')  # noqa: S704  a constant
@@ -20,6 +22,7 @@ TILE = Markup(  # noqa: S704  a constant
     '<text x="8" y="19">{}</text><title>{}</title></a></svg>'
 )
 DAY = Markup('<rect class="s{}" x="{}" y="{}" width="8.6" height="8.6" rx="2"><title>{}: {} {}</title></rect>')
+QUIET_DAYS = Markup('<path class="s0" d="{}"/>')  # one for all: a year of rectangles is 30 kB
 SHADES = 4  # of the calendar, above none
 Rectangle = tuple[float, float, float, float]  # x, y, width, height, in hundredths of the whole
 
@@ -70,11 +73,15 @@ def draw_calendar(title: str, unit: str, counts: Mapping[dt.date, int], today: d
     """A year of days, a column a week from Monday to Sunday, the darker the more."""
     first = today - dt.timedelta(days=today.weekday() + 52 * WEEK)
     days = [first + dt.timedelta(days=number) for number in range((today - first).days + 1)]
-    most, drawn = max((counts.get(day, 0) for day in days), default=0), Markup()
+    most = max((counts.get(day, 0) for day in days), default=0)
+    drawn, quiet = Markup(), ""
     for number, day in enumerate(days):
-        count = counts.get(day, 0)
-        shade = -(-SHADES * count // max(most, 1))
-        drawn += DAY.format(shade, number // WEEK * 10, number % WEEK * 10, day, count, unit)
+        x, y = number // WEEK * 10, number % WEEK * 10
+        if count := counts.get(day, 0):
+            drawn += DAY.format(-(-SHADES * count // most), x, y, day, count, unit)
+        else:
+            quiet += f"M{x + 1} {y + 1}h6.6v6.6h-6.6z"
+    drawn += QUIET_DAYS.format(quiet)
     rows = [(day, counts[day]) for day in reversed(days) if counts.get(day)]
     return Plot(
         "calendar", title, unit, drawn, ("day", unit), rows, most=most, ends=(f"{first:%B %Y}", f"{today:%B %Y}")
@@ -106,7 +113,7 @@ def draw_map(title: str, unit: str, tiles: Sequence[Tile]) -> Plot:
         for tile, inner in zip(groups[name], divide([one.size for one in groups[name]]), strict=True):
             drawn += TILE.format(
                 *(x + inner[0] * wide / 100, y + inner[1] * high / 100, inner[2] * wide / 100, inner[3] * high / 100),
-                *(tile.address, colour % 3, tile.name, f"{tile.name}, {tile.size:,} {unit}"),
+                *(tile.address, colour % 3, escape_line(tile.name), f"{escape_line(tile.name)}, {tile.size:,} {unit}"),
             )
     rows = [(tile.group or "none", tile.name, f"{tile.size:,}") for name in names for tile in groups[name]]
     return Plot("map", title, unit, drawn, ("project", "topic", unit), rows)

@@ -94,7 +94,7 @@ def test_a_person_makes_a_passkey_and_decides_with_it(chrome: Any, waiting: Hous
         chain = Chain(waiting.memory_root, "")
         assert [one.fingerprint for one in chain.passkeys().values()] == [fingerprint]
 
-        page.get_by_role("link", name="Review", exact=True).click()
+        page.get_by_role("link", name="Review").first.click()
         page.locator("#statement").wait_for()
         first = page.locator("#statement").inner_text()
         page.keyboard.press("a")
@@ -138,7 +138,7 @@ def test_what_changed_under_an_open_page_is_not_signed(chrome: Any, waiting: Hou
         page = opened.new_page()
         Device(page)
         made_on(page, waiting)
-        page.get_by_role("link", name="Review", exact=True).click()
+        page.get_by_role("link", name="Review").first.click()
         page.locator("#statement").wait_for()
         page.keyboard.press("a")
         page.get_by_role("button", name="Sign with passkey").wait_for()
@@ -167,7 +167,7 @@ def test_a_link_makes_one_passkey_and_a_removed_one_signs_nothing(chrome: Any, w
         removed = at_terminal(waiting, [WORD], "key", "passkey", "--remove", "--name", "laptop")
         assert removed.code == 0 and "Taken out." in removed.screen, removed
 
-        page.get_by_role("link", name="Review", exact=True).click()
+        page.get_by_role("link", name="Review").first.click()
         page.locator("#statement").wait_for()
         page.keyboard.press("a")
         page.locator(".decide").get_by_text("1 chosen").wait_for()

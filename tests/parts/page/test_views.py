@@ -356,11 +356,12 @@ def test_today_says_how_things_stand(at: OpenView) -> None:
 
 def test_what_waits_is_decided_on_today(at: OpenView) -> None:
     page = at("/today")
-    page.wait_for_selector(".statement:has-text('restart')")
+    page.wait_for_selector(".first .statement")
+    first = page.inner_text(".first .statement")
     page.click(".first >> text=Yes")
 
-    page.wait_for_selector(".statement:has-text('2526')")
-    assert "1 chosen" in page.inner_text(".first")
+    page.wait_for_function("first => document.querySelector('.first .statement')?.innerText !== first", arg=first)
+    assert "chosen, nothing written yet" in page.inner_text(".first")
     page.click(".first >> text=Sign in the review")
     page.wait_for_selector(".decide")
     page.keyboard.press("u")
