@@ -226,7 +226,10 @@ def _members(file: Path) -> Iterator[tuple[str, int, Iterator[bytes]]]:
             yield name.decode("utf-8"), size, parts
             for _ in parts:
                 pass
-            source.read(-size % BLOCK)
+            if source.read(-size % BLOCK) != bytes(-size % BLOCK):
+                raise _odd(file, f"something stands behind {name.decode('utf-8')}")
+        if source.read(BLOCK + 1) != bytes(BLOCK):
+            raise _odd(file, "something stands behind its end")
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from memory_server.document import ChunkId, Layer
+from memory_server.document import Layer
 from memory_server.machine.private import overwrite_freed_memory
 from memory_server.index.semantic import SemanticIndex
 
@@ -42,7 +42,7 @@ for thread in threads:
 for thread in threads:
     thread.join()
 index = SemanticIndex(Path(folder))
-index.add(Layer.TOPIC, [ChunkId("a")], np.ones((1, 384), np.float32))
+index.add(Layer.TOPIC, [b"a"], np.ones((1, 384), np.float32))
 index.close()
 """
 

@@ -277,6 +277,19 @@ def test_a_bundle_that_was_cut_or_changed_is_refused(share: float, first: Machin
         read_bundle(tmp_path, "backup")
 
 
+@pytest.mark.parametrize("place", ["behind a file", "behind the end"])
+def test_a_bundle_with_more_than_its_files_is_refused(place: str, first: Machine, tmp_path: Path) -> None:
+    whole = zstandard.ZstdDecompressor().stream_reader(backed_up(first, tmp_path / "a.tar.zst").read_bytes()).read()
+    changed = bytearray(whole)
+    size = int(whole[124:135], 8)
+    changed[BLOCK + size if place == "behind a file" else -1] = 1
+    assert size % BLOCK and len(whole) == len(changed)
+    (tmp_path / "changed").write_bytes(zstandard.compress(bytes(changed)))
+
+    with pytest.raises(ContentError, match="something stands behind"):
+        read_bundle(tmp_path / "changed", "backup")
+
+
 @pytest.mark.parametrize("name", ["state.db", "queries.db", "use.db"])
 def test_no_token_no_plan_and_no_acting_database_come_back(
     name: str, first: Machine, second: Machine, tmp_path: Path

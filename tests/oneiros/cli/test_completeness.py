@@ -4,7 +4,6 @@ One accident is one row: how it comes about, who is asked, and what must be said
 """
 
 import os
-import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
@@ -135,7 +134,7 @@ def test_of_a_clean_memory_nothing_is_said(home: Home) -> None:
     doctor = home.run(*DOCTOR)
     assert "warning" not in doctor and "failed" not in doctor
     assert "none of this machine is missing" in doctor and "every approved file is as you" in doctor
-    assert re.search(r"no problems of the indices", home.run(*REPORT))
+    assert "roblems of the indices" not in home.run(*REPORT)
 
 
 def test_a_conversation_of_another_agent_waits_until_it_is_taken_in(home: Home) -> None:
