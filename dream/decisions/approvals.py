@@ -80,7 +80,7 @@ class Unexplained:
         """What the person can do about it."""
         if self.what in (NEW, RETITLED):
             return f"if you wrote it: oneiros dream adopt {shlex.quote(self.path)}"
-        return f"look at it: git diff -- {self.path}; then oneiros review"
+        return f"look at it: git diff -- {shlex.quote(self.path)}; then oneiros review"
 
 
 class Approvals:

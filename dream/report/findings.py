@@ -2,6 +2,7 @@
 
 import datetime as dt
 import posixpath
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -18,6 +19,7 @@ from dream.records import Hunk, Relation, State, are_apart
 from dream.statements.provenance import read_note, read_notes
 from dream.topics import LESSONS, Topics, TopicStatement, TopicText
 from memory_server.chunking import code_lines
+from memory_server.document import SourcePath
 from memory_server.errors import ContentError, Problem
 from memory_server.escaping import escape_line
 from memory_server.language.words import Rarity, content_words
@@ -113,7 +115,7 @@ def grown_topics(topics: Topics) -> Iterator[Finding]:
     """Topics that hold more than is read at a sitting."""
     for topic in topics.files:
         if topic.path != LESSONS and len(topic.statements) > GROWN:
-            step = f"oneiros topics split {topic_name(topic.path)} --reader"
+            step = f"oneiros topics split {shlex.quote(topic_name(topic.path))} --reader"
             yield Finding(Concern.STALE, topic.path, 1, f"it has grown to {len(topic.statements)} statements", step)
 
 
@@ -195,7 +197,7 @@ def retirable_topics(
         if head.keep or head.name == "lessons":
             continue
         age = (today - head.date).days if head.date else 0
-        step = f"if it is over: oneiros topics retire {head.name}"
+        step = f"if it is over: oneiros topics retire {shlex.quote(head.name)}"
         if head.interval.last and (today - head.interval.last).days >= WEEK_DAYS:
             yield Finding(Concern.STALE, head.path, 1, f"it held until {head.interval.last}", step)
         elif min(age, idle.get(head.path, age)) >= IDLE_DAYS and head.path not in spoken_of:
@@ -205,7 +207,10 @@ def retirable_topics(
 def find_unused_topics(found: Sequence[tuple[str, str]]) -> Iterator[Finding]:
     """Topics that nobody finds, and such as are found and never opened."""
     for path, use in found[:MOST_SHOWN]:
-        yield Finding(Concern.USE, path, 1, use, "say it in the words that you ask in, or oneiros topics retire")
+        step = (
+            f"say it in the words that you ask in, or oneiros topics retire {shlex.quote(topic_name(SourcePath(path)))}"
+        )
+        yield Finding(Concern.USE, path, 1, use, step)
 
 
 def fading(changes: int, weakest: Sequence[str]) -> Iterator[Finding]:
@@ -253,7 +258,8 @@ def contradictions(topics: Topics) -> Iterator[Finding]:
             continue
         mine, theirs = (shorten_text(escape_line(one.statement.text), QUOTED_CHARS) for one in (later, earlier))
         what = f"“{mine}” against {earlier.place} “{theirs}” ({against.why})"
-        step = f"say which holds: oneiros read {earlier.topic.path}:{earlier.statement.lines}"
+        place = shlex.quote(f"{earlier.topic.path}:{earlier.statement.lines}")
+        step = f"say which holds: oneiros read {place}"
         yield Finding(Concern.CONTRADICTION, later.topic.path, later.statement.lines.first, what, step)
 
 

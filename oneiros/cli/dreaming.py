@@ -334,5 +334,5 @@ def report(
     if as_json:
         data_json(dataclasses.asdict(review) | {"day": review.day.isoformat(), "file": str(file)})
         return
-    show_long((report_page(review) if everything else first_screen(review)).rstrip())
+    show_long(escape_text((report_page(review) if everything else first_screen(review)).rstrip()))
     talk(f"Details: {file}")

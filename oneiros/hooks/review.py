@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dream.decisions.accept import Decisions
-from dream.decisions.approvals import doubts_for_model, doubts_for_person, in_a_line, suspicious
+from dream.decisions.approvals import Unexplained, doubts_for_model, doubts_for_person, in_a_line, suspicious
 from dream.progress import DreamProgress
 from dream.records import State
 from memory_server.errors import OneirosError
@@ -28,14 +28,9 @@ class ReviewNotice:
             found = decisions.find_unexplained()
         except OneirosError:
             found = []  # `doubts` says why
-        doubted = len(suspicious(found))
-        retitled = len(found) - doubted
-        counts = [plural(proposed, "proposal")] if proposed else []
-        counts += [plural(retitled, "new title")] if retitled else []
-        counts += [plural(doubted, "file") + " that nobody approved"] if doubted else []
-        if not counts:
-            return [TO_DREAM] if DreamProgress(decisions.root).glance(decisions.now()) else []
-        return [f"{' and '.join(counts)} {'waits' if proposed + len(found) == 1 else 'wait'}: {TO_REVIEW}"]
+        if waits := say_what_waits(proposed, found):
+            return [waits]
+        return [TO_DREAM] if DreamProgress(decisions.root).glance(decisions.now()) else []
 
     def doubts(self) -> Sequence[str]:
         """What nobody answered for, a line each; it counts as told from now on."""
@@ -54,3 +49,14 @@ class ReviewNotice:
             return doubts_for_model(self.decisions().find_unexplained())
         except OneirosError:
             return []  # a hook stays silent; the report says it
+
+
+def say_what_waits(proposed: int, unexplained: Sequence[Unexplained]) -> str:
+    """How many proposals and files wait for the person, in a clause; empty where none does."""
+    doubted = len(suspicious(unexplained))
+    retitled = len(unexplained) - doubted
+    counts = [plural(proposed, "proposal")] if proposed else []
+    counts += [plural(retitled, "new title")] if retitled else []
+    counts += [plural(doubted, "file") + " that nobody approved"] if doubted else []
+    verb = "waits" if proposed + len(unexplained) == 1 else "wait"
+    return f"{' and '.join(counts)} {verb}: {TO_REVIEW}" if counts else ""

@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import unicodedata
@@ -44,10 +45,10 @@ class Screen:
         return f"\x1b]8;;{file.as_uri()}\x1b\\{text}\x1b]8;;\x1b\\" if self.has_links else text
 
     def colour_diff(self, text: str) -> str:
-        """The text with its lines that come in green, and those that go in red."""
+        """The text with its lines that come in green, those that go in red; their signs stand behind four blanks."""
         colours = {"+": "green", "-": "red"}
         lines = text.split("\n")
-        signs = (line.lstrip()[:2].strip() for line in lines)
+        signs = (line[4:5] if line[:4].isspace() else "" for line in lines)
         return "\n".join(
             self.style(line, fg=colours[sign]) if sign in colours else line
             for sign, line in zip(signs, lines, strict=True)
@@ -122,4 +123,8 @@ def show_long(text: str) -> None:
         return
     sys.stdout.flush()
     with_colours = {"LESS": "FRX", **os.environ}  # as git starts it
-    subprocess.run(pager, input=shown + "\n", text=True, encoding="utf-8", check=False, env=with_colours)
+    before = signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C is the pager's, which has the terminal
+    try:
+        subprocess.run(pager, input=shown + "\n", text=True, encoding="utf-8", check=False, env=with_colours)
+    finally:
+        signal.signal(signal.SIGINT, before)

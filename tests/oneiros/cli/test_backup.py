@@ -17,7 +17,7 @@ from dream.decisions.approvals import read_approvals
 from memory_server.errors import ContentError
 from oneiros.cli.main import main
 from oneiros.environment import Environment
-from parts.keeping.bundle import header, read_bundle
+from parts.keeping.bundle import BLOCK, header, read_bundle
 from tests.crawler.builders import OTHER_SESSION, assistant, person, working_session, write_transcript
 from tests.memories import without_daemon
 

@@ -53,9 +53,10 @@ def test_colours_links_and_wide_characters_count_as_they_are_seen() -> None:
 
 
 def test_colour_is_left_out_where_the_person_says_so() -> None:
-    coloured = "\x1b[32m+ new\x1b[0m"
+    diff = "    +- new\n    - old\n     - the same\n"
+    coloured = "\x1b[32m    +- new\x1b[0m\n\x1b[31m    - old\x1b[0m\n     - the same\n"
 
-    assert look_at(Terminal(), {"TERM": "xterm"}).colour_diff("+ new\n- old\n the same").startswith(coloured)
+    assert look_at(Terminal(), {"TERM": "xterm"}).colour_diff(diff) == coloured
     for plain in (
         look_at(Terminal(), {"TERM": "xterm", "NO_COLOR": "1"}),
         look_at(Terminal(), {"TERM": "xterm"}, no_color=True),
