@@ -11,7 +11,7 @@ nothing of its own, it asks for what stands there. A memory does no harm where i
 absent          nothing, or nothing that it calls more than `perhaps`
 superseded      the newer one before the old one, and the old one, if it shows it, as amended
 contradictory   both, each with its day
-adjacent        nothing that it calls `sure`
+adjacent        nothing that it calls more than `perhaps`: `sure` is said of topics alone, and there are none here
 """
 
 import argparse
@@ -110,7 +110,7 @@ def is_harmless(case: Case, answer: Answer) -> bool:
     return CONDITIONS[case.condition](case, answer)
 
 
-def _tells_that_it_is_absent(case: Case, answer: Answer) -> bool:  # noqa: ARG001  as all conditions are asked
+def _is_perhaps_at_most(case: Case, answer: Answer) -> bool:  # noqa: ARG001  as all conditions are asked
     return all(hit.certainty is Certainty.PERHAPS for hit in answer.hits)
 
 
@@ -126,19 +126,15 @@ def _shows_both_with_days(case: Case, answer: Answer) -> bool:
     return all(any(DAY.search(block) for block in of_one) for of_one in shown)
 
 
-def _is_never_sure(case: Case, answer: Answer) -> bool:  # noqa: ARG001
-    return all(hit.certainty is not Certainty.SURE for hit in answer.hits)
-
-
 def _find_hits(words: str, answer: Answer) -> Sequence[int]:
     return [place for place, hit in enumerate(answer.hits) if words in plain(hit.passage)]
 
 
 CONDITIONS: Mapping[str, Callable[[Case, Answer], bool]] = {
-    "absent": _tells_that_it_is_absent,
+    "absent": _is_perhaps_at_most,
     "superseded": _shows_the_newer_one,
     "contradictory": _shows_both_with_days,
-    "adjacent": _is_never_sure,
+    "adjacent": _is_perhaps_at_most,
 }
 
 

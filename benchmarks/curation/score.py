@@ -73,7 +73,7 @@ def _judge(piece: Piece, offers: Sequence[Offer]) -> Judged:
     right, wrong = list[tuple[Offer, Wanted]](), list[Offer]()
     for offer in offers:
         said = [one for one in piece.keep if one.is_said_by(offer.statement)]
-        right += [(offer, one) for one in said]
+        right += [(offer, one) for one in said if all(one is not known for _, known in right)]  # once is enough
         if not said and not _is_uncounted(offer, piece):
             wrong.append(offer)
     return Judged(piece, right, wrong)

@@ -207,10 +207,8 @@ def retirable_topics(
 def find_unused_topics(found: Sequence[tuple[str, str]]) -> Iterator[Finding]:
     """Topics that nobody finds, and such as are found and never opened."""
     for path, use in found[:MOST_SHOWN]:
-        step = (
-            f"say it in the words that you ask in, or oneiros topics retire {shlex.quote(topic_name(SourcePath(path)))}"
-        )
-        yield Finding(Concern.USE, path, 1, use, step)
+        retiring = f"oneiros topics retire {shlex.quote(topic_name(SourcePath(path)))}"
+        yield Finding(Concern.USE, path, 1, use, f"say it in the words that you ask in, or {retiring}")
 
 
 def fading(changes: int, weakest: Sequence[str]) -> Iterator[Finding]:
