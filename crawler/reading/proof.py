@@ -277,11 +277,18 @@ def _tense(claim: Claim) -> Objection | None:
 
 
 def _cause(claim: Claim) -> Objection | None:
-    """A reason, where none was given."""
+    """A reason, where none was given. People put a comma in its place: both sides stand in one quoted sentence."""
     found, said = words_of.CAUSAL.search(claim.text), " ".join(one.text for one in claim.evidence)
-    if found and not words_of.CAUSAL.search(said) and not words_of.GIVES_REASON.search(said):
-        return Objection(ObjectionKind.NEW, (found[0],))
-    return None
+    if not found or words_of.CAUSAL.search(said) or words_of.GIVES_REASON.search(said):
+        return None
+    ahead, behind = (
+        [token for token in tokenize(text) if token.is_telling]
+        for text in (claim.text[: found.start()], claim.text[found.end() :])
+    )
+    bags = [Bag(sentence.tokens) for sentence in claim.ground.quoted]
+    if behind and any(all(map(bag.holds, behind)) and any(map(bag.holds, ahead)) for bag in bags):
+        return None
+    return Objection(ObjectionKind.NEW, (found[0],))
 
 
 def _opposites() -> dict[str, frozenset[str]]:

@@ -55,6 +55,10 @@ SUPPORTED = {
     "an idiom is no quantity": ("The staging cluster is not used any longer.", "the staging cluster is not used now"),
     "a third of the words may be new": ("Invoices of a customer are saved as PDF.", "save the invoices as PDF please"),
     "a number may be written out": ("Three retries are enough.", "3 retries are enough"),
+    "a comma may stand for a reason": (
+        "Containers keep their names, because the backup finds them by name.",
+        "containers keep their names, the backup finds them by name",
+    ),
     "a dash may join words": ("The read-only mode stays.", "keep the read only mode"),
 }
 
