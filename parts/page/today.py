@@ -11,13 +11,14 @@ from fastapi.responses import HTMLResponse
 from dream.decisions.approvals import read_approvals
 from dream.decisions.chain import ChainEntry
 from dream.proposals.order import waiting_for_person
+from dream.proposals.rendering import HEADS, warnings_about
 from dream.proposals.store import Event
 from dream.records import Hunk, State
 from memory_server.document import Layer, SourceHead
 from memory_server.errors import OneirosError
 from memory_server.machine.clock import local_day
 from oneiros.served import ServedMemory
-from parts.page.passkeys.signing import hash_shown
+from parts.page.passkeys.signing import hash_steps, list_steps
 from parts.page.plots import Plot, Tile, draw_bars, draw_calendar, draw_map
 from parts.page.rendering import Renderer, make_address
 
@@ -28,6 +29,7 @@ SHOWN = 6  # sessions of a project, statements, questions, ends
 ENDS_WITHIN = dt.timedelta(days=30)
 DAYS, WEEKS = 60, 26  # that the plots show
 TILES = 80
+TEXT_CHARS, QUOTE_CHARS = 700, 500  # of the first change: what is longer is answered in the review
 STRENGTHS = [f"0.{tenth}" for tenth in range(10)]
 
 
@@ -37,7 +39,7 @@ class NextChange:
 
     hunk: Hunk
     digest: str
-    faults: Sequence[str]
+    is_plain: bool  # nothing that a yes to it rests on is left out here
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ def today_routes(served: ServedMemory, render: Renderer) -> APIRouter:
             states=Counter(hunk.state for hunk in hunks if hunk.is_open),
             kinds=State,
             change=find_change(served, [hunk for hunk in waiting if hunk.id not in chosen]),
+            text_chars=TEXT_CHARS,
+            quote_chars=QUOTE_CHARS,
             week=week,
             is_this_week=is_this_week,
             learnt=[one for one in reversed(accepted) if local_day(one.at) > memory.today - WEEK],
@@ -89,15 +93,16 @@ def today_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     def decisions() -> HTMLResponse:
         """What was decided last, and whether the chain of decisions holds."""
         try:
-            made = served.decisions()
-            unexplained, _ = made.doubts()
-            chain = read_approvals(memory.root, memory.person.signing_key).chain
+            approvals = read_approvals(memory.root, memory.person.signing_key)
+            unexplained = approvals.find_unexplained()
         except OneirosError as error:
-            return render("decisions.html", trouble=str(error), entries=(), count=0, unexplained=(), is_signed=False)
-        entries: Sequence[ChainEntry] = chain.entries
+            told = {"entries": (), "count": 0, "unexplained": (), "is_signed": False}
+            return render("decisions.html", trouble="", error=str(error), **told)
+        entries: Sequence[ChainEntry] = approvals.chain.entries
         return render(
             "decisions.html",
-            trouble=chain.trouble,
+            trouble=approvals.chain.trouble,
+            error="",
             entries=[entry for entry in reversed(entries) if entry.event is not Event.FOUND][:DECISIONS],
             count=len(entries),
             unexplained=unexplained,
@@ -116,7 +121,17 @@ def find_change(served: ServedMemory, open_hunks: Sequence[Hunk]) -> NextChange 
     if not open_hunks:
         return None
     hunk, decisions = open_hunks[0], served.decisions()
-    return NextChange(hunk, hash_shown(decisions, hunk), decisions.find_faults(hunk))
+    steps = list_steps(decisions, hunk)
+    return NextChange(hunk, hash_steps(hunk, steps), bool(steps) and is_plain(hunk) and not decisions.find_faults(hunk))
+
+
+def is_plain(hunk: Hunk) -> bool:
+    """Whether a hunk is shown whole on Today, and nothing of it is to be looked at twice."""
+    is_short = all(len(text) <= TEXT_CHARS for text in (hunk.text, hunk.update.place.old_text))
+    is_quoted_whole = len(hunk.evidence) <= len(hunk.quotes) <= 1 and all(
+        len(quote.text) <= QUOTE_CHARS for quote in hunk.quotes
+    )
+    return is_short and is_quoted_whole and hunk.update.relation not in HEADS and not any(warnings_about(hunk))
 
 
 def list_sessions(served: ServedMemory) -> list[SourceHead]:
