@@ -131,6 +131,11 @@ class PageSessions:
         with self._changing() as chosen:
             chosen.forget(*hunks)
 
+    def forget_others(self, waiting: Collection[str]) -> None:
+        """Forgets what was chosen for hunks that wait no longer, as those of a session that was forgotten."""
+        if gone := [name for name in self.choices() if name not in waiting]:
+            self.forget(*gone)
+
     def end_sitting(self, decided: Collection[str]) -> None:
         """Forgets what was decided, and what was left for later: the next sitting asks about that."""
         later = (name for name, choice in self.choices().items() if choice.verdict == "later")
