@@ -335,12 +335,23 @@ def test_what_is_typed_finds_views_topics_and_passages(page: TestClient) -> None
     assert page.get("/page/find", params={"q": '"half'}).status_code == 200
 
 
-@pytest.mark.parametrize("query", ["layer:topic", "after:yesterday"])
+@pytest.mark.parametrize("query", ["layer:topic", "after:yesterday", "(" * 3_000])
 def test_a_query_that_is_none_stays_in_its_box_with_what_is_wrong(page: TestClient, query: str) -> None:
     told = page.get("/page/search", params={"q": query})
 
     assert told.status_code == 200 and f'value="{query}"' in told.text
     assert 'role="alert"' in told.text
+
+
+def test_a_note_is_no_session(page: TestClient, memory: Memory) -> None:
+    told = page.post("/page/notes", json={"text": "The elephant came on Monday."}).text
+    memory.reindex()
+    today, found = page.get("/page/today").text, page.get("/page/find").text
+    page.delete("/page/notes/" + re.findall(r'href="/notes/([^"]+)"', told)[0])
+    memory.reindex()
+
+    assert "None has been taken in yet" in today
+    assert "elephant" not in found
 
 
 def test_words_that_stand_nowhere_are_named_above_the_hits(page: TestClient) -> None:
