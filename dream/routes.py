@@ -109,7 +109,8 @@ def _add_opening(
         """What was chosen on the page, for the review at the terminal. It is kept until it is decided."""
         require_person(request)
         waiting = {hunk.id for hunk in waiting_for_person(decisions().store.hunks())}
-        pages.end_sitting([name for name in pages.choices() if name not in waiting])
+        pages.forget_others(waiting)
+        pages.end_sitting(())
         return {"choices": msgspec.to_builtins(list(pages.choices().values()))}
 
 

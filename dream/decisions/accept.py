@@ -380,9 +380,7 @@ class Decisions:
 
     def is_signed(self, approval: Approval) -> bool:
         """Whether the person's key or a passkey vouches for an approval as it is noted."""
-        chain = self._log.chain
-        entry = chain.find_entry(approval)
-        return entry is not None and chain.is_signed(chain.entries.index(entry))
+        return self._log.chain.is_approval_signed(approval)
 
     def sign(self, signature_of: Callable[[bytes], str]) -> None:
         """Signs the decisions of this sitting at once.

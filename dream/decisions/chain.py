@@ -266,6 +266,11 @@ class Chain:
         counted = (self.entries[place] for place in found if self.counts(place))
         return next((entry for entry in counted if entry.files == digests), None)
 
+    def is_approval_signed(self, approval: Approval) -> bool:
+        """Whether the person's key or a passkey vouches for an approval as it is noted."""
+        entry = self.find_entry(approval)
+        return entry is not None and self.is_signed(self.entries.index(entry))
+
     def _is_known(self, place: int) -> bool:
         return self._head is not None and place < self._head.count
 

@@ -40,7 +40,7 @@ class ChosenSoFar:
     """What a person chose in one sitting and has not decided yet. What was chosen at once is taken back at once."""
 
     def __init__(self, steps: Iterable[Sequence[Chosen]] = ()) -> None:
-        self._steps = [tuple(step) for step in steps]  # what was chosen at once, the last one last
+        self._steps = [tuple(step) for step in steps if step]  # what was chosen at once, the last one last
 
     @property
     def steps(self) -> Sequence[Sequence[Chosen]]:
@@ -50,7 +50,8 @@ class ChosenSoFar:
     def choose(self, *choices: Chosen) -> None:
         """Keeps what was chosen, in the place of earlier choices for the same hunks."""
         self.forget(*(choice.hunk for choice in choices))
-        self._steps.append(choices)
+        if choices:
+            self._steps.append(choices)
 
     def take_back(self) -> str:
         """Forgets the last step; its first hunk, empty where nothing was chosen."""
@@ -129,6 +130,11 @@ class PageSessions:
         """Forgets what was chosen for some hunks."""
         with self._changing() as chosen:
             chosen.forget(*hunks)
+
+    def forget_others(self, waiting: Collection[str]) -> None:
+        """Forgets what was chosen for hunks that wait no longer, as those of a session that was forgotten."""
+        if gone := [name for name in self.choices() if name not in waiting]:
+            self.forget(*gone)
 
     def end_sitting(self, decided: Collection[str]) -> None:
         """Forgets what was decided, and what was left for later: the next sitting asks about that."""

@@ -35,8 +35,8 @@ GROUPS = {  # as they are shown
     "Who reads sessions": "reader reader_model reader_url reader_key_variable reader_usd_in reader_usd_out "
     "reader_tokens_day reader_projects budget_run_usd budget_day_usd",
     "Chat": "chat_backend chat_model chat_url chat_key_variable chat_usd_in chat_usd_out chat_tokens",
-    "Answers": "raw_vectors semantic query_log use_breaks_ties answer_tokens structured_output hook_bytes "
-    "muted_projects muted_pointers sparse_model late_model rerank_model",
+    "Answers": "raw_vectors query_log use_breaks_ties answer_tokens structured_output hook_bytes muted_projects "
+    "muted_pointers semantic sparse_model late_model rerank_model",
     "What is proposed": "dream_at dream_hunks_a_day dream_expiry_days dream_stale_days dream_history dream_commit",
     "Upkeep": "half_lives fade_days archive_max_mb backup_days embedding_share embedding_cores embedding_engine "
     "idle_minutes http_port memory_ceiling_mb model index_max_lines index_max_chars",

@@ -7,7 +7,7 @@ a passkey.
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Annotated
 
@@ -22,8 +22,7 @@ from dream.decisions.page import Chosen
 from dream.judge.filing import list_names
 from dream.proposals.around import Heard, read_context
 from dream.proposals.order import rest_of_topic, waiting_for_person
-from dream.proposals.placing import Manner
-from dream.proposals.rendering import HEADS, STANDS, diff_steps, metadata_lines, warnings_about
+from dream.proposals.rendering import HEADS, STANDS, metadata_lines, warnings_about
 from dream.records import Hunk
 from dream.routes import ChosenBody, HunkId
 from dream.topics import read_topics
@@ -31,13 +30,12 @@ from memory_server.document import Hit, Layer
 from memory_server.errors import ContentError, UsageError
 from memory_server.faces.body import Body
 from memory_server.layers.footnotes import REFERENCE
-from memory_server.machine.clock import local_day
 from memory_server.search.query import build_filter, parse_query
 from oneiros.served import ServedMemory
 from parts.page.diffs import DiffRow, changed_rows
 from parts.page.passkeys.fragments import build_signing
 from parts.page.passkeys.routes import MAX_CHOICES
-from parts.page.passkeys.signing import hash_shown
+from parts.page.passkeys.signing import hash_steps, list_steps
 from parts.page.rendering import Renderer
 
 SIMILAR = 4
@@ -77,7 +75,6 @@ class ShownHunk:
     fits: bool  # its topic still
     question: str  # where it is one
     stands: str  # the reason of a no to that
-    quotes: Sequence[QuotedWords]
     replaced: str  # what its topic says until now; empty where it takes nothing away
     warnings: Sequence[str]
     faults: Sequence[str]
@@ -100,7 +97,13 @@ def review_routes(served: ServedMemory, render: Renderer) -> APIRouter:
 
     @routes.get("/review/{name}/similar")
     def similar(name: HunkId) -> HTMLResponse:
-        return render("review_similar.html", hits=similar_statements(served, review.hunk(name)))
+        return render("review_similar.html", hits=find_similar_statements(served, review.hunk(name)))
+
+    @routes.get("/review/{name}/said")
+    def said(name: HunkId) -> HTMLResponse:
+        """What was said around the quotes of a hunk. A session is read for each of them, so a hunk is shown without."""
+        quotes = [read_quoted_words(served.archive, quote) for quote in review.hunk(name).quotes]
+        return render("review_said.html", quotes=quotes)
 
     @routes.get("/review/{name}/places")
     def places(name: HunkId) -> HTMLResponse:
@@ -120,6 +123,8 @@ def review_routes(served: ServedMemory, render: Renderer) -> APIRouter:
             text = served.decisions().check_wording(text) if text is not None else None
         except ContentError as error:
             return review.view(name, FaultyWording(text or "", str(error)))
+        if wanted.text is None and wanted.verdict == "accept":
+            text = review.find_wording(name)
         served.pages.choose(Chosen(hunk.id, wanted.verdict, text, wanted.reason, wanted.shown))
         return review.view(review.find_next(name))
 
@@ -127,15 +132,23 @@ def review_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     def place(name: HunkId, wanted: PlaceBody) -> HTMLResponse:
         """Proposes the hunk for another topic or section; what was chosen for it is chosen for the old place alone."""
         hunk = review.hunk(name)
+        placed = served.decisions().refile(hunk.id, wanted.topic, wanted.section)
         served.pages.forget(name)
-        return review.view(served.decisions().refile(hunk.id, wanted.topic, wanted.section).id)
+        return review.view(placed.id)
 
     @routes.post("/review/{name}/rest")
     def rest(name: HunkId) -> HTMLResponse:
-        """Accepts the hunk and what else waits for its topic; a replacement is shown by itself."""
+        """Accepts the hunk and what else waits for its topic and can be; a replacement is shown by itself."""
         hunk, chosen, decisions = review.hunk(name), served.pages.choices(), served.decisions()
         others = rest_of_topic(hunk, (one for one in review.waiting() if one.id not in chosen))
-        served.pages.choose(*(Chosen(one.id, "accept", shown=hash_shown(decisions, one)) for one in (hunk, *others)))
+        steps = {one: list_steps(decisions, one) for one in (hunk, *others) if not decisions.find_faults(one)}
+        served.pages.choose(
+            *(
+                Chosen(one.id, "accept", review.find_wording(one.id), shown=hash_steps(one, made))
+                for one, made in steps.items()
+                if made
+            )
+        )
         return review.view(review.find_next(name))
 
     return routes
@@ -157,6 +170,11 @@ class _Review:
         if found is None:
             raise ContentError("this change waits no longer", remedy="Open the review again")
         return found
+
+    def find_wording(self, name: str) -> str | None:
+        """The person's own wording of a hunk that they accepted; None where they have none."""
+        choice = self._served.pages.choices().get(name)
+        return choice.text if choice else None
 
     def find_next(self, name: str) -> str:
         """The next hunk for which nothing was chosen; empty where there is none."""
@@ -186,33 +204,33 @@ class _Review:
             number=place + 1,
             previous=waiting[place - 1].id if hunk and place else "",
             following=waiting[place + 1].id if hunk and place + 1 < len(waiting) else "",
-            shown=shown_hunk(self._served, hunk) if hunk else None,
+            shown=show_hunk(self._served, hunk, self.find_wording(hunk.id)) if hunk else None,
             choice=chosen.get(hunk.id) if hunk else None,
             faulty=faulty,
             signing=build_signing(self._served, waiting) if chosen else None,
         )
 
 
-def shown_hunk(served: ServedMemory, hunk: Hunk) -> ShownHunk:
-    """A hunk with what it changes in the file as it is now, and what was said around its quotes."""
+def show_hunk(served: ServedMemory, hunk: Hunk, wording: str | None) -> ShownHunk:
+    """A hunk with what it changes in the file as it is now, in the person's own wording where there is one."""
     decisions, candidate = served.decisions(), hunk.update.candidate
-    steps = diff_steps(decisions.root, [hunk], Manner(local_day(decisions.now())))
+    steps = list_steps(decisions, hunk)
+    worded = list_steps(decisions, replace(hunk, text=wording)) if wording else steps
     return ShownHunk(
         hunk,
-        changed_rows(steps[0].before, steps[0].after) if steps else [],
+        changed_rows(worded[0].before, worded[0].after) if worded else [],
         bool(steps),
         HEADS.get(hunk.update.relation, ""),
         STANDS.get(hunk.update.relation, ""),
-        [quoted_words(served.archive, quote) for quote in hunk.quotes],
         REFERENCE.sub("", hunk.update.place.old_text).strip().removeprefix("- "),
         list(warnings_about(hunk)),
         decisions.find_faults(hunk),
         list(metadata_lines(candidate)),
-        hash_shown(decisions, hunk),
+        hash_steps(hunk, steps),
     )
 
 
-def quoted_words(archive: Archive, quote: Quote) -> QuotedWords:
+def read_quoted_words(archive: Archive, quote: Quote) -> QuotedWords:
     """A quote with what was said around it."""
     try:
         return QuotedWords(quote, read_context(archive, quote))
@@ -220,7 +238,7 @@ def quoted_words(archive: Archive, quote: Quote) -> QuotedWords:
         return QuotedWords(quote, (), trouble=str(error))
 
 
-def similar_statements(served: ServedMemory, hunk: Hunk) -> list[Hit]:
+def find_similar_statements(served: ServedMemory, hunk: Hunk) -> list[Hit]:
     """What the topics say already that is near to a hunk."""
     words = " ".join(re.findall(r"\w+", hunk.text.casefold()))[:QUERY_CHARS]
     try:

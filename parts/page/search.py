@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse
 from memory_server.document import Answer, Layer, SourceHead, SourcePath
 from memory_server.errors import UsageError
 from memory_server.fields import FIELDS
+from memory_server.layers.sessions import parse_id8
 from memory_server.memory import Memory
 from memory_server.search.query import TOKEN, parse_query
 from memory_server.search.question import Question, Search
@@ -74,7 +75,7 @@ def list_named_sources(memory: Memory, query: str) -> list[Destination]:
     words = query.casefold().split()
     found: dict[str, list[SourceHead]] = {"topics": [], "sessions": []}
     for source in memory.indices.snapshot().sources.values():
-        view, title = name_view(source.layer), source.title.casefold()
+        view, title = name_view(source.layer, source.path), source.title.casefold()
         if view in found and (words or view == "sessions") and all(word in title for word in words):
             found[view].append(source)
     return [
@@ -84,9 +85,11 @@ def list_named_sources(memory: Memory, query: str) -> list[Destination]:
     ]
 
 
-def name_view(layer: Layer) -> str:
-    """The view in which what is of a layer is read."""
-    return {Layer.SESSION: "sessions", Layer.RAW: "sessions", Layer.REFERENCE: "notes"}.get(layer, "topics")
+def name_view(layer: Layer, path: SourcePath) -> str:
+    """The view that what is of a layer stands for; a note is of the layer of sessions."""
+    if layer is Layer.RAW or parse_id8(path):
+        return "sessions"
+    return "notes" if layer in (Layer.SESSION, Layer.REFERENCE) else "topics"
 
 
 def list_found(memory: Memory, query: str) -> list[Destination]:
@@ -95,7 +98,7 @@ def list_found(memory: Memory, query: str) -> list[Destination]:
         hits = look_up(memory, query, Search.RECALL, FOUND).hits
     except UsageError:
         return []
-    return [Destination(name_view(hit.layer), hit.passage, make_hit_address(hit), hit.title) for hit in hits]
+    return [Destination(name_view(hit.layer, hit.path), hit.passage, make_hit_address(hit), hit.title) for hit in hits]
 
 
 def search_routes(served: ServedMemory, render: Renderer) -> APIRouter:
@@ -107,7 +110,7 @@ def search_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     def search(
         request: Request, q: Text = "", how: Search = Search.RECALL, arms: bool = False, limit: int = 10
     ) -> HTMLResponse:
-        query = with_filters(q, request.query_params)
+        query = add_filters(q, request.query_params)
         told: dict[str, Any] = {
             "query": query,
             "chosen": how,
@@ -116,20 +119,27 @@ def search_routes(served: ServedMemory, render: Renderer) -> APIRouter:
             "chips": parse_chips(query),
             "offered": list_choices(memory),
             "limit": limit,
+            "answer": None,
+            "words": [],
+            "recent": (),
+            "others": {},
+            "sides": (),
+            "wrong": "",
         }
         if not query:
             recent = list(dict.fromkeys(str(row["query"]) for row in memory.list_queries(limit=40)))[:8]
-            return render("search.html", **told, answer=None, words=[], recent=recent, others={}, sides=())
-        if arms:
-            sides = [(HOW[one], look_up(memory, query, one, ARM_HITS)) for one in (Search.EXACT, Search.MEANING)]
-            words = list_words(parse_query(query))
-            return render("search.html", **told, answer=Answer(()), words=words, recent=(), others={}, sides=sides)
-        question = parse_query(query, how, limit=limit)
-        answer = memory.search(question)
-        others = {} if answer.hits else other_searches(memory, query, how)
-        return render(
-            "search.html", **told, answer=answer, words=list_words(question), recent=(), others=others, sides=()
-        )
+            return render("search.html", **told | {"recent": recent})
+        try:
+            question = parse_query(query, how, limit=limit)
+            told["words"] = list_words(question)
+            if arms:
+                sides = [(HOW[one], look_up(memory, query, one, ARM_HITS)) for one in (Search.EXACT, Search.MEANING)]
+                return render("search.html", **told | {"answer": Answer(()), "sides": sides})
+            answer = memory.search(question)
+        except UsageError as error:  # of what is typed: the box stays, with it in it
+            return render("search.html", **told | {"wrong": str(error)})
+        others = {} if answer.hits else count_other_searches(memory, query, how)
+        return render("search.html", **told | {"answer": answer, "others": others})
 
     return routes
 
@@ -163,13 +173,13 @@ def list_words(question: Question) -> list[str]:
     return [word for term in question.terms() for word in term.text.split()]
 
 
-def other_searches(memory: Memory, query: str, how: Search) -> dict[Search, int]:
+def count_other_searches(memory: Memory, query: str, how: Search) -> dict[Search, int]:
     """How much the searches that were not asked would find."""
     counts = {other: len(look_up(memory, query, other, ARM_HITS).hits) for other in Search if other is not how}
     return {other: count for other, count in counts.items() if count}
 
 
-def with_filters(query: str, given: Mapping[str, str]) -> str:
+def add_filters(query: str, given: Mapping[str, str]) -> str:
     """A query with the filters that were chosen beside the box. Of a day the last one counts."""
     for field in FIELDS:
         value = given.get(field.name, "").strip().replace('"', '""')

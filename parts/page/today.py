@@ -11,13 +11,15 @@ from fastapi.responses import HTMLResponse
 from dream.decisions.approvals import read_approvals
 from dream.decisions.chain import ChainEntry
 from dream.proposals.order import waiting_for_person
+from dream.proposals.rendering import HEADS, warnings_about
 from dream.proposals.store import Event
 from dream.records import Hunk, State
 from memory_server.document import Layer, SourceHead
 from memory_server.errors import OneirosError
+from memory_server.layers.sessions import parse_id8
 from memory_server.machine.clock import local_day
 from oneiros.served import ServedMemory
-from parts.page.passkeys.signing import hash_shown
+from parts.page.passkeys.signing import hash_steps, list_steps
 from parts.page.plots import Plot, Tile, draw_bars, draw_calendar, draw_map
 from parts.page.rendering import Renderer, make_address
 
@@ -28,6 +30,7 @@ SHOWN = 6  # sessions of a project, statements, questions, ends
 ENDS_WITHIN = dt.timedelta(days=30)
 DAYS, WEEKS = 60, 26  # that the plots show
 TILES = 80
+TEXT_CHARS, QUOTE_CHARS = 700, 500  # of the first change: what is longer is answered in the review
 STRENGTHS = [f"0.{tenth}" for tenth in range(10)]
 
 
@@ -37,7 +40,7 @@ class NextChange:
 
     hunk: Hunk
     digest: str
-    faults: Sequence[str]
+    is_plain: bool  # nothing that a yes to it rests on is left out here
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,8 @@ def today_routes(served: ServedMemory, render: Renderer) -> APIRouter:
             states=Counter(hunk.state for hunk in hunks if hunk.is_open),
             kinds=State,
             change=find_change(served, [hunk for hunk in waiting if hunk.id not in chosen]),
+            text_chars=TEXT_CHARS,
+            quote_chars=QUOTE_CHARS,
             week=week,
             is_this_week=is_this_week,
             learnt=[one for one in reversed(accepted) if local_day(one.at) > memory.today - WEEK],
@@ -77,27 +82,29 @@ def today_routes(served: ServedMemory, render: Renderer) -> APIRouter:
             spent=running.spent(),
             person=memory.person,
             handoff=memory.handoff(),
-            report=last_report(served),
+            report=read_last_report(served),
         )
 
     @routes.get("/today/plots")
     def plots() -> HTMLResponse:
         """How the memory grew and is used."""
-        return render("plots.html", plots=list_plots(served), fading=list_fading(served))
+        strengths = measure_strengths(served)
+        return render("plots.html", plots=list_plots(served, strengths), fading=list_fading(strengths))
 
     @routes.get("/today/decisions")
     def decisions() -> HTMLResponse:
         """What was decided last, and whether the chain of decisions holds."""
         try:
-            made = served.decisions()
-            unexplained, _ = made.doubts()
-            chain = read_approvals(memory.root, memory.person.signing_key).chain
+            approvals = read_approvals(memory.root, memory.person.signing_key)
+            unexplained = approvals.find_unexplained()
         except OneirosError as error:
-            return render("decisions.html", trouble=str(error), entries=(), count=0, unexplained=(), is_signed=False)
-        entries: Sequence[ChainEntry] = chain.entries
+            told = {"entries": (), "count": 0, "unexplained": (), "is_signed": False}
+            return render("decisions.html", trouble="", error=str(error), **told)
+        entries: Sequence[ChainEntry] = approvals.chain.entries
         return render(
             "decisions.html",
-            trouble=chain.trouble,
+            trouble=approvals.chain.trouble,
+            error="",
             entries=[entry for entry in reversed(entries) if entry.event is not Event.FOUND][:DECISIONS],
             count=len(entries),
             unexplained=unexplained,
@@ -116,13 +123,23 @@ def find_change(served: ServedMemory, open_hunks: Sequence[Hunk]) -> NextChange 
     if not open_hunks:
         return None
     hunk, decisions = open_hunks[0], served.decisions()
-    return NextChange(hunk, hash_shown(decisions, hunk), decisions.find_faults(hunk))
+    steps = list_steps(decisions, hunk)
+    return NextChange(hunk, hash_steps(hunk, steps), bool(steps) and is_plain(hunk) and not decisions.find_faults(hunk))
+
+
+def is_plain(hunk: Hunk) -> bool:
+    """Whether a hunk is shown whole on Today, and nothing of it is to be looked at twice."""
+    is_short = all(len(text) <= TEXT_CHARS for text in (hunk.text, hunk.update.place.old_text))
+    is_quoted_whole = len(hunk.evidence) <= len(hunk.quotes) <= 1 and all(
+        len(quote.text) <= QUOTE_CHARS for quote in hunk.quotes
+    )
+    return is_short and is_quoted_whole and hunk.update.relation not in HEADS and not any(warnings_about(hunk))
 
 
 def list_sessions(served: ServedMemory) -> list[SourceHead]:
-    """The sessions of which the day is known, the newest first."""
+    """The sessions of which the day is known, the newest first; a note is none."""
     sources = served.memory.indices.snapshot().sources.values()
-    found = [one for one in sources if one.layer is Layer.SESSION and one.date]
+    found = [one for one in sources if parse_id8(one.path) and one.date]
     return sorted(found, key=lambda one: (str(one.date), one.path), reverse=True)
 
 
@@ -150,7 +167,7 @@ def list_ending(served: ServedMemory) -> list[SourceHead]:
     return sorted(ending, key=lambda one: str(one.interval.last))[:SHOWN]
 
 
-def last_report(served: ServedMemory) -> tuple[str, str]:
+def read_last_report(served: ServedMemory) -> tuple[str, str]:
     """Name and text of the newest weekly report; empty where there is none."""
     files = sorted((served.memory.root.path / "reports").glob("????-W??.md"))
     return (
@@ -158,7 +175,7 @@ def last_report(served: ServedMemory) -> tuple[str, str]:
     )
 
 
-def list_plots(served: ServedMemory) -> list[Plot]:
+def list_plots(served: ServedMemory, strengths: Mapping[SourceHead, float]) -> list[Plot]:
     """Activity, growth, decisions, strength, and the topics as a map."""
     today, sessions = served.memory.today, list_sessions(served)
     of_day = Counter(one.date for one in sessions if one.date)
@@ -168,7 +185,7 @@ def list_plots(served: ServedMemory) -> list[Plot]:
         draw_bars("Activity a day", "sessions", {f"{day:%d %b}": [of_day[day]] for day in days}, ["sessions"]),
         draw_bars("What the memory holds", "files", count_growth(served), ["topics", "sessions"]),
         draw_bars("Decided a week", "changes", count_decisions(served), ["accepted", "rejected"]),
-        draw_bars("How alive it is", "files", count_strengths(served), ["topics", "sessions"]),
+        draw_bars("How alive it is", "files", count_strengths(strengths), ["topics", "sessions"]),
         draw_map("Topics by project and size", "bytes", list_tiles(served)),
     ]
     return [plot for plot in plots if plot.rows]
@@ -185,13 +202,11 @@ def find_monday(day: dt.date) -> dt.date:
 
 def count_growth(served: ServedMemory) -> Mapping[str, Sequence[int]]:
     """How many topics and sessions there were at the end of each week; those without a day from the first on."""
-    sources = list(served.memory.indices.snapshot().sources.values())
-    held = {
-        layer: sorted(one.date or dt.date.min for one in sources if one.layer is layer)
-        for layer in (Layer.TOPIC, Layer.SESSION)
-    }
+    sources = served.memory.indices.snapshot().sources.values()
+    topics = [one.date or dt.date.min for one in sources if one.layer is Layer.TOPIC]
+    sessions = [one.date or dt.date.min for one in sources if parse_id8(one.path)]
     return {
-        f"{week:%d %b}": [sum(day < week + WEEK for day in days) for days in held.values()]
+        f"{week:%d %b}": [sum(day < week + WEEK for day in days) for days in (topics, sessions)]
         for week in list_weeks(served.memory.today)
     }
 
@@ -211,20 +226,20 @@ def _count_weeks(moments: Iterable[dt.datetime]) -> Counter[dt.date]:
 def measure_strengths(served: ServedMemory) -> dict[SourceHead, float]:
     """How alive each topic and session is."""
     sources = served.memory.indices.snapshot().sources.values()
-    known = {one.path: one for one in sources if one.layer in (Layer.TOPIC, Layer.SESSION)}
+    known = {one.path: one for one in sources if one.layer is Layer.TOPIC or parse_id8(one.path)}
     aliveness = served.memory.aging().aliveness(known)
     return {one: aliveness.strength(one.path, one.date, one.kind).value for one in known.values()}
 
 
-def count_strengths(served: ServedMemory) -> Mapping[str, Sequence[int]]:
+def count_strengths(strengths: Mapping[SourceHead, float]) -> Mapping[str, Sequence[int]]:
     """How many files are how alive, by tenths."""
-    counts = Counter((one.layer, min(int(value * 10), 9)) for one, value in measure_strengths(served).items())
+    counts = Counter((one.layer, min(int(value * 10), 9)) for one, value in strengths.items())
     return {name: [counts[Layer.TOPIC, tenth], counts[Layer.SESSION, tenth]] for tenth, name in enumerate(STRENGTHS)}
 
 
-def list_fading(served: ServedMemory) -> list[tuple[SourceHead, str, float]]:
+def list_fading(strengths: Mapping[SourceHead, float]) -> list[tuple[SourceHead, str, float]]:
     """The sessions that are used least, with their addresses and how alive they are: these fade next."""
-    found = [(one, value) for one, value in measure_strengths(served).items() if one.layer is Layer.SESSION]
+    found = [(one, value) for one, value in strengths.items() if one.layer is Layer.SESSION]
     weakest = sorted(found, key=lambda item: (item[1], str(item[0].date)))[:SHOWN]
     return [(one, make_address(one.path, 0, is_raw=False), value) for one, value in weakest]
 

@@ -144,7 +144,7 @@ class _Topics:
             day=day,
             file=file,
             editing=f"${{EDITOR:-vi}} {shlex.quote(str(file))}",
-            doubts=[one.what for one in self._served.decisions().find_unexplained() if one.path == source.path],
+            is_doubted=day is None and bool(self._served.memory.unapproved([source.path])),
             waiting=sum(
                 hunk.state is State.PENDING and hunk.target == source.path
                 for hunk in self._served.decisions().store.hunks()
@@ -157,9 +157,9 @@ class _Topics:
         if not labels:
             return {}
         decisions, said = self._served.decisions(), read_notes(text)
-        approvals = find_approvals(text, decisions.store.approvals())
+        approvals, chain = find_approvals(text, decisions.store.approvals()), decisions.chain()
         found = {label: approvals.get(label) for label in labels}
-        signed = {label for label, approval in found.items() if approval is not None and decisions.is_signed(approval)}
+        signed = {label for label, one in found.items() if one is not None and chain.is_approval_signed(one)}
         return {label: NoteBeside(label, said.get(label, ""), found[label], label in signed) for label in found}
 
     def history(self, source: SourceFile, at: int) -> HTMLResponse:

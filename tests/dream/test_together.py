@@ -165,6 +165,27 @@ def test_a_file_of_choices_that_cannot_be_read_is_the_same_as_none(tmp_path: Pat
     assert list(PageSessions(lambda: NOW, file).choices()) == ["a"]
 
 
+def test_what_was_chosen_for_a_hunk_that_waits_no_longer_leaves_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "chosen.json"
+    pages = PageSessions(lambda: NOW, file)
+    pages.choose(Chosen("a", "accept", text="In my words."), Chosen("b", "later"))
+
+    pages.forget_others({"b"})
+
+    assert "my words" not in file.read_text(encoding="utf-8") and list(PageSessions(lambda: NOW, file).choices()) == [
+        "b"
+    ]
+
+
+def test_nothing_chosen_at_once_is_no_step(tmp_path: Path) -> None:
+    file = tmp_path / "chosen.json"
+    file.write_text("[[]]", encoding="utf-8")
+    pages = PageSessions(lambda: NOW, file)
+    pages.choose()
+
+    assert pages.take_back() == ""
+
+
 def test_what_was_left_for_later_is_asked_about_in_the_next_sitting(tmp_path: Path) -> None:
     pages = PageSessions(lambda: NOW, tmp_path / "chosen.json")
     pages.choose(Chosen("a", "accept"))

@@ -1,5 +1,6 @@
 """The passkey's part of the page: where one is made, and what one is asked to sign of the review."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,8 @@ from dream.decisions.page import Chosen
 from dream.decisions.passkey import Passkey, make_origin
 from dream.records import Hunk
 from oneiros.served import ServedMemory
+from parts.page.passkeys.routes import MAX_CHOICES
+from parts.page.passkeys.signing import hash_shown
 from parts.page.rendering import Renderer
 
 
@@ -23,23 +26,30 @@ class ToSign:
 
     @property
     def as_json(self) -> str:
-        """What the page sends of it."""
-        return msgspec.json.encode(self.choice).decode()
+        """What the page sends of it, in ASCII: a template would write out what is hidden in a wording."""
+        return json.dumps(msgspec.to_builtins(self.choice))
 
 
 @dataclass(frozen=True, slots=True)
 class Signing:
-    """What was chosen, and the passkeys that can sign it."""
+    """What was chosen, and the passkeys that can sign it: without one the terminal decides."""
 
-    passkeys: Sequence[Passkey]  # none: the terminal decides
+    passkeys: Sequence[Passkey]
     choices: Sequence[ToSign]
+    changed: Sequence[Hunk] = ()  # not as they were shown when they were chosen for: to be looked at again
+    left: int = 0  # choices beyond what is signed at once
 
 
 def build_signing(served: ServedMemory, waiting: Sequence[Hunk]) -> Signing:
     """The choices for the hunks that wait, but for those left for later."""
-    chosen = served.pages.choices()
+    passkeys, chosen, decisions = find_passkeys(served), served.pages.choices(), served.decisions()
+    if not passkeys:
+        return Signing((), ())
     meant = [ToSign(hunk, chosen[hunk.id]) for hunk in waiting if hunk.id in chosen]
-    return Signing(find_passkeys(served), [one for one in meant if one.choice.verdict != "later"])
+    decided = [one for one in meant if one.choice.verdict != "later"]
+    fresh = [one for one in decided if one.choice.shown == hash_shown(decisions, one.hunk)]
+    changed = [one.hunk for one in decided if one not in fresh]
+    return Signing(passkeys, fresh[:MAX_CHOICES], changed, max(0, len(fresh) - MAX_CHOICES))
 
 
 def find_passkeys(served: ServedMemory) -> list[Passkey]:

@@ -29,7 +29,7 @@ from dream.decisions.passkey import (
 )
 from dream.decisions.presence import Consent, How
 from dream.proposals.placing import Manner
-from dream.proposals.rendering import diff_steps, make_diff
+from dream.proposals.rendering import Step, diff_steps, make_diff
 from dream.proposals.store import Event
 from dream.records import Hunk, hash_text
 from memory_server.errors import ContentError, NeedsRepair, UsageError
@@ -45,9 +45,18 @@ NO_PASSKEY = "Register one: `oneiros key passkey` in a terminal of your own"
 
 def hash_shown(decisions: Decisions, hunk: Hunk) -> str:
     """What tells one sight of a hunk from another: its words, its sources, and what it changes in its file."""
-    steps = diff_steps(decisions.root, [hunk], Manner(local_day(decisions.now())))
+    return hash_steps(hunk, list_steps(decisions, hunk))
+
+
+def hash_steps(hunk: Hunk, steps: Sequence[Step]) -> str:
+    """The same of the steps that a hunk makes."""
     diff = "".join(make_diff(hunk.target, step.before, step.after) for step in steps)
     return hash_text(msgspec.json.encode(hunk).decode() + diff)
+
+
+def list_steps(decisions: Decisions, hunk: Hunk) -> list[Step]:
+    """What a hunk changes in its file as it is; nothing where it fits no longer."""
+    return diff_steps(decisions.root, [hunk], Manner(local_day(decisions.now())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +144,10 @@ class PendingPasskeys:
         decided = [choice for choice in choices if choice.verdict != "later"]
         if not decided or len({choice.hunk for choice in decided}) < len(decided):
             raise UsageError("nothing is chosen, or something twice", remedy=LOOK)
+        hunks = {hunk.id: hunk for hunk in decisions.store.hunks()}
         for choice in decided:
-            if shown.get(choice.hunk) != hash_shown(decisions, decisions.store.hunk(choice.hunk)):
+            hunk = hunks.get(choice.hunk)
+            if hunk is None or shown.get(choice.hunk) != hash_shown(decisions, hunk):
                 raise ContentError("it is not as it was shown", where=f"hunk {choice.hunk}", remedy=LOOK)
         known = [one.id for one in decisions.chain().passkeys().values() if one.origin == origin]
         if not known:

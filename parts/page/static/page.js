@@ -7,11 +7,13 @@ const finder = document.getElementById("finder"), others = document.querySelecto
 const tabs = new BroadcastChannel("oneiros");
 const LOST = "This page has expired, or its daemon has ended or was started anew. A new link: oneiros open";
 const CLOSED = "This page opens with a link from your terminal: oneiros open";
-let secret = sessionStorage.getItem("oneiros") || "";
+let secret = sessionStorage.getItem("oneiros") || "", wasOpen = !!secret;
 
 // -- access: a one-time code from the terminal, a secret for this origin, which tabs of it share; never a cookie
 
-function hold(found) { secret = found; sessionStorage.setItem("oneiros", found); trouble.hidden = true; }
+function hold(found) { secret = found; wasOpen = true; sessionStorage.setItem("oneiros", found); trouble.hidden = true; }
+function isShut(status) { return status === 401 || status === 403; }
+function forget() { secret = ""; sessionStorage.removeItem("oneiros"); }
 function alarm(text) { trouble.textContent = text; trouble.hidden = false; }
 
 tabs.onmessage = ({data}) => {
@@ -56,6 +58,7 @@ function go(address) {
 
 async function open() {
   asked?.abort();
+  leaving?.abort();
   const own = asked = new AbortController(), place = history.state;
   const address = here(), rows = place?.rows ? (address.includes("?") ? "&" : "?") + "rows=" + place.rows : "";
   view.setAttribute("aria-busy", "true");
@@ -73,6 +76,7 @@ async function open() {
 }
 
 function swap(text, place) {
+  label = findLabel();
   htmx.swap(view, text, {swapStyle: "innerHTML", swapDelay: 0, settleDelay: 0}, {eventInfo: {target: view}});
   const row = place?.at >= 0 && view.querySelectorAll("[data-row]")[place.at];
   show();
@@ -88,8 +92,10 @@ function tell(status, text) {
 }
 
 function refuse(status, text) {
-  if (status === 401 || status === 403) fail(secret ? "This page has expired" : "This page is closed", secret ? LOST : CLOSED);
-  else fail(status === 404 ? "This is not there" : "This could not be shown", tell(status, text));
+  if (isShut(status)) {
+    forget();
+    fail(wasOpen ? "This page has expired" : "This page is closed", wasOpen ? LOST : CLOSED);
+  } else fail(status === 404 ? "This is not there" : "This could not be shown", tell(status, text));
 }
 
 function fail(heading, text) {
@@ -107,7 +113,7 @@ addEventListener("scroll", () => { clearTimeout(kept); kept = setTimeout(keep, 1
 addEventListener("click", event => {
   if (event.target.closest("[data-again]")) return open();
   const link = event.target.closest("a[href^='/']");
-  if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || link.target) return;
+  if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || link.getAttribute("target")) return;
   event.preventDefault();
   finder.close();
   go(link.getAttribute("href"));
@@ -131,14 +137,28 @@ addEventListener("htmx:configRequest", ({detail}) => {
 addEventListener("htmx:sendError", () => alarm(LOST));
 addEventListener("htmx:responseError", ({detail}) => {
   const {status, responseText} = detail.xhr;
-  alarm(status === 401 ? LOST : tell(status, responseText));
+  if (isShut(status)) forget();
+  alarm(isShut(status) ? LOST : tell(status, responseText));
 });
 addEventListener("htmx:afterRequest", ({detail}) => {
   if (!detail.successful) return;
-  trouble.hidden = true;
+  if (detail.target === view || detail.requestConfig.verb !== "get") trouble.hidden = true;  // what asks by itself ends no alarm
   if (detail.elt.matches("[data-refreshes]")) { keep(); open(); feel(); }
 });
-addEventListener("htmx:afterSwap", ({detail}) => { if (detail.target === view && detail.xhr) show(); });
+addEventListener("htmx:beforeSwap", ({detail}) => { if (detail.target === view) label = findLabel(); });
+addEventListener("htmx:afterSwap", ({detail}) => {
+  if (detail.target !== view || !detail.xhr) return;
+  const before = here();
+  show();
+  if (here() !== before && !view.querySelector("[data-here]")) scrollTo(0, 0);
+});
+
+let label = "";  // of the control that has the focus while the view is swapped below it
+
+function findLabel() {
+  const control = document.activeElement;
+  return view.contains(control) && control.matches("input, select, button") ? control.getAttribute("aria-label") || "" : "";
+}
 
 function show() {
   const head = view.querySelector("h1");
@@ -154,7 +174,9 @@ function show() {
   others.classList.toggle("current", !!others.querySelector("[aria-current]"));
   said.textContent = view.querySelector("[data-said]")?.dataset.said || head.dataset.title;
   const meant = view.querySelector("[data-here]");
-  (view.querySelector("[data-focus]") || meant || head).focus({preventScroll: true});
+  const held = label && view.querySelector(`[aria-label="${CSS.escape(label)}"]`);
+  label = "";
+  (view.querySelector("[data-focus]") || held || meant || head).focus({preventScroll: true});
   if (meant) meant.scrollIntoView({block: "center"});
   place(view.querySelector(".hit"));
   if (matchMedia("(max-width: 760px)").matches) view.querySelector(".queue")?.removeAttribute("open");
@@ -168,7 +190,8 @@ async function feel() {
   if (!answer?.ok) {
     const dot = pulse.querySelector(".dot");
     dot.className = "dot bad";
-    dot.textContent = answer ? "This page has expired" : "The daemon does not answer";
+    dot.textContent = !answer ? "The daemon does not answer" : isShut(answer.status) ? "This page has expired" : "The daemon answered " + answer.status;
+    feel.last = "";
     return;
   }
   const text = await answer.text();
@@ -182,7 +205,7 @@ setInterval(feel, 5000);
 // -- to find anything: what is found comes while one types, and the first of it is chosen
 
 const box = finder.querySelector("input"), found = document.getElementById("found");
-let typing = null, answered = "";
+let typing = null, answered = "", pause = 0;
 
 function seek() {
   if (!finder.open) finder.showModal();
@@ -208,7 +231,7 @@ function choose(one) {
   one?.scrollIntoView({block: "nearest"});
 }
 
-box.addEventListener("input", offer);
+box.addEventListener("input", () => { clearTimeout(pause); pause = setTimeout(offer, 120); });
 finder.addEventListener("keydown", event => {
   const rows = [...found.querySelectorAll("a")], at = rows.findIndex(one => one.ariaSelected === "true");
   const by = {ArrowDown: 1, ArrowUp: -1}[event.key];
@@ -232,14 +255,15 @@ addEventListener("click", async ({target}) => {
   const copied = target.closest("[data-copy]"), opens = target.closest("[data-opens]"), closes = target.closest("[data-closes]");
   if (copied) {
     await navigator.clipboard.writeText(copied.dataset.copy);
+    const name = copied.dataset.name ??= copied.textContent;
     copied.textContent = said.textContent = "Copied";
-    setTimeout(() => { copied.textContent = "Copy"; }, 1500);
+    setTimeout(() => { copied.textContent = name; }, 1500);
   }
   if (opens) for (const form of view.querySelectorAll(".reply")) {
     form.hidden = form.id !== opens.dataset.opens;
-    if (!form.hidden) form.querySelector("textarea, input:not([type=hidden])").focus();
+    if (!form.hidden) form.querySelector("textarea, input:not([type=hidden])")?.focus();
   }
-  if (closes) { closes.closest(".reply").hidden = true; view.querySelector(".actions button").focus(); }
+  if (closes) { closes.closest(".reply").hidden = true; view.querySelector(".actions button")?.focus(); }
 });
 
 addEventListener("change", ({target}) => { if (target.matches("[data-sends]")) target.form.requestSubmit(); });
@@ -271,7 +295,7 @@ addEventListener("submit", async event => {
         if (line.html) turn.innerHTML = line.html;
         if (turn.querySelector("form[data-streams]")) ended();  // a choice: nothing more comes before it
         if (line.text) turn.querySelector("[data-answer]").append(line.text);
-        if (line.name) {
+        if (line.name && turn.isConnected) {
           view.querySelector("form.chat [name=name]").value = line.name;
           if (here() === "/chat") history.replaceState(null, "", "/chat/" + line.name);
         }
@@ -318,7 +342,7 @@ function step(by) {
 addEventListener("keydown", event => {
   if (event.key === "k" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); return seek(); }
   const form = event.target.closest(".reply");
-  if (form && event.key === "Escape") form.querySelector("[data-closes]").click();
+  if (form && event.key === "Escape") form.querySelector("[data-closes]")?.click();
   if (form && event.key === "Enter" && event.ctrlKey) form.requestSubmit();
   if (event.target.closest("input, textarea, select, dialog") || event.metaKey || event.ctrlKey || event.altKey) return;
   if (event.key === "Enter" && event.target.matches("li[data-row]")) return event.target.querySelector("a").click();
@@ -327,7 +351,7 @@ addEventListener("keydown", event => {
   if (place) go("/" + place);
   else if (key === "?") document.getElementById("keys").showModal();
   else if (key === "/") seek();
-  else if (meant && !meant.disabled) meant.click();
+  else if (meant && !meant.disabled) { if (!event.repeat || meant.matches("a")) meant.click(); }
   else if (key === "j" || key === "k") step(key === "j" ? 1 : -1);
   else return;
   event.preventDefault();

@@ -15,7 +15,7 @@ async function post(path, body) {
   const headers = {"Content-Type": "application/json", "Oneiros-Page": sessionStorage.getItem("oneiros") || ""};
   const answer = await fetch("/page/passkey/" + path, {method: "POST", headers, body: JSON.stringify(body)});
   const told = await answer.json();
-  if (!answer.ok) throw new Error([told.error?.what ?? "The daemon answered " + answer.status, told.error?.remedy].filter(Boolean).join(". "));
+  if (!answer.ok) throw new Error([told.error?.what ?? "The daemon answered " + answer.status, told.error?.where, told.error?.remedy].filter(Boolean).join(". "));
   return told;
 }
 

@@ -6,7 +6,7 @@ from parts.page.diffs import diff_rows
 from parts.page.markdown import is_renderable, render_blocks, render_text
 from parts.page.plots import divide, draw_line
 from parts.page.rendering import drop_references, mark_html, mark_words
-from parts.page.search import parse_chips, with_filters
+from parts.page.search import add_filters, parse_chips
 
 
 def rendered(text: str) -> str:
@@ -80,7 +80,7 @@ def test_the_words_that_differ_are_told_apart() -> None:
 def test_filters_chosen_beside_the_box_become_part_of_the_query() -> None:
     chosen = {"layer": "topic", "after": "2026-03-01", "project": "x y"}
 
-    query = with_filters('relay after:2026-01-01 tag:"a b"', chosen)
+    query = add_filters('relay after:2026-01-01 tag:"a b"', chosen)
 
     assert query == 'relay tag:"a b" layer:topic project:"x y" after:2026-03-01'
 
