@@ -115,10 +115,14 @@ class Graph:
         names = [entry.name for entry in self._parent.iterdir()] if self._parent.is_dir() else []
         numbers = [int(name.rpartition("-")[2]) for name in names if re.search(r"-\d+$", name)]
         newest = self._parent / f"{self._fingerprint}-{max(numbers, default=0)}"
-        if (newest / WHOLE).is_file():
+        if (whole := newest / WHOLE).is_file():
+            # away while it is looked at: damage can end the process, and the next one then leaves this folder alone
+            deleted = _read_number(whole)
+            remove_file(whole)
             try:
-                self._exchange(newest)
+                self._exchange(newest, deleted)
                 if self._is_right(wanted, cache):
+                    replace_file(whole, f"{deleted}\n")
                     return
                 logger.warning("the semantic index is not the one of this memory; it is filled again")
             except NeedsRepair as error:
@@ -126,14 +130,14 @@ class Graph:
         # another name, since ChromaDB does not open a path a second time in one process after it failed there
         self._exchange(self._parent / f"{self._fingerprint}-{max(numbers, default=0) + 1}")
 
-    def _exchange(self, folder: Path) -> None:
+    def _exchange(self, folder: Path, deleted: int = 0) -> None:
         from memory_server.index.semantic import SemanticIndex  # noqa: PLC0415  half a second that most commands save
 
         index = SemanticIndex(folder)
         with self._asking:
             self._close()
             self._index, self._held = index, {layer: set(index.list_keys(layer)) for layer in Layer}
-            self._deleted = _read_number(folder / WHOLE)
+            self._deleted = deleted
         for other in self._parent.iterdir():
             if other != folder:
                 shutil.rmtree(other, ignore_errors=True)
@@ -177,6 +181,7 @@ class Graph:
                 done += KEYS_A_STEP
                 report_progress(Progress(INDEXING, min(done, total), total))
         if self._index is index:
+            index.sync()
             replace_file(whole, f"{deleted}\n")
 
     def _give_up(self) -> None:

@@ -163,6 +163,12 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def sync_file(file: Path) -> None:
+    """Has what a file holds outlive a loss of power."""
+    with file.open("rb") as stream:
+        os.fsync(stream.fileno())
+
+
 def append_line(file: Path, line: bytes) -> None:
     """Adds a line, which outlives a loss of power. One before it that a kill left without an end stays by itself.
 
