@@ -107,6 +107,7 @@ class Indices:
         self._cache: VectorCache | None = None
         self._checked: VectorCache | None = None  # whether it holds what it should is looked at once, or when rows went
         self.graph = Graph(root.semantic_index, model.fingerprint)
+        self.ask_for_graph: Callable[[], None] = lambda: None  # called where a question lost it
         self.answered = {"chromadb": 0, "scan": 0}  # questions without a filter, by which of both
         self._snapshot: Snapshot | None = None
         self._table: ReadTable | None = None  # of the snapshot
@@ -221,8 +222,10 @@ class Indices:
         found: list[int] = []
         with self._guard:
             for layer in layers:
-                keys = self.graph.nearest(layer, question, limit)
+                was_level, keys = self.graph.is_level, self.graph.nearest(layer, question, limit)
                 if keys is None:
+                    if was_level:
+                        self.ask_for_graph()
                     self.answered["scan"] += 1
                     return None
                 found += self.ledger.find_rows(layer, keys)
