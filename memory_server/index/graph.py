@@ -22,7 +22,7 @@ from memory_server.embedding.engine import Vectors
 from memory_server.embedding.vector_cache import TextHash, VectorCache
 from memory_server.errors import NeedsRepair
 from memory_server.index.build import INDEXING, Progress
-from memory_server.machine.files import remove_file, replace_file
+from memory_server.machine.files import remove_file, remove_other_folders, replace_file
 
 if TYPE_CHECKING:
     from memory_server.index.semantic import SemanticIndex
@@ -81,13 +81,14 @@ class Graph:
                     self.is_level, self.trouble = self._index is not None, ""
                     return
 
-    def count_wrong(self, wanted: Keys, cache: VectorCache, sample: int) -> tuple[int, int]:
+    def count_wrong(self, list_wanted: Callable[[], Keys], cache: VectorCache, sample: int) -> tuple[int, int]:
         """How many hashes are missing, unasked for or have another vector; how many of `sample` are not found by
         their own. Nothing is wrong with a graph that answers nothing.
         """
         with self._writing:
             if self._index is None or not self.is_level:
                 return 0, 0
+            wanted = list_wanted()  # while nothing is written
             wrong = unreached = 0
             for layer in Layer:
                 stored = self._index.read_vectors(layer)
@@ -134,13 +135,15 @@ class Graph:
         from memory_server.index.semantic import SemanticIndex  # noqa: PLC0415  half a second that most commands save
 
         index = SemanticIndex(folder)
+        try:
+            held = {layer: set(index.list_keys(layer)) for layer in Layer}
+        except BaseException:
+            index.close()
+            raise
         with self._asking:
             self._close()
-            self._index, self._held = index, {layer: set(index.list_keys(layer)) for layer in Layer}
-            self._deleted = deleted
-        for other in self._parent.iterdir():
-            if other != folder:
-                shutil.rmtree(other, ignore_errors=True)
+            self._index, self._held, self._deleted = index, held, deleted
+        remove_other_folders(self._parent, folder.name)
 
     def _is_right(self, wanted: Keys, cache: VectorCache) -> bool:
         """Whether sampled vectors are those of the cache and found by themselves."""

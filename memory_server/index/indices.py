@@ -433,7 +433,7 @@ class Indices:
         """
         keys = [key for layer in Layer for key in self.ledger.confirmed_keys(layer).values()]
         known = self.cache.find(keys)
-        wrong, unreached = self.graph.count_wrong(self.ledger.keys_by_layer(), self.cache, sample)
+        wrong, unreached = self.graph.count_wrong(self.ledger.keys_by_layer, self.cache, sample)
         return wrong + sum(key not in known for key in keys), unreached
 
     @property
@@ -456,14 +456,6 @@ class Indices:
     @property
     def _cache_folder(self) -> Path:
         return self._root.vector_cache / self._model.fingerprint
-
-
-def remove_other_folders(parent: Path, *keep: str) -> None:
-    """Deletes every index folder but those in use: those of older models and of lost or renewed indices."""
-    if parent.is_dir():
-        for folder in parent.iterdir():
-            if folder.name not in keep:
-                shutil.rmtree(folder, ignore_errors=True)
 
 
 def owner_file(root: MemoryRoot) -> Path:

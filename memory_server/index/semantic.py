@@ -56,7 +56,11 @@ class SemanticIndex:
         with self._naming_damage():
             settings = OwnSettings(anonymized_telemetry=False, allow_reset=False)
             self._client = chromadb.PersistentClient(path=str(folder), settings=settings)
-            self._collections = {layer: self._collection(layer) for layer in Layer}
+            try:
+                self._collections = {layer: self._collection(layer) for layer in Layer}
+            except BaseException:
+                self.close()
+                raise
 
     def add(self, layer: Layer, keys: Sequence[TextHash], vectors: Vectors) -> None:
         """Stores vectors (n, d) under the hashes of their texts; what is there already stays."""

@@ -4,6 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from memory_server.document import Layer
+from memory_server.embedding.vector_cache import VectorCache
+from memory_server.errors import NeedsRepair
+from memory_server.index.graph import Graph
+from memory_server.index.semantic import SemanticIndex
+
 # Brings a graph level with 2,500 vectors of the cache, which it makes where there are none, and asks it for the first.
 PROGRAM = """
 import sys
@@ -44,3 +52,23 @@ def test_a_graph_whose_files_lost_their_bytes_ends_one_process_at_most(tmp_path:
 
     assert start(tmp_path) == 0
     assert links not in (tmp_path / "graphs").rglob("link_lists.bin")
+
+
+@pytest.mark.parametrize("step", ["_collection", "list_keys"])
+def test_a_graph_that_opens_half_way_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    def fail(*_: object) -> None:
+        raise NeedsRepair("the semantic index is damaged")
+
+    def close(index: SemanticIndex) -> None:
+        closed.append(index)
+        whole(index)
+
+    closed: list[SemanticIndex] = []
+    whole = SemanticIndex.close
+    monkeypatch.setattr(SemanticIndex, "close", close)
+    monkeypatch.setattr(SemanticIndex, step, fail)
+    graph, cache = Graph(tmp_path / "graphs", "model"), VectorCache(tmp_path / "vectors", 32, 4)
+
+    graph.bring_level({layer: set() for layer in Layer}, cache, lambda _: None)
+
+    assert (len(closed), graph.is_level) == (2, False)
