@@ -17,7 +17,7 @@ def escape_text(text: str) -> str:
 
 
 def escape_line(text: str) -> str:
-    """The text as one line: breaks and tabs become blanks, the rest as in `shown`."""
+    """The text as one line: breaks and tabs become blanks, the rest as in `escape_text`."""
     return escape_text(" ".join(text.split()))
 
 

@@ -20,7 +20,7 @@ from memory_server.embedding.workers import EmbeddingControl
 from memory_server.errors import ContentError, Problem
 from memory_server.further import FurtherModels
 from memory_server.index.build import EMBEDDING, Changes, Progress, Report
-from memory_server.index.indices import Indices, NotOwner, remove_other_folders
+from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.ledger import Ledger, is_of_another_format
 from memory_server.index.raw import RawIndex
 from memory_server.index.stretch_index import StretchIndex
@@ -30,7 +30,7 @@ from memory_server.layers.notes import bring_notes_level
 from memory_server.layers.topics import Unapproved
 from memory_server.lifecycle.fading import Fading
 from memory_server.machine.database import is_read_only
-from memory_server.machine.files import remove_file, replace_file
+from memory_server.machine.files import remove_file, remove_other_folders, replace_file
 from memory_server.machine.process import give_back_freed
 from memory_server.machine.repair import repairable
 from memory_server.root.paths import MemoryRoot

@@ -221,7 +221,8 @@ def _meaning(environment: Environment, memory: Memory) -> Check:
     by = "a scan, without a daemon"
     with suppress(DaemonLost):
         by = Client.of(environment).ask("GET", "/api/indexing")["semantic"]
-    return ok(f"all {found.held} vectors are held, and sampled ones find themselves; answered by {by}")
+    sampled = ", and sampled ones find themselves" if by == "ChromaDB" else ""  # there is nothing to ask without it
+    return ok(f"all {found.held} vectors are held{sampled}; answered by {by}")
 
 
 def _compare_indices(environment: Environment, memory: Memory) -> Comparison | None:

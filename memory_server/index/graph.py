@@ -22,7 +22,7 @@ from memory_server.embedding.engine import Vectors
 from memory_server.embedding.vector_cache import TextHash, VectorCache
 from memory_server.errors import NeedsRepair
 from memory_server.index.build import INDEXING, Progress
-from memory_server.machine.files import remove_file, replace_file
+from memory_server.machine.files import remove_file, remove_other_folders, replace_file
 
 if TYPE_CHECKING:
     from memory_server.index.semantic import SemanticIndex
@@ -81,13 +81,14 @@ class Graph:
                     self.is_level, self.trouble = self._index is not None, ""
                     return
 
-    def count_wrong(self, wanted: Keys, cache: VectorCache, sample: int) -> tuple[int, int]:
+    def count_wrong(self, list_wanted: Callable[[], Keys], cache: VectorCache, sample: int) -> tuple[int, int]:
         """How many hashes are missing, unasked for or have another vector; how many of `sample` are not found by
         their own. Nothing is wrong with a graph that answers nothing.
         """
         with self._writing:
             if self._index is None or not self.is_level:
                 return 0, 0
+            wanted = list_wanted()  # while nothing is written
             wrong = unreached = 0
             for layer in Layer:
                 stored = self._index.read_vectors(layer)
@@ -115,10 +116,14 @@ class Graph:
         names = [entry.name for entry in self._parent.iterdir()] if self._parent.is_dir() else []
         numbers = [int(name.rpartition("-")[2]) for name in names if re.search(r"-\d+$", name)]
         newest = self._parent / f"{self._fingerprint}-{max(numbers, default=0)}"
-        if (newest / WHOLE).is_file():
+        if (whole := newest / WHOLE).is_file():
+            # away while it is looked at: damage can end the process, and the next one then leaves this folder alone
+            deleted = _read_number(whole)
+            remove_file(whole)
             try:
-                self._exchange(newest)
+                self._exchange(newest, deleted)
                 if self._is_right(wanted, cache):
+                    replace_file(whole, f"{deleted}\n")
                     return
                 logger.warning("the semantic index is not the one of this memory; it is filled again")
             except NeedsRepair as error:
@@ -126,17 +131,19 @@ class Graph:
         # another name, since ChromaDB does not open a path a second time in one process after it failed there
         self._exchange(self._parent / f"{self._fingerprint}-{max(numbers, default=0) + 1}")
 
-    def _exchange(self, folder: Path) -> None:
+    def _exchange(self, folder: Path, deleted: int = 0) -> None:
         from memory_server.index.semantic import SemanticIndex  # noqa: PLC0415  half a second that most commands save
 
         index = SemanticIndex(folder)
+        try:
+            held = {layer: set(index.list_keys(layer)) for layer in Layer}
+        except BaseException:
+            index.close()
+            raise
         with self._asking:
             self._close()
-            self._index, self._held = index, {layer: set(index.list_keys(layer)) for layer in Layer}
-            self._deleted = _read_number(folder / WHOLE)
-        for other in self._parent.iterdir():
-            if other != folder:
-                shutil.rmtree(other, ignore_errors=True)
+            self._index, self._held, self._deleted = index, held, deleted
+        remove_other_folders(self._parent, folder.name)
 
     def _is_right(self, wanted: Keys, cache: VectorCache) -> bool:
         """Whether sampled vectors are those of the cache and found by themselves."""
@@ -177,6 +184,7 @@ class Graph:
                 done += KEYS_A_STEP
                 report_progress(Progress(INDEXING, min(done, total), total))
         if self._index is index:
+            index.sync()
             replace_file(whole, f"{deleted}\n")
 
     def _give_up(self) -> None:

@@ -107,6 +107,7 @@ class Indices:
         self._cache: VectorCache | None = None
         self._checked: VectorCache | None = None  # whether it holds what it should is looked at once, or when rows went
         self.graph = Graph(root.semantic_index, model.fingerprint)
+        self.ask_for_graph: Callable[[], None] = lambda: None  # called where a question lost it
         self.answered = {"chromadb": 0, "scan": 0}  # questions without a filter, by which of both
         self._snapshot: Snapshot | None = None
         self._table: ReadTable | None = None  # of the snapshot
@@ -221,8 +222,10 @@ class Indices:
         found: list[int] = []
         with self._guard:
             for layer in layers:
-                keys = self.graph.nearest(layer, question, limit)
+                was_level, keys = self.graph.is_level, self.graph.nearest(layer, question, limit)
                 if keys is None:
+                    if was_level:
+                        self.ask_for_graph()
                     self.answered["scan"] += 1
                     return None
                 found += self.ledger.find_rows(layer, keys)
@@ -430,7 +433,7 @@ class Indices:
         """
         keys = [key for layer in Layer for key in self.ledger.confirmed_keys(layer).values()]
         known = self.cache.find(keys)
-        wrong, unreached = self.graph.count_wrong(self.ledger.keys_by_layer(), self.cache, sample)
+        wrong, unreached = self.graph.count_wrong(self.ledger.keys_by_layer, self.cache, sample)
         return wrong + sum(key not in known for key in keys), unreached
 
     @property
@@ -453,14 +456,6 @@ class Indices:
     @property
     def _cache_folder(self) -> Path:
         return self._root.vector_cache / self._model.fingerprint
-
-
-def remove_other_folders(parent: Path, *keep: str) -> None:
-    """Deletes every index folder but those in use: those of older models and of lost or renewed indices."""
-    if parent.is_dir():
-        for folder in parent.iterdir():
-            if folder.name not in keep:
-                shutil.rmtree(folder, ignore_errors=True)
 
 
 def owner_file(root: MemoryRoot) -> Path:

@@ -16,6 +16,7 @@ from memory_server.document import Layer
 from memory_server.embedding.engine import Vectors
 from memory_server.embedding.vector_cache import TextHash
 from memory_server.errors import NeedsRepair
+from memory_server.machine.files import sync_file, sync_folder
 
 with contextlib.chdir("/"):  # it reads settings from a `.env` of the working folder, which any repository may bring
     import chromadb
@@ -55,7 +56,11 @@ class SemanticIndex:
         with self._naming_damage():
             settings = OwnSettings(anonymized_telemetry=False, allow_reset=False)
             self._client = chromadb.PersistentClient(path=str(folder), settings=settings)
-            self._collections = {layer: self._collection(layer) for layer in Layer}
+            try:
+                self._collections = {layer: self._collection(layer) for layer in Layer}
+            except BaseException:
+                self.close()
+                raise
 
     def add(self, layer: Layer, keys: Sequence[TextHash], vectors: Vectors) -> None:
         """Stores vectors (n, d) under the hashes of their texts; what is there already stays."""
@@ -96,6 +101,12 @@ class SemanticIndex:
             TextHash(bytes.fromhex(name)): np.asarray(vector, np.float32)
             for name, vector in zip(found["ids"], vectors, strict=True)
         }
+
+    def sync(self) -> None:
+        """Has the files of the graphs outlive a loss of power, which ChromaDB does not; SQLite flushes its own."""
+        for file in self.folder.glob("*/*"):
+            sync_file(file)
+            sync_folder(file.parent)
 
     def close(self) -> None:
         if isinstance(self._client, Client):  # its interface does not name `close`

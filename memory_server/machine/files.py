@@ -144,6 +144,14 @@ def remove_file(file: Path) -> None:
         sync_folder(file.parent)
 
 
+def remove_other_folders(parent: Path, *keep: str) -> None:
+    """Deletes every index folder but those in use: those of older models and of lost or renewed indices."""
+    if parent.is_dir():
+        for folder in parent.iterdir():
+            if folder.name not in keep:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
 def move(path: Path, to: Path) -> None:
     """Gives a file or a folder another place on the same file system, for good."""
     make_folder(to.parent)
@@ -161,6 +169,12 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sync_file(file: Path) -> None:
+    """Has what a file holds outlive a loss of power."""
+    with file.open("rb") as stream:
+        os.fsync(stream.fileno())
 
 
 def append_line(file: Path, line: bytes) -> None:

@@ -44,8 +44,8 @@ class IndexRuns:
     def __init__(
         self, memory: Memory, on_change: Callable[[], None] = lambda: None, watching: Callable[[], str] = lambda: ""
     ):
-        """`on_change` is called after every run that may have taken time, so that the daemon does not count as idle;
-        `watching` says how changes are seen.
+        """`on_change` is called after every run that something asked for and at every step of one, so that the daemon
+        does not count as idle; `watching` says how changes are seen.
         """
         self._memory = memory
         self._on_change = on_change
@@ -67,6 +67,7 @@ class IndexRuns:
         self._last: Report | None = None
         self._began_at: float | None = time.monotonic()  # of the run under way or, at the start, due
         self.worker = Worker("indexer", self._run, end_seconds=END_SECONDS)
+        memory.indices.ask_for_graph = self.worker.poke
 
     def close(self) -> None:
         """Ends the run under way at its next batch and waits for it."""
@@ -251,11 +252,13 @@ class IndexRuns:
     def _finish(self, ticket: int) -> None:
         with self._served:
             self._stage = Progress("idle", 0, 0)
+            is_new = ticket > self._covered
             self._covered = max(self._covered, ticket)
             self._read = max(self._read, ticket)
             self._began_at = None
             self._served.notify_all()
-        self._on_change()
+        if is_new:
+            self._on_change()
 
 
 def _how_far(stage: Progress) -> str:

@@ -3,6 +3,7 @@
 import datetime as dt
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,9 @@ from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
+from memory_server.errors import NeedsRepair
 from memory_server.index.raw import raw_path
+from memory_server.index.semantic import SemanticIndex
 from memory_server.memory import Memory
 from memory_server.search.query import parse_query
 from memory_server.settings import PersonSettings
@@ -244,6 +247,46 @@ def test_until_the_graph_is_filled_the_scan_answers_and_nothing_counts_as_behind
         {"chromadb": 0, "scan": 1},
     )
     assert (memory.status().unfinished, memory.status().level) == (0, "level with the disk")
+
+
+def test_looks_at_a_graph_that_cannot_be_made_keep_no_daemon_from_ending(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        tries.append(len(noted))
+        raise NeedsRepair("the semantic index is damaged")
+
+    noted: list[None] = []
+    tries: list[int] = []
+    monkeypatch.setattr(module, "GRAPH_SECONDS", 0.0)
+    monkeypatch.setattr(module, "LAST_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(SemanticIndex, "add", fail)
+    HeldEngine.may_go.set()
+    with closing(IndexRuns(memory, lambda: noted.append(None))) as indexer:
+        indexer.worker.start()
+        wait_until(lambda: len(tries) > 8, seconds=60)
+
+    assert {*tries} == {tries[0]}
+
+
+def test_a_graph_that_is_lost_under_a_question_is_filled_again_before_anything_changes(
+    memory: Memory, indexer: IndexRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise NeedsRepair("the semantic index is damaged")
+
+    monkeypatch.setattr(module, "GRAPH_SECONDS", 0.0)
+    HeldEngine.may_go.set()
+    indexer.worker.start()
+    wait_until(lambda: indexer.state().semantic == "ChromaDB", seconds=60)
+    [before] = memory.root.semantic_index.iterdir()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SemanticIndex, "nearest", fail)
+        assert [hit.path for hit in search_memory(memory, "relay").hits] == ["topics/mail.md"]
+    wait_until(lambda: indexer.state().semantic == "ChromaDB", seconds=60)
+
+    assert [*memory.root.semantic_index.iterdir()] != [before]
 
 
 def test_who_asks_for_a_scan_has_no_graph(memory: Memory, indexer: IndexRuns, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ class Nearest:
 
 @dataclass(frozen=True, slots=True)
 class SemanticArm:
-    """Nearest vectors: by the graph where every passage of a layer of a large memory may answer, else by a scan."""
+    """Nearest vectors: by the graph where every passage of a layer may answer, else by a scan."""
 
     nearest: NearestRows  # answers None where there is no graph, or another process owns it: then the scan is exact
 
@@ -64,6 +64,7 @@ class SemanticArm:
             places = np.flatnonzero(scope.mask & (snapshot.passages.vectors >= 0))
         else:
             places = snapshot.passages.places(rows)
+            places = places[snapshot.passages.vectors[places] >= 0]  # the scan finds none without a vector either
         # their exact cosines (n,), and the best of them; equals stand in the order of reading
         cosines = likeness.cosines(places)
         chosen = best_first(cosines, places, limit)

@@ -18,6 +18,8 @@ from memory_server.layers.validate import validate_root
 from memory_server.memory import Memory
 from memory_server.search.pipeline import PERHAPS
 from memory_server.search.query import parse_query
+from memory_server.search.ranking.arms import SemanticArm, make_scope
+from memory_server.search.ranking.likeness import Likeness
 from tests.conftest import MakeEngine
 from tests.garden import write_garden
 from tests.memories import (
@@ -385,6 +387,20 @@ def test_the_graph_finds_what_an_exact_scan_finds(memory: Memory) -> None:
         chunks = memory.indices.ledger.chunks(rows or [])
 
         assert {chunk.id for chunk in chunks.values()} == {*nearest_by_hand(memory, question, Layer.TOPIC)[:8]}
+
+
+def test_what_has_no_vector_yet_is_left_to_the_words_whether_a_graph_or_the_scan_is_asked(garden: Memory) -> None:
+    snapshot = garden.indices.snapshot()
+    vectors = np.where(np.arange(len(snapshot.passages)) % 2, -1, snapshot.passages.vectors)
+    half = dataclasses.replace(snapshot, passages=dataclasses.replace(snapshot.passages, vectors=vectors))
+    rows, scope = half.passages.rows.tolist(), make_scope(half, (Layer.TOPIC, Layer.SESSION), None)
+
+    def find(rows: list[int] | None) -> list[int]:
+        likeness = Likeness(half, garden.embed_query("wages"))
+        return [*map(int, SemanticArm(lambda *_: rows).find(likeness, scope, len(vectors)).places)]
+
+    assert find(rows) == find(None)
+    assert all(place % 2 == 0 for place in find(None))
 
 
 def test_without_a_daemon_there_is_no_graph(garden: Memory) -> None:

@@ -634,9 +634,10 @@ def test_doctor_proves_that_everything_works(shell: Shell, own: Path) -> None:
     write_topic(own, "empty", "")
     shell("init")
 
-    code, _, _ = shell("doctor")
+    code, out, _ = shell("doctor")
 
     assert code == 0
+    assert "vectors are held; answered by a scan, without a daemon" in out
     assert states(shell) | {"memory": ""} == {
         **dict.fromkeys(("python and sqlite", "settings", "model", "ledger", "disk", "words", "meaning"), "ok"),
         "agents": "ok",
