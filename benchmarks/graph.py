@@ -73,7 +73,7 @@ def measure_answers(root: MemoryRoot, chunks: int, later: Path) -> dict[str, Any
         memory.indices.graph.close()
         memory.reindex()
         figures |= {"level_again_s": bring_level(), "overlap@10_replaced": overlap(memory, corpus)}
-        figures |= {**memory.indices.answered, "wrong_and_unreached": memory.indices.count_wrong(50)}
+        figures |= {**memory.indices.looks, "wrong_and_unreached": memory.indices.count_wrong(50)}
         memory.indices.graph.close()
         figures |= {"open_s": bring_level()}
     report_step(json.dumps(figures))

@@ -81,7 +81,7 @@ def state_of(memory: Memory, questions: Sequence[str]) -> dict[str, Any]:
 
 def semantic_ids(memory: Memory) -> list[str]:
     """Every id that is found by meaning."""
-    return sorted(name for layer in Layer for name in memory.indices.ledger.confirmed_keys(layer))
+    return sorted(name for layer in Layer for name in memory.indices.ledger.list_confirmed_keys(layer))
 
 
 def _answer(memory: Memory, question: str) -> list[list[list[object]]]:

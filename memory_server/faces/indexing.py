@@ -26,7 +26,7 @@ class IndexingState:
     share: float = 0.0
     cores: tuple[int, ...] = ()  # those at work, one worker each
     semantic: str = ""  # what answers a question by meaning
-    answered: Mapping[str, int] = field(default_factory=dict)  # how many of these `chromadb` and `scan` did
+    looks: Mapping[str, int] = field(default_factory=dict)  # for what is near, how many by `chromadb` and by `scan`
 
 
 class Indexing(Protocol):

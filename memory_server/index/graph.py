@@ -2,8 +2,8 @@
 
 It holds the vectors of all texts by the hash of these, layer by layer, and is made of the ledger and the vector cache
 alone. A vector never changes under its hash, so a graph is level when it holds the hashes that the ledger names; what
-is wrong with one is mended by a new one. Until it is level `nearest` answers None and the caller scans: nothing that
-is found depends on it. Only the process that owns the root may bring it level.
+is wrong with one is mended by a new one. Until it is level `find_nearest` answers None and the caller scans: nothing
+that is found depends on it. Only the process that owns the root may bring it level.
 """
 
 import logging
@@ -53,13 +53,13 @@ class Graph:
         self.is_level = False
         self.trouble = ""  # why it could not be made level, in a sentence
 
-    def nearest(self, layer: Layer, question: Vectors, limit: int) -> list[TextHash] | None:
+    def find_nearest(self, layer: Layer, question: Vectors, limit: int) -> list[TextHash] | None:
         """The hashes nearest to a question (d,), nearest first; None where the caller has to scan."""
         with self._asking:
             if self._index is None or not self.is_level:
                 return None
             try:
-                return self._index.nearest(layer, question, limit)
+                return self._index.find_nearest(layer, question, limit)
             except NeedsRepair as error:
                 logger.warning("%s", error)
                 self._give_up()
@@ -215,4 +215,4 @@ def _count_unlike(stored: Mapping[TextHash, Vectors], keys: set[TextHash], cache
 def _count_unreached(index: "SemanticIndex", layer: Layer, keys: set[TextHash], cache: VectorCache, sample: int) -> int:
     """How many of some of these hashes the graph does not return when it is asked for their own vectors."""
     rows, vectors = cache.find(sorted(keys)[:sample]), cache.vectors()
-    return sum(key not in index.nearest(layer, np.array(vectors[row.vector]), 10) for key, row in rows.items())
+    return sum(key not in index.find_nearest(layer, np.array(vectors[row.vector]), 10) for key, row in rows.items())

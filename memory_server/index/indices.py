@@ -108,7 +108,7 @@ class Indices:
         self._checked: VectorCache | None = None  # whether it holds what it should is looked at once, or when rows went
         self.graph = Graph(root.semantic_index, model.fingerprint)
         self.ask_for_graph: Callable[[], None] = lambda: None  # called where a question lost it
-        self.answered = {"chromadb": 0, "scan": 0}  # questions without a filter, by which of both
+        self.looks = {"chromadb": 0, "scan": 0}  # for what is near, without a filter; some answers take two or three
         self._snapshot: Snapshot | None = None
         self._table: ReadTable | None = None  # of the snapshot
         self._filled = ""  # the note of the semantic index that it was read with
@@ -222,14 +222,14 @@ class Indices:
         found: list[int] = []
         with self._guard:
             for layer in layers:
-                was_level, keys = self.graph.is_level, self.graph.nearest(layer, question, limit)
+                was_level, keys = self.graph.is_level, self.graph.find_nearest(layer, question, limit)
                 if keys is None:
                     if was_level:
                         self.ask_for_graph()
-                    self.answered["scan"] += 1
+                    self.looks["scan"] += 1
                     return None
                 found += self.ledger.find_rows(layer, keys)
-            self.answered["chromadb"] += 1
+            self.looks["chromadb"] += 1
         return found
 
     # -- writing ------------------------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ class Indices:
     def _make_indexer(self, ledger: Ledger) -> Indexer:
         def learn(report_progress: Callable[[Progress], None]) -> None:
             if self.graph.is_level:  # one that is not is filled behind the run, for which nobody waits
-                self.graph.bring_level(ledger.keys_by_layer(), self.cache, report_progress)
+                self.graph.bring_level(ledger.list_keys_by_layer(), self.cache, report_progress)
 
         return Indexer(self._root, ledger, self.cache, self._fading(), self._questions, learn)
 
@@ -305,7 +305,7 @@ class Indices:
         """Opens the graph, and fills it with what it lacks. The process must own the root, with no run under way."""
         if not self.graph.is_level:
             with closing(Ledger(self._root.ledger)) as ledger:
-                self.graph.bring_level(ledger.keys_by_layer(), self.cache, report_progress)
+                self.graph.bring_level(ledger.list_keys_by_layer(), self.cache, report_progress)
 
     def _retire_ledger(self) -> None:
         if self._ledger is not None:
@@ -431,9 +431,9 @@ class Indices:
         """How many passages have no vector, or another one in the graph than they should; how many of `sample` of each
         layer the graph does not return when it is asked for their own.
         """
-        keys = [key for layer in Layer for key in self.ledger.confirmed_keys(layer).values()]
+        keys = [key for layer in Layer for key in self.ledger.list_confirmed_keys(layer).values()]
         known = self.cache.find(keys)
-        wrong, unreached = self.graph.count_wrong(self.ledger.keys_by_layer, self.cache, sample)
+        wrong, unreached = self.graph.count_wrong(self.ledger.list_keys_by_layer, self.cache, sample)
         return wrong + sum(key not in known for key in keys), unreached
 
     @property

@@ -237,7 +237,7 @@ class Ledger:
         with self.transaction():
             self.connection.execute("update chunk set is_semantic = 0")
 
-    def confirmed_keys(self, layer: Layer) -> Mapping[ChunkId, TextHash]:
+    def list_confirmed_keys(self, layer: Layer) -> Mapping[ChunkId, TextHash]:
         """The chunks of a layer that were confirmed, with the keys of their vectors."""
         rows = self.connection.execute(
             "select chunk_id, text_hash from chunk join source on source.id = chunk.source"
@@ -246,7 +246,7 @@ class Ledger:
         )
         return {ChunkId(row[0]): TextHash(row[1]) for row in rows}
 
-    def keys_by_layer(self) -> Mapping[Layer, set[TextHash]]:
+    def list_keys_by_layer(self) -> Mapping[Layer, set[TextHash]]:
         """The keys of all searchable chunks, layer by layer."""
         rows = self.connection.execute(
             "select layer, text_hash from chunk join source on source.id = chunk.source where text_hash is not null"

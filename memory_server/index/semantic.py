@@ -77,7 +77,7 @@ class SemanticIndex:
             for start in range(0, len(keys), ADD_BATCH):
                 self._collections[layer].delete(ids=_list_ids(keys[start : start + ADD_BATCH]))
 
-    def nearest(self, layer: Layer, vector: Vectors, limit: int) -> list[TextHash]:
+    def find_nearest(self, layer: Layer, vector: Vectors, limit: int) -> list[TextHash]:
         """The hashes of a layer whose vectors are nearest to `vector` (d,), nearest first; at most `limit`."""
         with self._naming_damage():
             found = self._collections[layer].query(query_embeddings=vector[None, :], n_results=limit, include=[])

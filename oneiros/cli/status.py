@@ -110,8 +110,9 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"model     {found['model']}, {found['model_reason']}"
     yield f"indices   {found['level']}"
     if semantic := (found["indexing"] or {}).get("semantic"):
-        asked = found["indexing"]["answered"]
-        yield f"meaning   answered by {semantic}; so far {asked['chromadb']} by ChromaDB, {asked['scan']} by a scan"
+        looks = found["indexing"]["looks"]
+        counts = f"{looks['chromadb']} looks by ChromaDB, {looks['scan']} by a scan"
+        yield f"meaning   answered by {semantic}; so far {counts}"
     is_daemon = found["owner"] == f"process {found['daemon']['pid']}"
     yield f"owner     {found['owner'] or 'no process'}{', the daemon' if is_daemon else ''}"
     yield f"daemon    {_daemon_text(found['daemon'], found['indexing'])}"

@@ -138,7 +138,7 @@ class IndexRuns:
             share=memory.person.embedding_share,
             cores=memory.embedding.plan().cores,
             semantic=self._what_answers(),
-            answered=dict(memory.indices.answered),
+            looks=dict(memory.indices.looks),
         )
 
     def _what_answers(self) -> str:

@@ -230,7 +230,7 @@ def test_behind_the_first_run_every_question_without_a_filter_is_answered_by_chr
     assert indexer.wait(indexer.poke(), 60)
 
     assert [hit.path for hit in search_memory(memory, "invoice").hits][:1] == ["topics/shop.md"]
-    assert indexer.state().answered == {"chromadb": 4, "scan": 0}
+    assert indexer.state().looks == {"chromadb": 4, "scan": 0}
 
 
 def test_until_the_graph_is_filled_the_scan_answers_and_nothing_counts_as_behind(
@@ -242,7 +242,7 @@ def test_until_the_graph_is_filled_the_scan_answers_and_nothing_counts_as_behind
 
     assert [hit.path for hit in search_memory(memory, "relay").hits] == ["topics/mail.md"]
     state = indexer.state()
-    assert (state.semantic, state.answered) == (
+    assert (state.semantic, state.looks) == (
         "a scan, until ChromaDB is filled",
         {"chromadb": 0, "scan": 1},
     )
@@ -282,7 +282,7 @@ def test_a_graph_that_is_lost_under_a_question_is_filled_again_before_anything_c
     [before] = memory.root.semantic_index.iterdir()
 
     with monkeypatch.context() as patch:
-        patch.setattr(SemanticIndex, "nearest", fail)
+        patch.setattr(SemanticIndex, "find_nearest", fail)
         assert [hit.path for hit in search_memory(memory, "relay").hits] == ["topics/mail.md"]
     wait_until(lambda: indexer.state().semantic == "ChromaDB", seconds=60)
 

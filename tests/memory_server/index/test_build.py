@@ -503,13 +503,13 @@ def test_a_graph_that_fails_while_it_is_asked_leaves_the_answer_to_the_scan_and_
     expected = ask()
     indexed.indices.bring_graph_level(lambda _: None)
     with monkeypatch.context() as patch:
-        patch.setattr(SemanticIndex, "nearest", fail)
+        patch.setattr(SemanticIndex, "find_nearest", fail)
         assert alike(ask(), expected)
     assert not indexed.indices.graph.is_level
     indexed.indices.bring_graph_level(lambda _: None)
 
     assert alike(ask(), expected)
-    assert indexed.indices.answered == {"chromadb": len(WORDS), "scan": 2 * len(WORDS)}
+    assert indexed.indices.looks == {"chromadb": len(WORDS), "scan": 2 * len(WORDS)}
 
 
 def test_a_graph_that_cannot_be_made_says_why_and_the_scan_answers(
@@ -594,7 +594,7 @@ def test_every_question_without_a_filter_is_answered_by_the_graph_also_of_what_i
     search_memory(indexed, "zebra tag:none")
 
     assert found == ["topics/wheel.md"] * 2
-    assert indexed.indices.answered == {"chromadb": 2, "scan": 0}
+    assert indexed.indices.looks == {"chromadb": 2, "scan": 0}
 
 
 def test_filling_a_graph_leaves_nothing_to_do_and_goes_on_where_it_was_interrupted(

@@ -33,7 +33,7 @@ if not len(cache):
 graph = Graph(folder / "graphs", "model")
 graph.bring_level({layer: {*keys} if layer is Layer.TOPIC else set() for layer in Layer}, cache, lambda _: None)
 assert graph.is_level
-assert graph.nearest(Layer.TOPIC, np.array(cache.vectors()[0]), 1) == keys[:1]
+assert graph.find_nearest(Layer.TOPIC, np.array(cache.vectors()[0]), 1) == keys[:1]
 graph.close()
 """
 
