@@ -337,7 +337,7 @@ def looked_at(home: Home, scenario: Scenario, *, again: bool, log: Path) -> dict
 
 def main(name: str, folder: Path, most: int) -> None:
     patch("oneiros.opening.OnnxEngine", WordEngine).start()  # a thousand texts a second
-    patch("oneiros.environment.Catalogue", TwoModels).start()
+    patch("memory_server.embedding.catalogue.Catalogue", TwoModels).start()
     patch("oneiros.cli.consent.asking.person_at_terminal", lambda _: PERSON).start()
     library = ctypes.CDLL(None)
     library.faults_seen.restype = ctypes.c_long
