@@ -175,7 +175,8 @@ class Scene:
                 continue
             state = place.lstat()
             content = place.read_bytes() if stat.S_ISREG(state.st_mode) else b""
-            found[str(place)] = (state.st_mode, state.st_ino, state.st_size, content)
+            size = 0 if stat.S_ISDIR(state.st_mode) else state.st_size  # in memory it grows with what a folder holds
+            found[str(place)] = (state.st_mode, state.st_ino, size, content)
         return found
 
 
