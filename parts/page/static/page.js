@@ -344,7 +344,7 @@ addEventListener("keydown", event => {
   const form = event.target.closest(".reply");
   if (form && event.key === "Escape") form.querySelector("[data-closes]")?.click();
   if (form && event.key === "Enter" && event.ctrlKey) form.requestSubmit();
-  if (event.target.closest("input, textarea, select, dialog") || event.metaKey || event.ctrlKey || event.altKey) return;
+  if (event.target.closest("input:not([type=range], [type=checkbox]), textarea, select, dialog") || event.metaKey || event.ctrlKey || event.altKey) return;
   if (event.key === "Enter" && event.target.matches("li[data-row]")) return event.target.querySelector("a").click();
   const key = event.key, place = led && PLACES[key], meant = view.querySelector(`[data-key="${CSS.escape(key)}"]`);
   led = key === "g";

@@ -19,7 +19,8 @@ from tests.system.house import House, is_living
 from tests.system.test_page import curl
 
 pytestmark = pytest.mark.page
-FOREIGN = "script, iframe, object, embed, img, svg:not(.plot *), [onerror], [onload], [onfocus], a[href^=javascript]"
+OWN = ".plot *, form.map *"
+FOREIGN = f"script, iframe, object, embed, img, svg:not({OWN}), [onerror], [onload], [onfocus], a[href^=javascript]"
 SENT = """async port => {
   const tell = promise => promise.then(answer => String(answer.status), error => error.name);
   const at = "http://localhost:" + port;

@@ -26,6 +26,20 @@ SEEN = (
 WIDTHS = (360, 768, 1280, 1920)
 
 
+def test_what_waits_is_decided_on_today(at: OpenView) -> None:
+    page = at("/today")
+    page.wait_for_selector(".first .statement")
+    first = page.inner_text(".first .statement")
+    page.click(".first >> text=Yes")
+
+    page.wait_for_function("first => document.querySelector('.first .statement')?.innerText !== first", arg=first)
+    assert "chosen, nothing written yet" in page.inner_text(".first")
+    page.click(".first >> text=Sign in the review")
+    page.wait_for_selector(".decide")
+    page.keyboard.press("u")
+    page.wait_for_selector(".decide", state="detached")
+
+
 def test_a_link_from_the_terminal_opens_a_view_once(chrome: Any, filled: House) -> None:
     address = link(filled, "topics")
     page = chrome.new_context().new_page()
@@ -352,20 +366,6 @@ def test_today_says_how_things_stand(at: OpenView) -> None:
     page.wait_for_selector("text=the chain holds")
 
     assert {"topics", "sessions", "passages"} <= set(page.locator(".figures dt").all_inner_texts())
-
-
-def test_what_waits_is_decided_on_today(at: OpenView) -> None:
-    page = at("/today")
-    page.wait_for_selector(".first .statement")
-    first = page.inner_text(".first .statement")
-    page.click(".first >> text=Yes")
-
-    page.wait_for_function("first => document.querySelector('.first .statement')?.innerText !== first", arg=first)
-    assert "chosen, nothing written yet" in page.inner_text(".first")
-    page.click(".first >> text=Sign in the review")
-    page.wait_for_selector(".decide")
-    page.keyboard.press("u")
-    page.wait_for_selector(".decide", state="detached")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
