@@ -21,8 +21,8 @@ class Wanted:
     scope: str = PROJECT  # of the piece's project, of the person in all projects, or the name of another project
     kind: str = ""
 
-    def is_said_by(self, statement: str) -> bool:
-        """Whether a statement says it: it is short enough and holds a word of each group."""
+    def matches(self, statement: str) -> bool:
+        """Whether a statement says this: it is short enough and holds a word of each group."""
         if len(statement.split()) > MOST_WORDS:
             return False
         return all(any(_is_held(word, statement) for word in group.split("|")) for group in self.must.split(" & "))

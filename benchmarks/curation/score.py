@@ -72,7 +72,7 @@ def judge_offers(offers: Iterable[Offer], pieces: Sequence[Piece]) -> list[Judge
 def _judge(piece: Piece, offers: Sequence[Offer]) -> Judged:
     right, wrong = list[tuple[Offer, Wanted]](), list[Offer]()
     for offer in offers:
-        said = [one for one in piece.keep if one.is_said_by(offer.statement)]
+        said = [one for one in piece.keep if one.matches(offer.statement)]
         right += [(offer, one) for one in said if all(one is not known for _, known in right)]  # once is enough
         if not said and not _is_uncounted(offer, piece):
             wrong.append(offer)
@@ -82,7 +82,7 @@ def _judge(piece: Piece, offers: Sequence[Offer]) -> Judged:
 def _is_uncounted(offer: Offer, piece: Piece) -> bool:
     if offer.kind == FINDING and piece.origin == "real":
         return True
-    return any(one.is_said_by(offer.statement) and one.scope in (PROJECT, offer.scope) for one in piece.either)
+    return any(one.matches(offer.statement) and one.scope in (PROJECT, offer.scope) for one in piece.either)
 
 
 def compute_figures(judged: Sequence[Judged]) -> dict[str, Any]:

@@ -103,10 +103,14 @@ class SemanticIndex:
         }
 
     def sync(self) -> None:
-        """Has the files of the graphs outlive a loss of power, which ChromaDB does not; SQLite flushes its own."""
-        for file in self.folder.glob("*/*"):
-            sync_file(file)
-            sync_folder(file.parent)
+        """Has the files of the graphs outlive a loss of power, which ChromaDB does not.
+
+        SQLite flushes its own file, which is not to be opened here: to close it would let go of SQLite's locks.
+        """
+        for folder in filter(Path.is_dir, self.folder.iterdir()):
+            for file in folder.iterdir():
+                sync_file(file)
+            sync_folder(folder)
 
     def close(self) -> None:
         if isinstance(self._client, Client):  # its interface does not name `close`

@@ -9,7 +9,7 @@ every ASCII text. What is shown, quoted or embedded keeps its own spelling.
 import re
 from unicodedata import combining, normalize
 
-# Patterns stand as text: to compile all three takes longer than a command of the terminal needs for the rest.
+# Patterns stand as text, and are compiled where one is first used: each command of the terminal imports this.
 CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\uac00-\ud7af\u3100-\u312f"
 INVISIBLE = "[\u00ad\u034f\u0640\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]"
 # what Unicode does not take apart; lower-case letters whose capitals are written alike follow by `upper`

@@ -29,7 +29,7 @@ def make_piece(
     ],
 )
 def test_a_statement_says_what_is_kept_by_the_words_that_must_be_there(statement: str, is_said: bool) -> None:
-    assert PORT.is_said_by(statement) is is_said
+    assert PORT.matches(statement) is is_said
 
 
 def test_right_wrong_and_uncounted_offers_are_told_apart() -> None:

@@ -12,7 +12,7 @@ import typer
 
 from memory_server.errors import UsageError, nearest_or
 from memory_server.escaping import escape_text
-from oneiros.cli.terminal.screen import look_at
+from oneiros.cli.terminal.screen import inspect_stream
 
 if TYPE_CHECKING:
     from memory_server.index.build import Progress
@@ -43,7 +43,7 @@ NoColor = Annotated[bool, typer.Option("--no-color", help="plain text")]
 
 def talk(text: str = "") -> None:
     """A remark for the person, on stderr; what it repeats of a file or its name cannot steer the terminal."""
-    print(look_at(sys.stderr, os.environ).wrap(escape_text(text)), file=sys.stderr)
+    print(inspect_stream(sys.stderr, os.environ).wrap(escape_text(text)), file=sys.stderr)
 
 
 def data(text: str) -> None:

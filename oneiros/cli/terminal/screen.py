@@ -75,7 +75,7 @@ class Screen:
         yield row
 
 
-def look_at(stream: TextIO, variables: Mapping[str, str], *, no_color: bool = False) -> Screen:
+def inspect_stream(stream: TextIO, variables: Mapping[str, str], *, no_color: bool = False) -> Screen:
     """What a stream shows."""
     if not stream.isatty() or variables.get("TERM") == "dumb":
         return Screen()
@@ -86,7 +86,7 @@ def look_at(stream: TextIO, variables: Mapping[str, str], *, no_color: bool = Fa
 
 def see_stdout(*, no_color: bool = False) -> Screen:
     """What stdout of this process shows."""
-    return look_at(sys.stdout, os.environ, no_color=no_color)
+    return inspect_stream(sys.stdout, os.environ, no_color=no_color)
 
 
 def _knows_links(variables: Mapping[str, str]) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from oneiros.cli.terminal.screen import Screen, look_at, measure_width, show_long
+from oneiros.cli.terminal.screen import Screen, inspect_stream, measure_width, show_long
 
 TEXT = " 1  The relay listens on port 2525.\n      sure, decides  topics/mail.md:3  2026-03-02  Mail\n"
 NARROW = Screen(columns=30, rows=10, has_colour=True, has_links=True)
@@ -22,7 +22,7 @@ class Terminal(io.StringIO):
 
 
 def test_what_is_no_terminal_gets_the_text_byte_for_byte() -> None:
-    for plain in (look_at(io.StringIO(), {"TERM": "xterm"}), look_at(Terminal(), {"TERM": "dumb"})):
+    for plain in (inspect_stream(io.StringIO(), {"TERM": "xterm"}), inspect_stream(Terminal(), {"TERM": "dumb"})):
         told = plain.style(plain.link(plain.colour_diff(plain.wrap(TEXT)), Path("/m")), bold=True)
 
         assert told == TEXT
@@ -56,10 +56,10 @@ def test_colour_is_left_out_where_the_person_says_so() -> None:
     diff = "    +- new\n    - old\n     - the same\n"
     coloured = "\x1b[32m    +- new\x1b[0m\n\x1b[31m    - old\x1b[0m\n     - the same\n"
 
-    assert look_at(Terminal(), {"TERM": "xterm"}).colour_diff(diff) == coloured
+    assert inspect_stream(Terminal(), {"TERM": "xterm"}).colour_diff(diff) == coloured
     for plain in (
-        look_at(Terminal(), {"TERM": "xterm", "NO_COLOR": "1"}),
-        look_at(Terminal(), {"TERM": "xterm"}, no_color=True),
+        inspect_stream(Terminal(), {"TERM": "xterm", "NO_COLOR": "1"}),
+        inspect_stream(Terminal(), {"TERM": "xterm"}, no_color=True),
     ):
         assert plain.colour_diff("+ new\n- old") == "+ new\n- old" and plain.columns
 
@@ -78,7 +78,7 @@ def test_colour_is_left_out_where_the_person_says_so() -> None:
     ],
 )
 def test_links_are_made_where_the_terminal_knows_them(variables: dict[str, str], has_links: bool) -> None:
-    assert look_at(Terminal(), variables).has_links == has_links
+    assert inspect_stream(Terminal(), variables).has_links == has_links
 
 
 def test_a_long_text_goes_through_the_pager_and_a_short_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:

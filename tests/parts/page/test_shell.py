@@ -50,6 +50,7 @@ def test_a_question_is_answered_while_one_types(at: OpenView) -> None:
     page.keyboard.press("Enter")
 
     page.wait_for_selector(".row.here")
+    assert "sleeps on the warm oven" in page.inner_text(".row.here")
 
 
 def test_an_error_is_a_view_with_a_heading_and_a_way_on(at: OpenView) -> None:
