@@ -176,7 +176,7 @@ def times(page: Any, asked: Sequence[str], samples: Path | None) -> dict[str, fl
         "today_ms": (["/today"] * (RUNS + 1), ".figures"),
         "topics_ms": (["/topics"] * (RUNS + 1), "table"),
         "sessions_ms": (["/sessions"] * (RUNS + 1), ".session"),
-        "settings_ms": (["/settings"] * (RUNS + 1), "table"),
+        "settings_ms": (["/settings"] * (RUNS + 1), ".setting"),
     }
     figures: dict[str, float] = {}
     for name, (addresses, wanted) in views.items():

@@ -214,7 +214,7 @@ def find_unused_topics(found: Sequence[tuple[str, str]]) -> Iterator[Finding]:
 def fading(changes: int, weakest: Sequence[str]) -> Iterator[Finding]:
     """What a run of gc would do."""
     if changes:
-        what = f"{changes} sessions and episodes would fade, such as {', '.join(weakest)}"
+        what = f"{changes} of all sessions and episodes would fade, such as {', '.join(weakest)}"
         yield Finding(Concern.USE, "", 0, what, "oneiros gc --dry-run, then oneiros gc")
 
 

@@ -18,7 +18,7 @@ function alarm(text) { trouble.textContent = text; trouble.hidden = false; }
 
 tabs.onmessage = ({data}) => {
   if (data === "ask" && secret) tabs.postMessage({secret});
-  else if (data.secret && !secret) { hold(data.secret); feel(); open(); }
+  else if (data.secret && !secret) { hold(data.secret); updateStatus(); open(); }
 };
 
 async function begin() {
@@ -31,7 +31,7 @@ async function begin() {
     if (answer && answer.ok) hold(told.secret);
     else if (!secret) return fail("This link opens nothing", told ? told.error.what + ". " + told.error.remedy : LOST);
   }
-  if (secret) { feel(); return open(); }
+  if (secret) { updateStatus(); return open(); }
   tabs.postMessage("ask");
   setTimeout(() => { if (!secret) fail("This page is closed", CLOSED); }, 300);
 }
@@ -143,7 +143,7 @@ addEventListener("htmx:responseError", ({detail}) => {
 addEventListener("htmx:afterRequest", ({detail}) => {
   if (!detail.successful) return;
   if (detail.target === view || detail.requestConfig.verb !== "get") trouble.hidden = true;  // what asks by itself ends no alarm
-  if (detail.elt.matches("[data-refreshes]")) { keep(); open(); feel(); }
+  if (detail.elt.matches("[data-refreshes]")) { keep(); open(); updateStatus(); }
 });
 addEventListener("htmx:beforeSwap", ({detail}) => { if (detail.target === view) label = findLabel(); });
 addEventListener("htmx:afterSwap", ({detail}) => {
@@ -184,23 +184,23 @@ function show() {
 
 // -- how it stands: a dot with its sentence, and what waits
 
-async function feel() {
+async function updateStatus() {
   if (!secret || document.hidden) return;
   const answer = await fetch("/page/pulse", {headers: {"Oneiros-Page": secret}}).catch(() => null);
   if (!answer?.ok) {
     const dot = pulse.querySelector(".dot");
     dot.className = "dot bad";
     dot.textContent = !answer ? "The daemon does not answer" : isShut(answer.status) ? "This page has expired" : "The daemon answered " + answer.status;
-    feel.last = "";
+    updateStatus.last = "";
     return;
   }
   const text = await answer.text();
-  if (text === feel.last) return;  // a reader of screens hears what changed
-  pulse.innerHTML = feel.last = text;
+  if (text === updateStatus.last) return;  // a reader of screens hears what changed
+  pulse.innerHTML = updateStatus.last = text;
   const {waiting} = pulse.querySelector("[data-waiting]").dataset;
   for (const count of document.querySelectorAll(".count")) { count.textContent = waiting; count.hidden = waiting === "0"; }
 }
-setInterval(feel, 5000);
+setInterval(updateStatus, 5000);
 
 // -- to find anything: what is found comes while one types, and the first of it is chosen
 
