@@ -158,7 +158,7 @@ stress: setup  ## crash tests with many repetitions
 screenshots: setup-page  ## draw the pictures of docs/page.md anew, from the example memory
 	$(BIN)/python -m benchmarks.page --screenshots docs/images
 
-recording: setup  ## record the first minutes of the README anew
+recording: setup-client  ## record the first minutes of the README anew
 	$(BIN)/python -m benchmarks.recording docs/images/first-minutes.svg
 
 bench: setup  ## measure retrieval on DATA (default ../shared/data); JSON lands in benchmarks/out
