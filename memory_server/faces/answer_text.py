@@ -177,7 +177,7 @@ def _hit_of_json(hit: Mapping[str, Any], parts: Mapping[str, float]) -> Hit:
 
 
 def _head(number: int, hit: Hit) -> str:
-    marks = [*([hit.type] if hit.type in TYPES else []), *(["decides"] if hit.decides else [])]
+    marks = [*filter(None, [format_type(hit)]), *(["decides"] if hit.decides else [])]
     if hit.unapproved:
         marks.append(UNAPPROVED)
     if hit.outside:
@@ -237,6 +237,11 @@ def format_title(title: str) -> str:
 def format_standing(hit: Hit) -> str:
     """The one word for what was said in a session, and of what was dropped the turn that did it."""
     return f"dropped at turn {hit.settled_at}" if hit.standing is Standing.DROPPED else hit.standing or ""
+
+
+def format_type(hit: Hit) -> str:
+    """What the recorder says of a hit; not of what a session was asked for, since a topic is a file."""
+    return hit.type if hit.type in TYPES and hit.type != "topic" else ""
 
 
 def format_layer(layer: Layer) -> str:

@@ -14,6 +14,7 @@ from memory_server.index.raw import ArchivedTurn, split_pieces
 STRETCH_CHARS = 800
 REQUEST_CHARS = 200
 PERSON = "you: "  # before the words of the person; all others are the assistant's
+REPLY = "reply: "  # before what an assistant said to them, where both are shown
 
 
 @dataclass(frozen=True, slots=True)

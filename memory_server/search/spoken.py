@@ -14,7 +14,7 @@ from textwrap import shorten
 
 from memory_server.document import Answer, Hit, Layer, LineRange, Standing, show_place
 from memory_server.index.ledger import StoredChunk
-from memory_server.index.stretches import PERSON
+from memory_server.index.stretches import PERSON, REPLY
 from memory_server.language.cues import AskedState, find_asked_state, is_refusal, says_nothing
 from memory_server.language.words import content_words
 from memory_server.layers.sessions import find_subject
@@ -56,8 +56,7 @@ class ShownStretch:
     @property
     def passage(self) -> str:
         """The text, cut at the end of a word."""
-        texts = "\n".join(part.passage for part in self.parts)[self.left_out :].lstrip("\n")
-        text = f"{self.line}\n{texts}" if self.line else texts
+        text = "\n".join(filter(None, [self.line, *self._speeches()]))
         end = f"\n{self.answer}" if self.answer and self.answer not in text[:PASSAGE_CHARS] else ""
         room = PASSAGE_CHARS - len(end)
         if len(text) > room:
@@ -68,6 +67,18 @@ class ShownStretch:
     @property
     def lines(self) -> LineRange:
         return LineRange(self.parts[0].lines.first, max(part.lines.last for part in self.parts))
+
+    def _speeches(self) -> Iterator[str]:
+        """What each part holds; where the person's words end, a mark says so."""
+        is_persons, left_out = bool(self.line), self.left_out
+        for part in self.parts:
+            own = max(part.person_chars, left_out)
+            words, reply = part.passage[left_out:own].strip("\n"), part.passage[own:].lstrip("\n")
+            is_persons |= bool(words)
+            yield words
+            yield f"{REPLY}{reply}" if reply and is_persons else reply
+            is_persons &= not reply
+            left_out = 0
 
 
 def build_spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage], question: Question) -> list[Hit]:

@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperOption
 from memory_server.document import TYPES, UNAPPROVED, Answer, Hit
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import escape_line, escape_text
-from memory_server.faces.answer_text import answer_json, explain_answer, format_remark, format_standing
+from memory_server.faces.answer_text import answer_json, explain_answer, format_remark, format_standing, format_type
 from memory_server.fields import FIELDS, Field
 from memory_server.language.shortening import shorten_passage
 from memory_server.language.words import content_words
@@ -239,7 +239,7 @@ def _place(hit: Hit, here: str, screen: Screen, root: Path) -> str:
     """How sure, where, when and of what, and what else must be known before it is believed."""
     marks = [
         f"of {escape_line(hit.project)}" if here and is_elsewhere(hit, here) else "",
-        hit.type if hit.type in TYPES else "",
+        format_type(hit),
         format_standing(hit),
         UNAPPROVED if hit.unapproved else "",
         hit.outside,

@@ -198,6 +198,22 @@ def test_a_question_is_shown_cut_to_a_line_with_the_last_reply_to_it(tmp_path: P
     assert best.standing is Standing.CLAUDE
 
 
+def test_what_a_person_said_ends_where_the_reply_begins(tmp_path: Path, make_engine: MakeEngine) -> None:
+    records = [
+        person(1, "The relay of the mill loses frames.\n\nFind out why."),
+        assistant(2, "The buffer of the relay was too small."),
+        assistant(3, "It holds 64 frames now."),
+        person(4, "And the mill relay's fuse?"),
+        assistant(5, "The fuse of the relay blew twice."),
+    ]
+
+    with holding(tmp_path, make_engine, records) as memory:
+        first = recall(memory, "the relay of the mill loses frames").hits[0].passage
+
+    assert "Find out why.\nreply: The buffer of the relay was too small.\nIt holds 64 frames now." in first
+    assert first.count("reply: ") == first.count("you: ")
+
+
 def test_what_the_person_told_without_asking_is_shown_at_more_length(tmp_path: Path, make_engine: MakeEngine) -> None:
     told = "The till prints two slips. One is for the guest. " * 4 + "The other one goes into the blue box."
 
