@@ -26,6 +26,8 @@ from oneiros.cli.terminal.screen import Screen, see_stdout, show
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, find_top
 
+FENCE = re.compile(r"^\s*(?:```|~~~).*$", re.MULTILINE)
+HEADING = re.compile(r"^\s*#{1,6}\s+(.*?)[:.\s]*$", re.MULTILINE)
 SAID_CHARS = 320  # of a passage, around the words that were looked up; --verbose shows it whole
 
 Words = Annotated[list[str], typer.Argument(help="words, a question, or the query syntax", show_default=False)]
@@ -228,7 +230,9 @@ def _mark_words(text: str, wanted: frozenset[str], screen: Screen) -> str:
 
 
 def _shorten_passage(hit: Hit, terms: tuple[str, ...]) -> str:
-    return " ".join(escape_text(shorten_passage(hit.passage, terms, SAID_CHARS)).split())
+    """What stands around the words that were looked up, on one line without Markdown's blocks."""
+    text = HEADING.sub(r"\1:", FENCE.sub("", hit.passage)).replace("**", "")
+    return " ".join(escape_text(shorten_passage(text, terms, SAID_CHARS)).split())
 
 
 def _passage(hit: Hit) -> list[str]:

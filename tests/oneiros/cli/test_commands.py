@@ -234,6 +234,14 @@ def test_a_hit_has_two_lines_and_all_of_it_only_where_more_is_asked_for(shell: S
     assert known == "      topic (rank 1)  bakery"
 
 
+def test_a_hit_is_shown_on_one_line_without_headings_bold_and_fences(shell: Shell, own: Path) -> None:
+    write_topic(own, "kiln", "# Kiln\n\nThe **kiln** is fired by\n\n```sh\nfire --cone 6\n```\n")
+
+    said, _ = shell("exact", "cone")[1].splitlines()
+
+    assert said == " 1  The kiln is fired by fire --cone 6"
+
+
 def test_in_a_work_tree_what_another_project_holds_is_at_most_likely(shell: Shell, own: Path) -> None:
     write_topic(own, "shop", "# Shop\n\nThe till of the shop speaks ESC/POS.\n", project="shop")
     write_topic(own, "all", "# All\n\nThe scale speaks RS-232.\n")
