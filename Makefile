@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
+SESSIONS ?= $(addprefix ../shared/data2/transcripts/,context-evaluator claude-code-log)
 OUT := benchmarks/out
 
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of processes would each compile what they import
@@ -155,8 +156,8 @@ test-trainer: setup-trainer  ## the trainer's tests
 stress: setup  ## crash tests with many repetitions
 	$(PYTEST) -m stress --timeout 7200
 
-screenshots: setup-page  ## draw the pictures of docs/page.md anew, from the example memory
-	$(BIN)/python -m benchmarks.page --screenshots docs/images
+screenshots: setup-page  ## draw the pictures of docs/page.md anew, from the transcripts below SESSIONS
+	$(BIN)/python -m benchmarks.pictures docs/images --data $(SESSIONS)
 
 recording: setup-client  ## record the first minutes of the README anew
 	$(BIN)/python -m benchmarks.recording docs/images/first-minutes.svg

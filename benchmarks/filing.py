@@ -56,18 +56,11 @@ PERSON = Consent(How.WORD)
 
 def main() -> None:
     """Reads the command line, makes the memory, prints the figures and writes the JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, nargs="+", required=True, help="folders of transcripts, one a project")
-    parser.add_argument("--recorded", type=Path, help="readings, as `benchmarks.reading` takes them")
-    parser.add_argument("--rules", type=Path, help="a folder of projects with the files that Claude reads in them")
-    parser.add_argument("--named", type=Path, default=NAMED, help="what a model answered about topics")
-    parser.add_argument("--namer", choices=["claude-cli", "nobody"], help="who names topics; else a recording")
-    parser.add_argument("--out", type=Path, help="a new folder that keeps the memory")
-    parser.add_argument("--json", type=Path, nargs="?", const=Path("-"), help="where to write the figures")
-    options = parser.parse_args()
+    options = build_parser().parse_args()
     with tempfile.TemporaryDirectory(prefix="oneiros-filing-") as folder:
         home = options.out or Path(folder)
-        made = Made(home, options)
+        copy_transcripts(options.data, home / "live", {})
+        made = Made(MemoryRoot(home / "memory", home / "state"), home / "live", options)
         made.dream()
         figures = {"machine": machine_text(), **made.figures()}
     text = json.dumps(figures, indent=2)
@@ -76,18 +69,29 @@ def main() -> None:
         options.json.write_text(text + "\n", encoding="utf-8")
 
 
-class Made:
-    """One memory with the sessions of several projects."""
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, nargs="+", required=True, help="folders of transcripts, one a project")
+    parser.add_argument("--recorded", type=Path, help="readings, as `benchmarks.reading` takes them")
+    parser.add_argument("--rules", type=Path, help="a folder of projects with the files that Claude reads in them")
+    parser.add_argument("--named", type=Path, default=NAMED, help="what a model answered about topics")
+    parser.add_argument("--namer", choices=["claude-cli", "nobody"], help="who names topics; else a recording")
+    parser.add_argument("--out", type=Path, help="a new folder that keeps the memory")
+    parser.add_argument("--json", type=Path, nargs="?", const=Path("-"), help="where to write the figures")
+    return parser
 
-    def __init__(self, home: Path, options: argparse.Namespace):
-        self.root = MemoryRoot(home / "memory", home / "state")
-        self.root.topics.mkdir(parents=True)
+
+class Made:
+    """One memory with the sessions of several projects, whose transcripts lie below a folder."""
+
+    def __init__(self, root: MemoryRoot, live: Path, options: argparse.Namespace):
+        self.root, home = root, live.parent
+        self.root.topics.mkdir(parents=True, exist_ok=True)
         self.root.index_page.write_text("# Memory\n", encoding="utf-8")
         self.archive = Archive(self.root.path / "sessions" / "archive")
-        copy_transcripts(options.data, home / "live", {})
         settings = IngestSettings(self.root.path / "sessions" / "archive", home / "sessions.db")
         with Ingester(settings) as ingester:
-            ingester.ingest(sorted((home / "live").rglob("*.jsonl")))
+            ingester.ingest(sorted(live.rglob("*.jsonl")))
         client = build_reader(None, options.recorded, home, is_partial=True)
         unread = [load_unread(self.archive, name) for name in newest_first(self.archive)]
         self.readings = read_all(client, unread, home)

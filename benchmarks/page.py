@@ -1,8 +1,7 @@
-"""Measures the page in a real browser, and draws its pictures.
+"""Measures the page in a real browser.
 
     python -m benchmarks.page --json FILE [--chunks 30000] [--sessions 500 | --data DIR] [--samples DIR]
     python -m benchmarks.page --windows
-    python -m benchmarks.page --screenshots docs/images
 
 Times are from a click to the frame in which what was asked for stands, in milliseconds, the median of RUNS behind a
 first one; `bytes` is all that a browser fetches for Today, which loads most. `axe_serious` counts findings of
@@ -33,8 +32,7 @@ from oneiros.light.endpoint import daemon_state
 from tests.crawler.builders import OTHER_SESSION, assistant, call, person, result, settings_in, write_transcript
 from tests.dream.builders import archive_said, decisions_on, new_topic, proposed, quote
 from tests.parts.page.browser import AXE, browser, link, secret_of
-from tests.parts.page.filled import SESSION as FILLED_SESSION
-from tests.parts.page.filled import fill, fill_hostile
+from tests.parts.page.filled import fill_hostile
 from tests.system.house import House, wait_until
 
 RUNS = 9
@@ -42,7 +40,7 @@ HUNKS = 20
 TURNS = 1_000
 WINDOWED = (100, 10_000)  # turns of the sessions whose windows are compared
 WINDOWS = 30  # of each
-LEVEL_SECONDS = 600.0
+LEVEL_SECONDS = 1_800.0
 VIEWS = ("today", "search", "chat", "topics", "sessions", "review", "notes", "settings", "trainers")
 FOLLOW = """async ([address, wanted]) => {
   document.querySelector("#view h1")?.remove();
@@ -65,32 +63,20 @@ FETCH = """async address => {
   await (await fetch(address, {headers: {"Oneiros-Page": sessionStorage.oneiros}})).text();
   return performance.now() - began;
 }"""
-PICTURES = (  # name, address, width, height, colours
-    ("review", "/review", 1280, 860, "light"),
-    ("today", "/today", 1280, 860, "dark"),
-    ("search", "/search?q=how+are+filtered+questions+answered", 1280, 760, "light"),
-    ("topic", "/topics/cats", 1280, 560, "light"),
-    ("session", f"/sessions/{FILLED_SESSION}?depth=raw", 1280, 760, "dark"),
-    ("phone", "/review", 360, 740, "light"),
-)
 
 
 def main() -> None:
-    """Measures, prints and writes; or draws."""
+    """Measures, prints and writes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--chunks", type=int, default=30_000)
     parser.add_argument("--sessions", type=int, default=500)
     parser.add_argument("--data", type=Path, help="a folder of transcripts, in the place of made sessions")
     parser.add_argument("--samples", type=Path, help="a folder for pictures of what was measured")
-    parser.add_argument("--screenshots", type=Path, help="draws the pictures of the documentation instead")
     parser.add_argument("--windows", action="store_true", help="measures windows of turns alone")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="oneiros-page-") as home:
         os.environ["HOME"] = home
-        if arguments.screenshots:
-            draw(arguments.screenshots)
-            return
         print(machine_text())
         windows = measure_windows()
         others = (
@@ -269,19 +255,6 @@ def long_session(house: House, session: str = OTHER_SESSION, turns: int = TURNS)
 def resident_mb(house: House) -> float:
     """What the daemon holds."""
     return round(house.daemon().memory_info().rss / 1e6, 1)
-
-
-def draw(folder: Path) -> None:
-    """The pictures of docs/page.md, from the example memory."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with contextlib.closing(House()) as house:
-        fill(house)
-        house.warm_up()
-        for name, address, width, height, scheme in PICTURES:
-            with window(house, viewport={"width": width, "height": height}, color_scheme=scheme) as page:
-                page.evaluate(FOLLOW, [address, "h1"])
-                page.wait_for_timeout(1_500)
-                page.screenshot(path=str(folder / f"page-{name}.png"))
 
 
 if __name__ == "__main__":
