@@ -29,7 +29,7 @@ from memory_server.errors import NeedsRepair
 from memory_server.escaping import escape_line
 from memory_server.layers.sessions import project_name
 from memory_server.machine.clock import local_day
-from memory_server.machine.files import replace_file
+from memory_server.machine.files import read_json, replace_file
 from memory_server.redaction import Redactor
 from memory_server.root.git import SAFE_GIT, run_git
 
@@ -148,7 +148,7 @@ def scan(
     """
     report = ScanReport()
     state = folder / "state.json"
-    known = _read_state(state)
+    known = read_json(state, dict[str, _Known], {})
     present: dict[str, _Known] = {}
     fresh: dict[str, tuple[_Candidate, bytes]] = {}
     for name, old in known.items():
@@ -313,7 +313,7 @@ def build_wanted_root(source: ReferenceSource, settings: ReferenceSettings, fold
         git=("git", "-C", "{folder}", *SAFE_GIT, *LIST_FILES),
         known={
             old.path.removeprefix(f"{machine}:"): Known(old.inode, old.size, old.changed_ns)
-            for name, old in _read_state(folder / "state.json").items()
+            for name, old in read_json(folder / "state.json", dict[str, _Known], {}).items()
             if old.source == source.name and old.content.endswith(rules) and (old.same_as or (folder / name).exists())
         },
     )
@@ -389,13 +389,6 @@ def _has(pattern: str, path: Path, text: str) -> bool:
 
 def _short(rules: str) -> str:
     return hashlib.sha256(rules.encode()).hexdigest()[:8]
-
-
-def _read_state(file: Path) -> dict[str, _Known]:
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, _Known])
-    except (OSError, msgspec.MsgspecError):
-        return {}
 
 
 def parse_pairs(settings: Iterable[str]) -> tuple[tuple[str, str], ...]:

@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from memory_server.errors import UsageError
-from memory_server.machine.files import replace_file
+from memory_server.machine.files import UNREADABLE_JSON, replace_file
 
 logger = logging.getLogger(__name__)
 
@@ -158,7 +158,7 @@ def _read_steps(file: Path) -> list[list[Chosen]]:
         return msgspec.json.decode(file.read_bytes(), type=list[list[Chosen]])
     except FileNotFoundError:
         return []
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, *UNREADABLE_JSON) as error:
         logger.warning("what was chosen on the page is lost: %s (%s)", file, error)
         return []
 

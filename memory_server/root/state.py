@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from memory_server.machine.files import append_line, make_folder, remove_file, replace_file
+from memory_server.machine.files import append_line, make_folder, read_json, remove_file, replace_file
 from memory_server.root.git import run_git
 from memory_server.root.paths import MemoryRoot, state_key
 
@@ -111,11 +111,7 @@ def states_without_root(states: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _mark(state: Path) -> Mapping[str, str]:
-    try:
-        found = json.loads((state / MARK).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return read_json(state / MARK, dict[str, str], {})
 
 
 def _take(root: MemoryRoot, old: Path, name: str) -> None:
