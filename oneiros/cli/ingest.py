@@ -96,9 +96,8 @@ def ingest(
     if machine and paths:
         raise UsageError("--machine does not go with a path", remedy="Give one of them")
     require_memory(environment.choice.root)
-    wanted = Wanted(
-        tuple(paths or ()), project, parse_day_begin(since), limit, dry_run, machine, agent=agent or read_as, me=me
-    )
+    limits, places = (parse_day_begin(since), limit, project, dry_run), tuple(paths or ())
+    wanted = Wanted(*limits, places, machine, agent=agent or read_as, me=me)
     require_choice(environment, wanted, read_as=read_as)
     outcome = ingest_once(environment, wanted, as_json=as_json, one_line=follow, waits=not no_wait)
     if follow:
@@ -167,7 +166,7 @@ def forget(
             raise UsageError("--undo does not go with --dry-run", remedy="Give one of them")
         paths = readmit(what, settings, folders, now())
         note_forgotten(root.states, (hash_session_id(path.stem) for path in paths), is_undone=True)
-        ingest_once(environment, Wanted(tuple(paths)), as_json=as_json)
+        ingest_once(environment, Wanted(paths=tuple(paths)), as_json=as_json)
         return
     plan = forgetting.plan(root, settings, what, folders)
     if not as_json:
