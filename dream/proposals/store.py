@@ -200,7 +200,9 @@ class ProposalStore:
         return _read_lines(self._rejected, Rejection)
 
     def add_rejection(self, rejection: Rejection) -> None:
-        _append(self._rejected, rejection)
+        """Notes a no; the same is not noted twice."""
+        if rejection not in self.rejections():
+            _append(self._rejected, rejection)
 
     def forget(self, session_ids: Iterable[str]) -> int:
         """Removes every hunk, rejection and quote of these sessions; returns how many hunks went.

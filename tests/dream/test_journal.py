@@ -5,7 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from dream.decisions.journal import Plan, PlannedFile
+from dream.decisions.chain import make_entry
+from dream.decisions.journal import Noted, Plan
 from dream.proposals.store import Approval, Event, FileChange
 from dream.records import hash_text
 from memory_server.errors import NeedsRepair
@@ -18,7 +19,8 @@ from tests.memories import new_root
 def leave_plan(root: MemoryRoot, path: str) -> Path:
     """A plan under way that writes one file, as a killed acceptance leaves it."""
     change = FileChange(path, "", hash_text("evil"), hash_text("evil"))
-    plan = Plan((PlannedFile(path, "", "evil"),), Approval(Event.ACCEPTED, NOW, (change,), nonce="1"), (), "")
+    approval = Approval(Event.ACCEPTED, NOW, (change,), nonce="1")
+    plan = Plan({path: "evil"}, (Noted(make_entry(approval, ""), approval),), ())
     file = root.journal
     replace_file(file, msgspec.json.encode(plan))
     return file
