@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from crawler.archive.append import NO_LIMITS, ArchiveReport, Ingester, IngestLimits, IngestProgress, IngestSettings
+from crawler.archive.append import NO_LIMITS, ArchiveReport, Ingester, IngestLimits, IngestSettings
 from crawler.archive.discovery import FoundFile, cut_suffixes, find_transcripts
 from crawler.archive.store import resolve_session
 from crawler.compress.run import ClosedWhen, CompressReport, compress_closed
@@ -52,7 +52,7 @@ def ingest(
     *,
     sent: Iterable[FoundFile] = (),
     limits: IngestLimits = NO_LIMITS,
-    progress: Callable[[IngestProgress], None] | None = None,
+    progress: Callable[[int, int], None] = lambda *_: None,
     compressing: Callable[[int, int], None] = lambda *_: None,
     check: Callable[[], None] = lambda: None,
     forget_marked: Callable[[Sequence[str]], None] | None = None,
@@ -70,10 +70,9 @@ def ingest(
     another process keeps the archive locked.
     """
 
-    def report_read(step: IngestProgress) -> None:
+    def report_read(done: int, every: int) -> None:
         check()
-        if progress:
-            progress(step)
+        progress(done, every)
 
     def report_compressed(_: str, done: int, sessions: int) -> None:
         check()

@@ -91,17 +91,6 @@ class RefusedFile:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class IngestProgress:
-    """How far an ingest is. Bytes are those on disk."""
-
-    path: Path
-    files_done: int
-    files: int
-    bytes_done: int
-    bytes: int
-
-
 @dataclass(slots=True)
 class ArchiveReport:
     """What one ingest did. With `is_dry_run` nothing was written, and the counts say what would have been."""
@@ -160,21 +149,19 @@ class Ingester:
         *,
         sent: Iterable[FoundFile] = (),
         limits: IngestLimits = NO_LIMITS,
-        progress: Callable[[IngestProgress], None] | None = None,
+        progress: Callable[[int, int], None] = lambda *_: None,
     ) -> ArchiveReport:
         """Reads every transcript below the paths, and what another machine sent, as far as it is new.
 
-        Raises NeedsRepair when another ingester holds the archive for longer than the settings allow.
+        `progress` is told how many bytes on the disk were looked at, and of how many. Raises NeedsRepair when another
+        ingester holds the archive for longer than the settings allow.
         """
         roots = [path.absolute() for path in paths]
         there = find_transcripts(roots, since=limits.since)
         found = [*there.files, *in_order(sent)]
         known = self._tail.files()
         report = ArchiveReport(is_dry_run=limits.dry_run, files=len(found), problems=list(there.problems))
-        bytes_done, bytes_all = 0, sum(file.size for file in found)
-        for done, file in enumerate(found, start=1):
-            if limits.limit is not None and report.read >= limits.limit:
-                break
+        for file in _next_files(found, report, limits, progress):
             state = known.get(str(file.name))
             if state and self._is_level(state, file):
                 report.unchanged += 1
@@ -183,9 +170,6 @@ class Ingester:
                     self._ingest_file(file, report, project=limits.project)
                 except ContentError as error:
                     report.problems.append(make_problem(error, file.name))
-            bytes_done += file.size
-            if progress:
-                progress(IngestProgress(file.name, done, len(found), bytes_done, bytes_all))
         if limits.since is None and not limits.dry_run:
             report.gone = self._reconcile(roots, known, found)
         logger.info("ingest: %d of %d files read, %d entries", report.read, report.files, report.entries)
@@ -199,7 +183,7 @@ class Ingester:
         *,
         speakers: frozenset[str] = frozenset(),
         limits: IngestLimits = NO_LIMITS,
-        progress: Callable[[IngestProgress], None] | None = None,
+        progress: Callable[[int, int], None] = lambda *_: None,
     ) -> None:
         """Reads the conversations of another agent below the paths, into the report of what else was read.
 
@@ -209,18 +193,12 @@ class Ingester:
         files = [with_log(file) for file in there.files]
         report.files += len(files)
         report.problems += there.problems
-        bytes_done, bytes_all = 0, sum(file.size for file in files)
-        for done, file in enumerate(files, start=1):
-            if limits.limit is not None and report.read >= limits.limit:
-                break
+        for file in _next_files(files, report, limits, progress):
             try:
                 found = AgentFile(file.path, speakers, stamps=self._find_stamps(file))
                 self._ingest_conversations(source, file, found, report, project=limits.project)
             except ContentError as error:
                 report.problems.append(make_problem(error, file.path))
-            bytes_done += file.size
-            if progress:
-                progress(IngestProgress(file.path, done, len(files), bytes_done, bytes_all))
 
     def append(self, key: SessionKey, entries: Sequence[Entry]) -> int:
         """Adds a chain of entries, its root first, behind the last one of a session; how many were new.
@@ -456,6 +434,19 @@ class Ingester:
 
     def _hold_lock(self) -> "_Locked":
         return _Locked(self._lock)
+
+
+def _next_files(
+    files: Sequence[FoundFile], report: ArchiveReport, limits: IngestLimits, progress: Callable[[int, int], None]
+) -> Iterator[FoundFile]:
+    """The files one by one, as far as the limits allow; behind each it is told how far this is."""
+    done, every = 0, sum(file.size for file in files)
+    for file in files:
+        if limits.limit is not None and report.read >= limits.limit:
+            return
+        yield file
+        done += file.size
+        progress(done, every)
 
 
 class _Locked:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import typer
 
-from crawler.archive.append import IngestProgress, RefusedFile
+from crawler.archive.append import RefusedFile
 from crawler.archive.store import hash_session_id, resolve_session
 from crawler.compress.export import render_session, session_json
 from crawler.compress.levels import Depth, SessionReader
@@ -237,7 +237,7 @@ def ingest_once(
             root,
             wanted,
             now(),
-            lambda step: show(_megabytes(step)),
+            lambda done, every: show(_megabytes(done, every)),
             compressing=lambda done, sessions: show(Progress("compressing", done, sessions)),
         )
     references = None if wanted.dry_run else scan_references(environment, root, select_sources(environment, wanted))
@@ -293,9 +293,9 @@ def _index_ingested(environment: Environment, *, waits: bool = True) -> dict[str
     return report
 
 
-def _megabytes(step: IngestProgress) -> Progress:
+def _megabytes(done: int, every: int) -> Progress:
     """The progress of an ingest as megabytes of transcripts on disk."""
-    return Progress("reading MB", int(step.bytes_done / MEGABYTE), max(1, ceil(step.bytes / MEGABYTE)))
+    return Progress("reading MB", int(done / MEGABYTE), max(1, ceil(every / MEGABYTE)))
 
 
 def outcome_lines(outcome: IngestOutcome) -> Iterator[str]:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
-from crawler.archive.append import IngestLimits, IngestProgress, IngestSettings
+from crawler.archive.append import IngestLimits, IngestSettings
 from crawler.archive.discovery import FoundFile
 from crawler.ingest import IngestReport, ingest
 from crawler.references import ScanReport, SentFiles, scan
@@ -112,7 +112,7 @@ def run_ingest(
     root: MemoryRoot,
     wanted: Wanted,
     moment: datetime,
-    progress: Callable[[IngestProgress], None] | None = None,
+    progress: Callable[[int, int], None] = lambda *_: None,
     check: Callable[[], None] = lambda: None,
     compressing: Callable[[int, int], None] = lambda *_: None,
 ) -> IngestOutcome:
