@@ -9,6 +9,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -42,7 +43,7 @@ class Plan:
     """One change from its first step to its last."""
 
     texts: Mapping[str, str | None]  # that files are to get, the target first; None removes one
-    noted: tuple[Noted, ...]  # several where they are about one topic, in one change and one commit
+    noted: Annotated[tuple[Noted, ...], msgspec.Meta(min_length=1)]  # several in one commit where of one topic
     hunks: tuple[Hunk, ...]  # as they are to be saved
     message: str = ""  # of the commit; empty where none is wanted
     moved: tuple[tuple[str, Hunk], ...] = ()  # hunks whose file has another name, by the id that they had

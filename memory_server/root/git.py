@@ -36,7 +36,7 @@ def run_git(
     try:
         return subprocess.run(command, input=data, capture_output=True, timeout=seconds, check=False, env=environment)
     except (OSError, subprocess.TimeoutExpired) as error:
-        remedy = "Install git, or set dream_commit = false"
+        remedy = "Install git, or mend it, then try again"
         raise NeedsRepair(f"git cannot be run ({error})", where=folder, remedy=remedy) from error
 
 

@@ -90,3 +90,14 @@ def test_a_plan_for_a_topic_is_carried_out(tmp_path: Path) -> None:
     decisions_on(root).find_unexplained()
 
     assert below(root.topics) == ["a name (of a person's own).md"]
+
+
+def test_a_plan_in_which_nothing_is_decided_is_refused(tmp_path: Path) -> None:
+    root = new_root(tmp_path / "memory")
+    file = leave_plan(root, "topics/mail.md")
+    plan = msgspec.json.decode(file.read_bytes()) | {"noted": [], "message": "Take up nothing"}
+    file.write_bytes(msgspec.json.encode(plan))
+    (root.topics / "mail.md").write_text("evil", encoding="utf-8")
+
+    with pytest.raises(NeedsRepair, match="cannot be carried out"):
+        decisions_on(root).find_unexplained()
