@@ -10,7 +10,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, islice
@@ -432,8 +432,21 @@ class Ingester:
                         if entry.parts:
                             yield copy_key(entry), record.session_id
 
-    def _hold_lock(self) -> "_Locked":
-        return _Locked(self._lock)
+    @contextmanager
+    def _hold_lock(self) -> Iterator[None]:
+        """The archive's lock, with our own error where another ingester holds it."""
+        try:
+            self._lock.acquire()
+        except filelock.Timeout as error:
+            raise NeedsRepair(
+                "another ingest has been working on this archive for too long",
+                where=Path(self._lock.lock_file),
+                remedy="Wait for it, or end it and run `oneiros ingest` again",
+            ) from error
+        try:
+            yield
+        finally:
+            self._lock.release()
 
 
 def _next_files(
@@ -447,26 +460,6 @@ def _next_files(
         yield file
         done += file.size
         progress(done, every)
-
-
-class _Locked:
-    """The archive's lock, with our own error where another ingester holds it."""
-
-    def __init__(self, lock: filelock.BaseFileLock):
-        self._lock = lock
-
-    def __enter__(self) -> None:
-        try:
-            self._lock.acquire()
-        except filelock.Timeout as error:
-            raise NeedsRepair(
-                "another ingest has been working on this archive for too long",
-                where=Path(self._lock.lock_file),
-                remedy="Wait for it, or end it and run `oneiros ingest` again",
-            ) from error
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
 
 
 class _FileRead:
