@@ -15,7 +15,7 @@ from types import MappingProxyType
 import msgspec
 
 from crawler.transcripts.grammar import MOST_AHEAD
-from memory_server.machine.files import append_line, replace_file
+from memory_server.machine.files import append_line, read_json, read_records, replace_file
 
 IDLE_HOURS = 6.0
 START_SLACK = timedelta(seconds=90)  # between a process starting and its marker being written
@@ -42,12 +42,9 @@ class _Marker(msgspec.Struct):
 def read_markers(folder: Path) -> Iterator[LiveMarker]:
     """The markers of a client; files of another shape are passed over."""
     for path in sorted(folder.glob("*.json")):
-        try:
-            marker = msgspec.json.decode(path.read_bytes(), type=_Marker)
-        except (msgspec.MsgspecError, OSError):
-            continue
-        started = datetime.fromtimestamp(marker.started_ms / 1000, UTC) if marker.started_ms else None
-        yield LiveMarker(marker.pid, marker.session_id, started)
+        if marker := read_json(path, _Marker, None):
+            started = datetime.fromtimestamp(marker.started_ms / 1000, UTC) if marker.started_ms else None
+            yield LiveMarker(marker.pid, marker.session_id, started)
 
 
 class _End(msgspec.Struct):
@@ -69,15 +66,7 @@ def forget_ends(file: Path, session_ids: Collection[str]) -> None:
 
 def read_ends(file: Path) -> dict[str, datetime]:
     """When each session's end was last seen; lines of another shape, which a kill can leave, are passed over."""
-    ends: dict[str, datetime] = {}
-    for line in file.read_bytes().splitlines() if file.exists() else ():
-        try:
-            end = msgspec.json.decode(line, type=_End)
-        except msgspec.MsgspecError:
-            continue
-        if end.at.tzinfo is not None:
-            ends[end.session_id] = end.at
-    return ends
+    return {end.session_id: end.at for end in read_records(file, _End) if end.at.tzinfo is not None}
 
 
 def is_running(marker: LiveMarker, process_start: ProcessStart) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from crawler.archive.append import ArchiveReport, Ingester, IngestProgress, IngestSettings
+from crawler.archive.append import NO_LIMITS, ArchiveReport, Ingester, IngestLimits, IngestSettings
 from crawler.archive.discovery import FoundFile, cut_suffixes, find_transcripts
 from crawler.archive.store import resolve_session
 from crawler.compress.run import ClosedWhen, CompressReport, compress_closed
@@ -51,11 +51,8 @@ def ingest(
     closed_when: ClosedWhen,
     *,
     sent: Iterable[FoundFile] = (),
-    since: datetime | None = None,
-    limit: int | None = None,
-    project: str = "",
-    dry_run: bool = False,
-    progress: Callable[[IngestProgress], None] | None = None,
+    limits: IngestLimits = NO_LIMITS,
+    progress: Callable[[int, int], None] = lambda *_: None,
     compressing: Callable[[int, int], None] = lambda *_: None,
     check: Callable[[], None] = lambda: None,
     forget_marked: Callable[[Sequence[str]], None] | None = None,
@@ -65,39 +62,27 @@ def ingest(
     """Ingests what is new below the paths and in what another machine `sent`, then compresses every closed session that
     has changed.
 
-    `compressed` is `sessions/compressed` of the memory root; for the filters see `Ingester.ingest`. Doing it again
-    does nothing. `sources`: readers of other agents, and what they read; `speakers`: names of the person in
-    conversations of several. `compressing` is told how many sessions were looked at, and of how many. `forget_marked`
-    forgets sessions that a prompt of the person leaves out after something of them was taken in; by default `forget`
-    does, which knows no index. `check` is called after each file and each session; what it raises ends the ingest
-    there, and nothing is lost. Raises NeedsRepair when another process keeps the archive locked.
+    `compressed` is `sessions/compressed` of the memory root. Doing it again does nothing. `sources`: readers of other
+    agents, and what they read; `speakers`: names of the person in conversations of several. `compressing` is told how
+    many sessions were looked at, and of how many. `forget_marked` forgets sessions that a prompt of the person leaves
+    out after something of them was taken in; by default `forget` does, which knows no index. `check` is called after
+    each file and each session; what it raises ends the ingest there, and nothing is lost. Raises NeedsRepair when
+    another process keeps the archive locked.
     """
 
-    def report_read(step: IngestProgress) -> None:
+    def report_read(done: int, every: int) -> None:
         check()
-        if progress:
-            progress(step)
+        progress(done, every)
 
     def report_compressed(_: str, done: int, sessions: int) -> None:
         check()
         compressing(done, sessions)
 
     with Ingester(settings) as ingester:
-        report = ingester.ingest(
-            paths, sent=sent, since=since, limit=limit, project=project, dry_run=dry_run, progress=report_read
-        )
+        report = ingester.ingest(paths, sent=sent, limits=limits, progress=report_read)
         for source, places in sources:
-            ingester.ingest_source(
-                source,
-                places,
-                report,
-                speakers=speakers,
-                since=since,
-                limit=limit,
-                project=project,
-                progress=report_read,
-            )
-        if dry_run:
+            ingester.ingest_source(source, places, report, speakers=speakers, limits=limits, progress=report_read)
+        if limits.dry_run:
             return IngestReport(report, None)
         if held := [
             one for one in sorted(report.marked) if ingester.archive.holds(one) or find_session_files(compressed, one)

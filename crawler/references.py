@@ -11,7 +11,6 @@ import hashlib
 import os
 import re
 import stat
-import subprocess
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,12 +25,13 @@ from crawler.archive.discovery import is_utf8
 from crawler.documents import MAX_BYTES, NOTEBOOK, NOTEBOOK_BYTES, document_text, fence_code, is_markdown, most_bytes
 from crawler.sent import Known, SentFile, WantedRoot
 from crawler.transcripts.injected import is_own_chat
+from memory_server.errors import NeedsRepair
 from memory_server.escaping import escape_line
 from memory_server.layers.sessions import project_name
 from memory_server.machine.clock import local_day
-from memory_server.machine.files import replace_file
+from memory_server.machine.files import read_json, replace_file
 from memory_server.redaction import Redactor
-from memory_server.root.state import SAFE_GIT
+from memory_server.root.git import SAFE_GIT, run_git
 
 SKIPPED_FOLDERS = frozenset(
     ".git .hg .svn .venv venv env node_modules vendor third_party dist build target out coverage __pycache__ .next"
@@ -148,7 +148,7 @@ def scan(
     """
     report = ScanReport()
     state = folder / "state.json"
-    known = _read_state(state)
+    known = read_json(state, dict[str, _Known], {})
     present: dict[str, _Known] = {}
     fresh: dict[str, tuple[_Candidate, bytes]] = {}
     for name, old in known.items():
@@ -313,7 +313,7 @@ def build_wanted_root(source: ReferenceSource, settings: ReferenceSettings, fold
         git=("git", "-C", "{folder}", *SAFE_GIT, *LIST_FILES),
         known={
             old.path.removeprefix(f"{machine}:"): Known(old.inode, old.size, old.changed_ns)
-            for name, old in _read_state(folder / "state.json").items()
+            for name, old in read_json(folder / "state.json", dict[str, _Known], {}).items()
             if old.source == source.name and old.content.endswith(rules) and (old.same_as or (folder / name).exists())
         },
     )
@@ -340,12 +340,11 @@ def list_files(root: Path) -> Iterator[Path]:
 
 def _list_git_files(root: Path) -> list[str] | None:
     """What git knows of or would add, from the root; None outside a repository or without git."""
-    command = ["git", "-C", str(root), *SAFE_GIT, *LIST_FILES]
     try:
-        found = subprocess.run(command, capture_output=True, timeout=60, check=True).stdout
-    except (OSError, subprocess.SubprocessError):
+        done = run_git(root, LIST_FILES)
+    except NeedsRepair:
         return None
-    return sorted({os.fsdecode(name) for name in found.split(b"\0") if name})
+    return None if done.returncode else sorted({os.fsdecode(name) for name in done.stdout.split(b"\0") if name})
 
 
 def _find_trouble(path: Path) -> str:
@@ -390,13 +389,6 @@ def _has(pattern: str, path: Path, text: str) -> bool:
 
 def _short(rules: str) -> str:
     return hashlib.sha256(rules.encode()).hexdigest()[:8]
-
-
-def _read_state(file: Path) -> dict[str, _Known]:
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, _Known])
-    except (OSError, msgspec.MsgspecError):
-        return {}
 
 
 def parse_pairs(settings: Iterable[str]) -> tuple[tuple[str, str], ...]:

@@ -15,7 +15,7 @@ import msgspec
 
 from crawler.archive.store import Archive, SessionRecord
 from crawler.reading.record import RULES
-from memory_server.machine.files import make_folder, replace_file
+from memory_server.machine.files import make_folder, read_json, replace_file
 from memory_server.root.paths import MemoryRoot
 
 Known = TypeVar("Known")
@@ -54,7 +54,7 @@ class DreamProgress:
         self._flag = root.derived_folder / FLAG_NAME
 
     def read(self) -> Read:
-        return _read_state(self._file, Read, Read())
+        return read_json(self._file, Read, Read())
 
     def save(self, state: Read) -> None:
         _write(self._file, state)
@@ -64,7 +64,7 @@ class DreamProgress:
 
         The first page begins a reading of what waits then; on later pages it stays the same.
         """
-        served = _read_state(self._served, Served, Served())
+        served = read_json(self._served, Served, Served())
         if is_first or not served.now or served.project != project:
             waiting = [record for record in unread(archive, Read(served.past)) if is_wanted(record)]
             fresh = {record.session_id: make_mark(record) for record in reversed(waiting)}
@@ -74,11 +74,11 @@ class DreamProgress:
 
     def list_unserved(self, archive: Archive) -> list[SessionRecord]:
         """The sessions that no assistant was shown, oldest first."""
-        return unread(archive, Read(_read_state(self._served, Served, Served()).past))
+        return unread(archive, Read(read_json(self._served, Served, Served()).past))
 
     def note_shown(self, session_ids: Collection[str]) -> None:
         """Notes sessions of the reading under way as read: a page behind them was asked for."""
-        served = _read_state(self._served, Served, Served())
+        served = read_json(self._served, Served, Served())
         shown = {name: mark for name, mark in served.now.items() if name in session_ids}
         if not shown.keys() <= served.past.keys():
             _write(self._served, replace(served, past={**served.past, **shown}))
@@ -89,7 +89,7 @@ class DreamProgress:
         def keep_others(noted: Mapping[str, Known]) -> dict[str, Known]:
             return {name: known for name, known in noted.items() if name not in session_ids}
 
-        state, served = self.read(), _read_state(self._served, Served, Served())
+        state, served = self.read(), read_json(self._served, Served, Served())
         self.save(replace(state, sessions=keep_others(state.sessions)))
         _write(self._served, replace(served, past=keep_others(served.past), now=keep_others(served.now)))
 
@@ -128,14 +128,6 @@ class DreamProgress:
 
 def _write(file: Path, state: object) -> None:
     replace_file(file, msgspec.json.encode(state))
-
-
-def _read_state(file: Path, kind: type[Known], empty: Known) -> Known:
-    """The content of a file of ours; `empty` where it is missing or damaged, since all of it is derived."""
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=kind)
-    except (FileNotFoundError, msgspec.MsgspecError):
-        return empty
 
 
 def unread(archive: Archive, state: Read, readers: Mapping[str, str] = MappingProxyType({})) -> list[SessionRecord]:

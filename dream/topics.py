@@ -6,7 +6,6 @@ here. A topic that cannot be read is left out; `validate` reports it.
 
 import datetime as dt
 import re
-import subprocess
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
@@ -26,8 +25,8 @@ from memory_server.language.words import Rarity, content_words, measure_rarity
 from memory_server.layers.footnotes import REFERENCE
 from memory_server.layers.mif import parse_date, parse_frontmatter
 from memory_server.layers.topics import first_heading, markdown_files, name_in_words, read_text
+from memory_server.root.git import ask_git
 from memory_server.root.paths import MemoryRoot
-from memory_server.root.state import SAFE_GIT
 
 HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t#]*$")
 LIST_SIGN = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
@@ -38,7 +37,6 @@ FOOTNOTE_REFERENCE = re.compile(r"\[\^[^\]\s]+\]")
 FOOTNOTES_BEHIND = re.compile(r"(?:\[\^[^\]\s]+\])+")
 HISTORY_HEADINGS = frozenset({"history", "superseded", "changelog"})  # what stands below is no longer true
 LESSONS = SourcePath("lessons.md")
-GIT_SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +118,11 @@ def build_topics(texts: Mapping[SourcePath, str], committed: Mapping[str, dt.dat
 
 def read_commit_days(root: MemoryRoot) -> dict[str, dt.date]:
     """The day of the last commit of each file of layer 1; nothing where git tells nothing."""
-    command = ["git", "-C", str(root.path), *SAFE_GIT, "-c", "core.quotePath=false", "log", "--relative"]
-    command += ["--format=%cs", "--name-only", "--", "topics", "lessons.md"]  # no name begins with a day
-    try:
-        done = subprocess.run(command, capture_output=True, check=True, timeout=GIT_SECONDS)
-    except (OSError, subprocess.SubprocessError):
-        return {}
+    command = ("log", "--relative", "--format=%cs", "--name-only", "--", "topics", "lessons.md")
     found: dict[str, dt.date] = {}
     day: dt.date | None = None
-    for line in done.stdout.decode("utf-8", "replace").splitlines():
-        if date := parse_date(line):
+    for line in (ask_git(root.path, *command) or "").splitlines():
+        if date := parse_date(line):  # no name begins with a day
             day = date
         elif line and day:
             found.setdefault(line, day)

@@ -1,14 +1,14 @@
 """Founding a memory root: its first files, its git, and the list of roots that a person trusts."""
 
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 from memory_server.layers.index_page import FOUNDED, write_index_page
 from memory_server.machine.files import replace_file
+from memory_server.root.git import ask_git
 from memory_server.root.paths import MemoryRoot
-from memory_server.root.state import SAFE_GIT, make_state
+from memory_server.root.state import make_state
 from memory_server.settings import PersonSettings, read_memory_settings
 from memory_server.settings_file import change_setting
 
@@ -79,11 +79,11 @@ def distrust_root(file: Path, person: PersonSettings, path: Path) -> None:
 
 def _prepare_git(root: MemoryRoot) -> Iterator[str]:
     """A repository of its own, or, inside a project's repository, ignore rules that keep conversations out of it."""
-    inside = _git(root.path, "rev-parse", "--show-toplevel")
-    is_own = inside is None or Path(inside).resolve() == root.path.resolve()
+    inside = (ask_git(root.path, "rev-parse", "--show-toplevel") or "").strip()
+    is_own = not inside or Path(inside).resolve() == root.path.resolve()
     ignore = root.path / ".gitignore"
     _add_lines(ignore, DERIVED_IGNORED if is_own else DERIVED_IGNORED + PRIVATE_IGNORED)
-    if inside is None and _git(root.path, "init", "--quiet") is not None:
+    if not inside and ask_git(root.path, "init", "--quiet") is not None:
         yield "It is a git repository of its own; nothing was committed."
     elif not is_own:
         yield f"It lies in the repository {inside}: conversations are git-ignored there."
@@ -96,12 +96,3 @@ def _add_lines(file: Path, wanted: str) -> None:
     if any(not line.startswith("#") for line in missing):
         newline = "" if not text or text.endswith("\n") else "\n"
         replace_file(file, text + newline + "".join(f"{line}\n" for line in missing))
-
-
-def _git(folder: Path, *arguments: str) -> str | None:
-    """What git prints; None where it fails or is not installed."""
-    command = ["git", "-C", str(folder), *SAFE_GIT, *arguments]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return None

@@ -4,15 +4,14 @@ A memory is never touched, only named. What belongs to others too (models of the
 itself) is named with how to remove it.
 """
 
-import json
 import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from memory_server.machine.files import read_json
 from memory_server.root.paths import state_home
 from oneiros.claude.setup import Change, Setup
 from oneiros.daemon.sockets import end_daemon
@@ -83,8 +82,7 @@ def list_known_roots(environment: Environment) -> list[Path]:
     """The memories of this account that exist: the chosen one, those trusted and those used before."""
     roots = {environment.choice.root.path, *map(Path, environment.person.trusted_roots)}
     for mark in state_home(environment.variables, environment.home).glob("*/root.json"):
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            roots.add(Path(json.loads(mark.read_text(encoding="utf-8"))["path"]))
+        roots |= {Path(path) for name, path in read_json(mark, dict[str, str], {}).items() if name == "path"}
     return sorted({root.resolve() for root in roots if (root / "MEMORY.md").is_file()})
 
 

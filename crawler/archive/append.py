@@ -10,7 +10,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, islice
@@ -56,6 +56,19 @@ PEEKED_ENTRIES = 400  # a session names its folder and its first prompt long bef
 
 
 @dataclass(frozen=True, slots=True)
+class IngestLimits:
+    """What an ingest is to read at the most; empty fields leave nothing out."""
+
+    since: datetime | None = None  # files that were not changed since then are left out
+    limit: int | None = None  # it ends after so many files that were read
+    project: str = ""  # as `is_project` takes it; all others are left out
+    dry_run: bool = False  # nothing is written
+
+
+NO_LIMITS = IngestLimits()
+
+
+@dataclass(frozen=True, slots=True)
 class IngestSettings:
     """Where an ingest writes, and what it takes."""
 
@@ -76,17 +89,6 @@ class RefusedFile:
     path: Path
     verdict: Verdict
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class IngestProgress:
-    """How far an ingest is. Bytes are those on disk."""
-
-    path: Path
-    files_done: int
-    files: int
-    bytes_done: int
-    bytes: int
 
 
 @dataclass(slots=True)
@@ -146,39 +148,29 @@ class Ingester:
         paths: Iterable[Path],
         *,
         sent: Iterable[FoundFile] = (),
-        since: datetime | None = None,
-        limit: int | None = None,
-        project: str = "",
-        dry_run: bool = False,
-        progress: Callable[[IngestProgress], None] | None = None,
+        limits: IngestLimits = NO_LIMITS,
+        progress: Callable[[int, int], None] = lambda *_: None,
     ) -> ArchiveReport:
         """Reads every transcript below the paths, and what another machine sent, as far as it is new.
 
-        `since` leaves out files not changed since then, `limit` ends after so many files that were read, `project`
-        (as `is_project` takes it) leaves out all others. Raises NeedsRepair when another ingester holds the
-        archive for longer than the settings allow.
+        `progress` is told how many bytes on the disk were looked at, and of how many. Raises NeedsRepair when another
+        ingester holds the archive for longer than the settings allow.
         """
         roots = [path.absolute() for path in paths]
-        there = find_transcripts(roots, since=since)
+        there = find_transcripts(roots, since=limits.since)
         found = [*there.files, *in_order(sent)]
         known = self._tail.files()
-        report = ArchiveReport(is_dry_run=dry_run, files=len(found), problems=list(there.problems))
-        bytes_done, bytes_all = 0, sum(file.size for file in found)
-        for done, file in enumerate(found, start=1):
-            if limit is not None and report.read >= limit:
-                break
+        report = ArchiveReport(is_dry_run=limits.dry_run, files=len(found), problems=list(there.problems))
+        for file in _next_files(found, report, limits, progress):
             state = known.get(str(file.name))
             if state and self._is_level(state, file):
                 report.unchanged += 1
             else:
                 try:
-                    self._ingest_file(file, report, project=project)
+                    self._ingest_file(file, report, project=limits.project)
                 except ContentError as error:
                     report.problems.append(make_problem(error, file.name))
-            bytes_done += file.size
-            if progress:
-                progress(IngestProgress(file.name, done, len(found), bytes_done, bytes_all))
-        if since is None and not dry_run:
+        if limits.since is None and not limits.dry_run:
             report.gone = self._reconcile(roots, known, found)
         logger.info("ingest: %d of %d files read, %d entries", report.read, report.files, report.entries)
         return report
@@ -190,31 +182,23 @@ class Ingester:
         report: ArchiveReport,
         *,
         speakers: frozenset[str] = frozenset(),
-        since: datetime | None = None,
-        limit: int | None = None,
-        project: str = "",
-        progress: Callable[[IngestProgress], None] | None = None,
+        limits: IngestLimits = NO_LIMITS,
+        progress: Callable[[int, int], None] = lambda *_: None,
     ) -> None:
         """Reads the conversations of another agent below the paths, into the report of what else was read.
 
-        `speakers`: names of the person in conversations of several, case-folded. For the filters see `ingest`.
+        `speakers`: names of the person in conversations of several, case-folded.
         """
-        there = find_files(list_source_files(source, [path.absolute() for path in paths]), since=since)
+        there = find_files(list_source_files(source, [path.absolute() for path in paths]), since=limits.since)
         files = [with_log(file) for file in there.files]
         report.files += len(files)
         report.problems += there.problems
-        bytes_done, bytes_all = 0, sum(file.size for file in files)
-        for done, file in enumerate(files, start=1):
-            if limit is not None and report.read >= limit:
-                break
+        for file in _next_files(files, report, limits, progress):
             try:
                 found = AgentFile(file.path, speakers, stamps=self._find_stamps(file))
-                self._ingest_conversations(source, file, found, report, project=project)
+                self._ingest_conversations(source, file, found, report, project=limits.project)
             except ContentError as error:
                 report.problems.append(make_problem(error, file.path))
-            bytes_done += file.size
-            if progress:
-                progress(IngestProgress(file.path, done, len(files), bytes_done, bytes_all))
 
     def append(self, key: SessionKey, entries: Sequence[Entry]) -> int:
         """Adds a chain of entries, its root first, behind the last one of a session; how many were new.
@@ -448,17 +432,9 @@ class Ingester:
                         if entry.parts:
                             yield copy_key(entry), record.session_id
 
-    def _hold_lock(self) -> "_Locked":
-        return _Locked(self._lock)
-
-
-class _Locked:
-    """The archive's lock, with our own error where another ingester holds it."""
-
-    def __init__(self, lock: filelock.BaseFileLock):
-        self._lock = lock
-
-    def __enter__(self) -> None:
+    @contextmanager
+    def _hold_lock(self) -> Iterator[None]:
+        """The archive's lock, with our own error where another ingester holds it."""
         try:
             self._lock.acquire()
         except filelock.Timeout as error:
@@ -467,9 +443,23 @@ class _Locked:
                 where=Path(self._lock.lock_file),
                 remedy="Wait for it, or end it and run `oneiros ingest` again",
             ) from error
+        try:
+            yield
+        finally:
+            self._lock.release()
 
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
+
+def _next_files(
+    files: Sequence[FoundFile], report: ArchiveReport, limits: IngestLimits, progress: Callable[[int, int], None]
+) -> Iterator[FoundFile]:
+    """The files one by one, as far as the limits allow; behind each it is told how far this is."""
+    done, every = 0, sum(file.size for file in files)
+    for file in files:
+        if limits.limit is not None and report.read >= limits.limit:
+            return
+        yield file
+        done += file.size
+        progress(done, every)
 
 
 class _FileRead:

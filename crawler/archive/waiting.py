@@ -15,6 +15,7 @@ from crawler.archive.discovery import FoundFile, find_files, find_transcripts
 from crawler.sources.agent import AgentSource, list_source_files
 from crawler.transcripts.tail import FileState, TailState, Verdict
 from memory_server.completeness import SkipKind, Skipped
+from memory_server.machine.files import read_json
 
 CLEANUP_DAYS = 30  # after which Claude Code deletes a transcript, unless its settings say otherwise
 SOON_DAYS = 7
@@ -52,10 +53,7 @@ class _ClientSettings(msgspec.Struct):
 
 def cleanup_days(client_folder: Path) -> float:
     """After how many days without use the client deletes a transcript, by its own settings below `~/.claude`."""
-    try:
-        days = msgspec.json.decode((client_folder / "settings.json").read_bytes(), type=_ClientSettings).cleanup_days
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
-        return CLEANUP_DAYS
+    days = read_json(client_folder / "settings.json", _ClientSettings, _ClientSettings()).cleanup_days
     return days if 0 < days < 100_000 else CLEANUP_DAYS
 
 

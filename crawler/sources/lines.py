@@ -6,7 +6,7 @@ bounded: a line beyond all measure is passed over and named.
 
 import io
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -91,20 +91,15 @@ def open_file(path: Path) -> BinaryIO:
     return io.BufferedReader(unpacker.stream_reader(stream, read_across_frames=True), BUFFER_BYTES)
 
 
-class unpacking:  # noqa: N801  # read as a verb, as `reading` is
+@contextmanager
+def unpacking(path: Path) -> Iterator[None]:
     """Says which file it was that cannot be unpacked."""
-
-    def __init__(self, path: Path):
-        self._path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, zstandard.ZstdError):
-            raise ContentError(
-                f"it cannot be unpacked ({error})", where=self._path, remedy="Copy it anew, or remove it"
-            ) from error
+    try:
+        yield
+    except zstandard.ZstdError as error:
+        raise ContentError(
+            f"it cannot be unpacked ({error})", where=path, remedy="Copy it anew, or remove it"
+        ) from error
 
 
 def _lines(stream: BinaryIO) -> Iterator[tuple[bytes, int]]:

@@ -15,11 +15,11 @@ from filelock import FileLock, Timeout
 
 from dream.decisions.approvals import Approvals, Unexplained, list_approved_files, suspicious
 from dream.decisions.chain import Chain, ChainEntry
-from dream.decisions.journal import Journal, Noted, Plan
+from dream.decisions.journal import Journal, Plan
 from dream.decisions.log import DecisionLog, new_nonce
 from dream.decisions.page import Chosen
 from dream.decisions.passkey import Passkey
-from dream.decisions.planning import Arrangement, Planner, Texts
+from dream.decisions.planning import Arrangement, Planner, Texts, describe_undoing
 from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository, find_repository, require_git
 from dream.decisions.skills import put_skill, require_place, require_untouched, take_skill
@@ -52,35 +52,21 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejecting:
-    """A hunk as it is once it was turned down, and the entry of that."""
-
-    hunk: Hunk
-    entry: ChainEntry
-
-    @property
-    def hunks(self) -> tuple[Hunk, ...]:
-        return (self.hunk,)
-
-
-@dataclass(frozen=True, slots=True)
 class Foreseen:
     """What several choices will do to the memory as it stands, to the last byte."""
 
     hunks: tuple[Hunk, ...]  # as they stand
-    steps: tuple[Plan | Rejecting, ...]  # in the order in which they are done; one plan a topic
+    plans: tuple[Plan, ...]  # in the order in which they are carried out, one a topic
     last: str  # name of the last entry of the chain
 
     @property
     def entries(self) -> list[ChainEntry]:
-        every = ((step.entry, *(step.behind if isinstance(step, Plan) else ())) for step in self.steps)
-        return [one.entry if isinstance(one, Noted) else one for step in every for one in step if one is not None]
+        return [noted.entry for plan in self.plans for noted in plan.noted]
 
     @property
     def files(self) -> dict[str, str]:
         """The hash of each file that changes, as it stands."""
-        planned = [one for step in self.steps if isinstance(step, Plan) for one in step.files]
-        return {one.path: one.before for one in reversed(planned)}
+        return {path: before for plan in reversed(self.plans) for path, before in plan.before.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,22 +129,22 @@ class Decisions:
 
         What cannot be done is told, as `accept` and `reject` raise it, and left.
         """
-        steps: list[Plan | Rejecting] = []
-        done: list[Plan | Rejecting] = []
+        plans: list[Plan] = []
+        done: list[Plan] = []
         with self.together(), self.hold_lock() as journal:
             planner = self._planner()
             for choice, hunk in _by_topic(choices):
                 try:
                     self._require_as_shown(hunk)
-                    steps.append(self._step(planner, hunk, choice, consent))
+                    plans.append(self._plan_choice(planner, hunk, choice, consent))
                 except OneirosError as error:
                     tell_refusal(hunk, error)
-            for step in self._join_plans(planner, steps):
+            for plan in _join_plans(planner, plans):
                 try:
-                    self._do(journal, step)
-                    done.append(step)
+                    self._carry_out(journal, plan)
+                    done.append(plan)
                 except OneirosError as error:
-                    for hunk in step.hunks:
+                    for hunk in plan.hunks:
                         tell_refusal(hunk, error)
         return self._list_decided(done)
 
@@ -167,8 +153,8 @@ class Decisions:
         with self.hold_lock():
             planner = self._planner()
             pairs = _by_topic([(choice, self._open_hunk(choice.hunk)) for choice in choices])
-            steps = self._join_plans(planner, [self._step(planner, hunk, choice, consent) for choice, hunk in pairs])
-            return Foreseen(tuple(hunk for _, hunk in pairs), tuple(steps), self._log.chain.last)
+            plans = [self._plan_choice(planner, hunk, choice, consent) for choice, hunk in pairs]
+            return Foreseen(tuple(hunk for _, hunk in pairs), _join_plans(planner, plans), self._log.chain.last)
 
     def carry_out(self, foreseen: Foreseen, signing: ChainEntry) -> list[Decided]:
         """Does what was foreseen, and adds the entry that signs it.
@@ -177,10 +163,10 @@ class Decisions:
         """
         with self.together(), self.hold_lock() as journal:
             self._require_as_foreseen(foreseen)
-            for step in foreseen.steps:
-                self._do(journal, step)
+            for plan in foreseen.plans:
+                self._carry_out(journal, plan)
             self._log.chain.add([signing])
-        return self._list_decided(foreseen.steps)
+        return self._list_decided(foreseen.plans)
 
     def chain(self) -> Chain:
         """The chain of decisions as it lies on the disk now."""
@@ -199,8 +185,7 @@ class Decisions:
         with self.hold_lock() as journal:
             known = replace(hunk, proposal=self.store.name_of_told(local_day(self.now())))
             plan = self._planner().accept(known, consent)
-            journal.carry_out(plan)
-            self._show_again(known)
+            self._carry_out(journal, plan)
         self._bring_level()
         return Decided(plan.hunks[0], self._find_commit(plan))
 
@@ -260,8 +245,7 @@ class Decisions:
             if hunk.state is not State.ACCEPTED or not accepted:
                 raise ContentError(f"hunk {hunk.id} is {hunk.state}, not accepted", remedy="Revert accepted ones only")
             plan = self._planner().revert(hunk, accepted[-1], consent)
-            journal.carry_out(plan)
-            self._show_again(hunk)
+            self._carry_out(journal, plan)
         self._bring_level()
         return Decided(plan.hunks[0], self._find_commit(plan))
 
@@ -276,10 +260,9 @@ class Decisions:
             planner = self._planner()
             found = planner.arrangement(wanted)
             plan = planner.arrange(found, consent)
-            journal.carry_out(plan)
-            self._show_all(plan)
+            self._carry_out(journal, plan)
         self._bring_level()
-        return Arranged(plan.approval.name, found.what, self._find_commit(plan))
+        return Arranged(plan.name, found.what, self._find_commit(plan))
 
     def find_arrangement(self, name: str) -> Approval | None:
         """The decision by which topics were renamed, joined or cut, by its name or the beginning of it."""
@@ -292,10 +275,9 @@ class Decisions:
             if any(one.event is Event.REVERTED and one.hunk == arranged.name for one in self.store.approvals()):
                 raise ContentError("it is undone already", where=arranged.name)
             plan = self._planner().put_back(arranged, consent)
-            journal.carry_out(plan)
-            self._show_all(plan)
+            self._carry_out(journal, plan)
         self._bring_level()
-        return Arranged(arranged.name, plan.approval.text, self._find_commit(plan))
+        return Arranged(arranged.name, describe_undoing(arranged), self._find_commit(plan))
 
     def install(self, habit: Habit, file: Path, shown: str, consent: Consent) -> None:
         """Puts a skill where `file` says; `shown` is how that is noted.
@@ -397,7 +379,7 @@ class Decisions:
 
     def _adopt(self, journal: Journal, paths: Sequence[str], consent: Consent) -> str:
         plan = self._planner().adopt(paths, consent)
-        journal.carry_out(plan)
+        self._carry_out(journal, plan)
         return self._find_commit(plan)
 
     def forget(self, session_ids: Sequence[str]) -> int:
@@ -455,20 +437,11 @@ class Decisions:
         keeps = self._person.dream_history == "topic"
         return Planner(self.root, self.queue, self._log, self._repository(), self.now(), keeps_history=keeps)
 
-    def _step(self, planner: Planner, hunk: Hunk, choice: Chosen, consent: Consent) -> Plan | Rejecting:
+    def _plan_choice(self, planner: Planner, hunk: Hunk, choice: Chosen, consent: Consent) -> Plan:
         """What one of several choices will do, those before it done."""
         if choice.verdict == "reject":
-            return self._rejecting(hunk, consent, choice.reason)
+            return planner.reject(hunk, consent, self._redactor.redact(choice.reason.strip()).text)
         return planner.accept(self._check_hunk(hunk, choice.text), consent)
-
-    def _join_plans(self, planner: Planner, steps: Sequence[Plan | Rejecting]) -> list[Plan | Rejecting]:
-        """The steps with one plan for each run of plans about one topic."""
-        found: list[Plan | Rejecting] = []
-        for _, run in groupby(steps, key=lambda step: step.files[0].path if isinstance(step, Plan) else ""):
-            same = list(run)
-            plans = [step for step in same if isinstance(step, Plan)]
-            found += [planner.join_plans(plans)] if plans else same
-        return found
 
     def _decide_one(self, choice: Chosen, hunk: Hunk, consent: Consent) -> Decided:
         def refuse(_: Hunk, error: OneirosError) -> None:
@@ -477,17 +450,16 @@ class Decisions:
         [decided] = self.decide([(choice, hunk)], consent, refuse)
         return decided
 
-    def _do(self, journal: Journal, step: Plan | Rejecting) -> None:
-        if isinstance(step, Plan):
-            journal.carry_out(step)
-        else:
-            self._turn_down(step)
-        for hunk in step.hunks:
+    def _carry_out(self, journal: Journal, plan: Plan) -> None:
+        """Does what was planned, and writes the pages of the proposals that it is about anew."""
+        journal.carry_out(plan)
+        about = (*plan.hunks, *(hunk for _, hunk in plan.moved))
+        for hunk in {hunk.proposal: hunk for hunk in about}.values():
             self._show_again(hunk)
 
-    def _list_decided(self, steps: Sequence[Plan | Rejecting]) -> list[Decided]:
-        commits = ((step, self._find_commit(step) if isinstance(step, Plan) else "") for step in steps)
-        return [Decided(hunk, commit) for step, commit in commits for hunk in step.hunks]
+    def _list_decided(self, plans: Sequence[Plan]) -> list[Decided]:
+        commits = ((plan, self._find_commit(plan)) for plan in plans)
+        return [Decided(hunk, commit) for plan, commit in commits for hunk in plan.hunks]
 
     def _require_as_shown(self, shown: Hunk) -> None:
         if self._open_hunk(shown.id) != shown:
@@ -510,20 +482,6 @@ class Decisions:
             raise ContentError(faults[0], where=f"hunk {hunk.id}", remedy="Reject it")
         return replace(hunk, text=check_wording(text, self._redactor)) if text is not None else hunk
 
-    def _rejecting(self, hunk: Hunk, consent: Consent, reason: str) -> Rejecting:
-        told = self._redactor.redact(reason.strip()).text
-        entry = self._log.entry_without_files(Event.REJECTED, consent, hunk.id)
-        return Rejecting(replace(hunk, state=State.REJECTED, decided=self.now(), reason=told), entry)
-
-    def _turn_down(self, rejecting: Rejecting) -> None:
-        hunk, at = rejecting.hunk, rejecting.hunk.decided or self.now()
-        self._log.add(rejecting.entry)
-        said = hunk.update.candidate
-        self.store.add_rejection(
-            Rejection(hunk.id, hunk.target, hunk.text, hunk.reason, at, said.quotes, said.given, said.project)
-        )
-        self.store.save_hunk(hunk)
-
     def _open_hunk(self, name: str) -> Hunk:
         hunk = self.store.hunk(name)
         if not hunk.is_open:
@@ -541,14 +499,9 @@ class Decisions:
         if self._levels_at_once:
             self._level()
 
-    def _show_all(self, plan: Plan) -> None:
-        """Writes the pages of the proposals whose hunks were moved anew."""
-        for hunk in {hunk.proposal: hunk for _, hunk in plan.moved}.values():
-            self._show_again(hunk)
-
     def _find_commit(self, plan: Plan) -> str:
         repository = self._repository() if plan.message else None
-        return repository.find_commit(plan.approval.nonce) if repository else ""
+        return repository.find_commit(plan.name) if repository else ""
 
     def commit_in_words(self, commit: str) -> str:
         """What is said behind a decision of its commit: which it is, or why there is none."""
@@ -560,6 +513,13 @@ class Decisions:
 
     def _repository(self) -> Repository | None:
         return find_repository(self.root.path) if self._person.dream_commit else None
+
+
+def _join_plans(planner: Planner, plans: Sequence[Plan]) -> tuple[Plan, ...]:
+    """One plan for each run of plans about one topic, and one for those that change no file."""
+    return tuple(
+        planner.join_plans(list(run)) for _, run in groupby(plans, key=lambda plan: next(iter(plan.texts), ""))
+    )
 
 
 def _by_topic(choices: Sequence[tuple[Chosen, Hunk]]) -> list[tuple[Chosen, Hunk]]:

@@ -261,7 +261,7 @@ class Chain:
 
     def find_entry(self, approval: Approval) -> ChainEntry | None:
         """The entry that counts for the words and the way back of an approval; None where they are not what it says."""
-        digests = make_digests(approval)
+        digests = make_digests(approval.files)
         found = (place for place, entry in enumerate(self.entries) if entry.nonce == approval.name)
         counted = (self.entries[place] for place in found if self.counts(place))
         return next((entry for entry in counted if entry.files == digests), None)
@@ -369,15 +369,15 @@ def make_entry(approval: Approval, how: str, terminal: str = "", ancestors: Sequ
         how,
         approval.name,
         hunk=approval.hunk,
-        files=make_digests(approval),
+        files=make_digests(approval.files),
         terminal=terminal,
         ancestors=tuple(ancestors),
     )
 
 
-def make_digests(approval: Approval) -> tuple[FileDigest, ...]:
+def make_digests(changes: Sequence[FileChange]) -> tuple[FileDigest, ...]:
     """What an approval says of its files, without a word of them."""
-    return tuple(FileDigest(one.path, one.after, one.approved, _hash_of_splices(one)) for one in approval.files)
+    return tuple(FileDigest(one.path, one.after, one.approved, _hash_of_splices(one)) for one in changes)
 
 
 def _hash_of_splices(change: FileChange) -> str:

@@ -1,4 +1,4 @@
-"""Changes that are carried out whole or not at all: files, commit, approval and hunks.
+"""Decisions that are carried out whole or not at all: files, commit, what is noted, and hunks.
 
 What is to be done is written down first and struck out last. Each step can be repeated, so that the next process goes
 on wherever the last one was killed. A file that somebody else has changed in between is never overwritten, and a plan
@@ -9,14 +9,15 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
-from dream.decisions.chain import ChainEntry, make_digests, make_entry
+from dream.decisions.chain import ChainEntry, make_digests
 from dream.decisions.log import DecisionLog
 from dream.decisions.repository import Repository, require_rest
-from dream.proposals.store import Approval, ProposalStore, check_path
-from dream.records import Hunk, hash_text
+from dream.proposals.store import Approval, FileChange, ProposalStore, check_path
+from dream.records import Hunk, Rejection, hash_text
 from memory_server.errors import ContentError, NeedsRepair
 from memory_server.layers.topics import read_text
 from memory_server.machine.files import replace_file
@@ -25,33 +26,37 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedFile:
-    """The text that a file is to get; None removes it."""
-
-    path: str
-    before: str  # sha256; empty where there is no file
-    text: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class Noted:
-    """A decision as it is noted: its approval, and its entry in the chain."""
+    """A decision as it is noted: its entry in the chain, and beside it the words of a yes or of a no."""
 
-    approval: Approval
     entry: ChainEntry
+    approval: Approval | None = None
+    rejection: Rejection | None = None
+
+    @property
+    def changes(self) -> tuple[FileChange, ...]:
+        return self.approval.files if self.approval else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """One change from its first step to its last."""
 
-    files: tuple[PlannedFile, ...]  # the target first
-    approval: Approval
+    texts: Mapping[str, str | None]  # that files are to get, the target first; None removes one
+    noted: Annotated[tuple[Noted, ...], msgspec.Meta(min_length=1)]  # several in one commit where of one topic
     hunks: tuple[Hunk, ...]  # as they are to be saved
-    message: str  # of the commit; empty where none is wanted
-    entry: ChainEntry | None = None  # in the chain; None in a plan from before there was one
+    message: str = ""  # of the commit; empty where none is wanted
     moved: tuple[tuple[str, Hunk], ...] = ()  # hunks whose file has another name, by the id that they had
-    behind: tuple[Noted, ...] = ()  # further decisions about the same topic, in one change and one commit
+
+    @property
+    def before(self) -> dict[str, str]:
+        """The hash of each file that changes, as it stands; empty where there is none."""
+        return {one.path: one.before for noted in reversed(self.noted) for one in noted.changes}
+
+    @property
+    def name(self) -> str:
+        """By which its commit is known again."""
+        return self.noted[0].entry.nonce
 
 
 class Journal:
@@ -67,7 +72,7 @@ class Journal:
         """Does everything, or raises before anything is done."""
         self._log.chain.require_sound()
         if plan.message and self._repository is not None:
-            self._repository.require_unfiltered([planned.path for planned in plan.files])
+            self._repository.require_unfiltered(list(plan.texts))
         replace_file(self._file, msgspec.json.encode(plan))
         logger.debug("planned")
         self._log.own += self._complete_plan(plan)
@@ -83,19 +88,21 @@ class Journal:
         """Does what is left of a plan; returns the hashes of the entries that were added."""
         files = self._write_files(plan)
         if files is None:
-            logger.warning("an interrupted acceptance was given up: %s has changed since", plan.files[0].path)
+            logger.warning("an interrupted acceptance was given up: %s has changed since", next(iter(plan.texts)))
             self._file.unlink()
             return []
         if plan.message and self._repository is not None:
             self._commit(self._repository, plan, files)
         added: list[str] = []
-        first = Noted(plan.approval, plan.entry or make_entry(plan.approval, ""))
-        for noted in (first, *plan.behind):
-            approval = _of_files(noted.approval, files)
-            self._store.add_approval(approval)
+        for noted in plan.noted:
+            changes = tuple(change for change in noted.changes if change.path in files)
+            if noted.approval:
+                self._store.add_approval(replace(noted.approval, files=changes))
             logger.debug("approval noted")
-            added += self._log.chain.add([replace(noted.entry, files=make_digests(approval))])
+            added += self._log.chain.add([replace(noted.entry, files=make_digests(changes))])
             logger.debug("entry added")
+            if noted.rejection:  # behind its entry: what has none is taken for one from before there was a chain
+                self._store.add_rejection(noted.rejection)
         for was, hunk in (*((hunk.id, hunk) for hunk in plan.hunks), *plan.moved):
             self._store.save_hunk(hunk, was)
             logger.debug("hunk saved")
@@ -106,11 +113,7 @@ class Journal:
     def _read_plan(self) -> Plan | None:
         try:
             plan = msgspec.json.decode(self._file.read_bytes(), type=Plan)
-            approvals = (plan.approval, *(noted.approval for noted in plan.behind))
-            for path in (
-                *(planned.path for planned in plan.files),
-                *(change.path for one in approvals for change in one.files),
-            ):
+            for path in (*plan.texts, *plan.before):
                 check_path(self._store.root, path)
         except FileNotFoundError:
             return None
@@ -122,23 +125,24 @@ class Journal:
     def _write_files(self, plan: Plan) -> Mapping[str, bytes | None] | None:
         """Writes what is not written yet; None where the target is another than either state of it."""
         done: dict[str, bytes | None] = {}
-        for number, planned in enumerate(plan.files):
-            file = self._store.root.path / planned.path
-            present, wanted = hash_text(_text(file)), hash_text(planned.text)
-            if present == planned.before != wanted:
-                _put(file, planned.text)
+        before = plan.before
+        for number, (path, text) in enumerate(plan.texts.items()):
+            file = self._store.root.path / path
+            present, wanted = hash_text(_text(file)), hash_text(text)
+            if present == before.get(path) != wanted:
+                _put(file, text)
             elif present != wanted:
                 if number == 0:
                     return None
                 continue  # the index page: its pointers are written anew with the next change
-            done[planned.path] = planned.text.encode("utf-8") if planned.text is not None else None
+            done[path] = text.encode("utf-8") if text is not None else None
             logger.debug("file written")
         return done
 
     def _commit(self, repository: Repository, plan: Plan, files: Mapping[str, bytes | None]) -> None:
         ours = {path: content for path, content in files.items() if not repository.ignores(path)}
         wanted = {path: content for path, content in ours.items() if content is not None or repository.has(path)}
-        if wanted and not repository.find_commit(plan.approval.nonce):
+        if wanted and not repository.find_commit(plan.name):
             require_rest(repository)
             repository.commit(wanted, plan.message, self._scratch())
             logger.debug("committed")
@@ -149,10 +153,6 @@ class Journal:
         folder = self._store.root.derived_folder
         folder.mkdir(parents=True, exist_ok=True)
         return folder
-
-
-def _of_files(approval: Approval, files: Mapping[str, object]) -> Approval:
-    return replace(approval, files=tuple(change for change in approval.files if change.path in files))
 
 
 def _put(file: Path, text: str | None) -> None:

@@ -1,7 +1,6 @@
 """Page sessions: a browser shows the open hunks and prepares what a person decides at their terminal."""
 
 import datetime as dt
-import hashlib
 import logging
 import secrets
 import threading
@@ -13,8 +12,9 @@ from typing import Literal
 
 import msgspec
 
+from dream.records import hash_text
 from memory_server.errors import UsageError
-from memory_server.machine.files import replace_file
+from memory_server.machine.files import UNREADABLE_JSON, replace_file
 
 logger = logging.getLogger(__name__)
 
@@ -92,24 +92,24 @@ class PageSessions:
         """A code that opens one page session within two minutes."""
         code = secrets.token_hex(CODE_BYTES)
         with self._guard:
-            self._codes = self._living(self._codes) | {_hash(code): self._now() + CODE_LIFE}
+            self._codes = self._living(self._codes) | {hash_text(code): self._now() + CODE_LIFE}
         return code
 
     def open(self, code: str) -> str:
         """The secret of a new session. Raises UsageError for a code that is wrong, used or too old."""
         with self._guard:
             self._codes = self._living(self._codes)
-            if self._codes.pop(_hash(code), None) is None:
+            if self._codes.pop(hash_text(code), None) is None:
                 raise UsageError("the code is wrong, used or too old", remedy=NEW_CODE)
             secret = secrets.token_urlsafe(32)
-            self._open[_hash(secret)] = self._now() + SESSION_LIFE
+            self._open[hash_text(secret)] = self._now() + SESSION_LIFE
             return secret
 
     def holds(self, secret: str) -> bool:
         """Whether this is the secret of a session that is still open."""
         with self._guard:
             self._open = self._living(self._open)
-            return _hash(secret) in self._open
+            return hash_text(secret) in self._open
 
     def choose(self, *choices: Chosen) -> None:
         """Keeps what was chosen at once, in the place of earlier choices."""
@@ -158,10 +158,6 @@ def _read_steps(file: Path) -> list[list[Chosen]]:
         return msgspec.json.decode(file.read_bytes(), type=list[list[Chosen]])
     except FileNotFoundError:
         return []
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, *UNREADABLE_JSON) as error:
         logger.warning("what was chosen on the page is lost: %s (%s)", file, error)
         return []
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dream.decisions.approvals import Approvals, list_approved_files, make_change
-from dream.decisions.journal import Noted, Plan, PlannedFile
+from dream.decisions.journal import Noted, Plan
 from dream.decisions.log import DecisionLog, new_nonce
 from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository, require_rest
@@ -36,7 +36,7 @@ from dream.proposals.store import (
     take_out,
     undone,
 )
-from dream.records import Hunk, State, hash_text
+from dream.records import Hunk, Rejection, State, hash_text
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.footnotes import find_footnotes
@@ -123,23 +123,25 @@ class Planner:
             questions=hunk.update.candidate.questions,
         )
         message = self._message(accepting([(decided, approval)], is_own=self._is_own))
-        plan = Plan(plan_files(written), approval, (decided,), message, self._log.entry(approval, consent))
-        self._ahead |= {one.path: one.text for one in plan.files}
+        plan = self._plan(written, approval, consent, message, (decided,))
+        self._ahead |= plan.texts
         return plan
 
+    def reject(self, hunk: Hunk, consent: Consent, reason: str) -> Plan:
+        """A hunk turned down, which changes no file."""
+        said, decided = hunk.update.candidate, replace(hunk, state=State.REJECTED, decided=self._now, reason=reason)
+        told = (hunk.id, hunk.target, hunk.text, reason, self._now, said.quotes, said.given, said.project)
+        entry = self._log.entry_without_files(Event.REJECTED, consent, hunk.id)
+        return Plan({}, (Noted(entry, rejection=Rejection(*told)),), (decided,))
+
     def join_plans(self, plans: Sequence[Plan]) -> Plan:
-        """Hunks written into one topic, one after the other, as one change with one commit."""
-        first, *others = plans
-        if not others:
-            return first
-        files: dict[str, PlannedFile] = {}
-        for one in (file for plan in plans for file in plan.files):
-            files[one.path] = replace(one, before=files.get(one.path, one).before)
+        """Hunks written into one topic, or turned down, one after the other: one change with one commit."""
+        texts = {path: text for plan in plans for path, text in plan.texts.items()}
+        noted = tuple(noted for plan in plans for noted in plan.noted)
         hunks = tuple(hunk for plan in plans for hunk in plan.hunks)
-        pairs = list(zip(hunks, (plan.approval for plan in plans), strict=True))
-        message = accepting(pairs, is_own=self._is_own) if first.message else ""
-        behind = tuple(Noted(plan.approval, plan.entry) for plan in others if plan.entry)
-        return replace(first, files=tuple(files.values()), hunks=hunks, message=message, behind=behind)
+        pairs = [(hunk, one.approval) for hunk, one in zip(hunks, noted, strict=True) if one.approval]
+        message = accepting(pairs, is_own=self._is_own) if plans[0].message else ""
+        return Plan(texts, noted, hunks, message)
 
     def revert(self, hunk: Hunk, accepted: Approval, consent: Consent) -> Plan:
         """A hunk taken out again. Raises ContentError where later changes stand in the way."""
@@ -154,8 +156,7 @@ class Planner:
         approval = Approval(
             Event.REVERTED, self._now, make_changes(written), hunk.id, proposal=hunk.proposal, nonce=new_nonce()
         )
-        message = self._message(reverting(decided, approval))
-        return Plan(plan_files(written), approval, (decided,), message, self._log.entry(approval, consent))
+        return self._plan(written, approval, consent, self._message(reverting(decided, approval)), (decided,))
 
     def arrangement(self, wanted: Callable[[Texts], Arrangement]) -> Arrangement:
         """What would become of the topics."""
@@ -186,15 +187,14 @@ class Planner:
                 written.append(Rewritten(change.path, now, self._undo_change(now, change, is_whole=True)))
         left = [one.path for one in written if one.new is not None]
         homes = {one.path: tuple(left) for one in written}
-        return self._arranging(Event.REVERTED, f"Undo: {arranged.text}", written, homes, consent, arranged)
+        return self._arranging(Event.REVERTED, describe_undoing(arranged), written, homes, consent, arranged)
 
     def adopt(self, paths: Sequence[str], consent: Consent) -> Plan:
         """The state of these files answered for; no byte of them changes."""
         texts = {path: self.text(path) for path in paths}
         written = [Rewritten(path, text, text) for path, text in texts.items()]
         approval = Approval(Event.ADOPTED, self._now, make_changes(written), nonce=new_nonce())
-        entry = self._log.entry(approval, consent)
-        return Plan(plan_files(written), approval, (), self._message(adopting(paths, approval)), entry)
+        return self._plan(written, approval, consent, self._message(adopting(paths, approval)))
 
     def text(self, path: str) -> str | None:
         """A file of layer 1 as the plans before this one leave it; None where there is none."""
@@ -223,7 +223,18 @@ class Planner:
         name = undone.name if undone else ""
         approval = Approval(event, self._now, make_changes(files), name, text=what, nonce=new_nonce())
         message = self._message(arranging(what, [one.path for one in files], approval))
-        return Plan(plan_files(files), approval, (), message, self._log.entry(approval, consent), tuple(moved))
+        return replace(self._plan(files, approval, consent, message), moved=tuple(moved))
+
+    def _plan(
+        self,
+        written: Sequence[Rewritten],
+        approval: Approval,
+        consent: Consent,
+        message: str,
+        hunks: tuple[Hunk, ...] = (),
+    ) -> Plan:
+        noted = Noted(self._log.entry(approval, consent), approval)
+        return Plan({one.path: one.new for one in written}, (noted,), hunks, message)
 
     @property
     def _is_own(self) -> bool:
@@ -312,8 +323,8 @@ def holds(text: str | None, accepted: Approval) -> bool:
     return is_noted or says_already(text, accepted.text)
 
 
-def plan_files(written: Sequence[Rewritten]) -> tuple[PlannedFile, ...]:
-    return tuple(PlannedFile(one.path, hash_text(one.old), one.new) for one in written)
+def describe_undoing(arranged: Approval) -> str:
+    return f"Undo: {arranged.text}"
 
 
 def make_changes(written: Sequence[Rewritten]) -> tuple[FileChange, ...]:

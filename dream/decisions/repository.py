@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_server.errors import NeedsRepair
-from memory_server.root.state import SAFE_GIT
+from memory_server.root.git import NONE_MORE, ask_git, run_git, split_batch
 
-SECONDS = 60.0
 UNDER_WAY = {
     "MERGE_HEAD": "a merge",
     "rebase-merge": "a rebase",
@@ -30,7 +29,6 @@ ASSISTANT_LINES = ("co-authored-by: claude", "claude-session:")  # of the messag
 ASSISTANT_ADDRESS = "noreply@anthropic.com"  # of its commits, where it is named as their author
 OWN_NAME = {"NAME": "oneiros", "EMAIL": "oneiros@localhost"}  # where git knows nobody
 FILTER = r"^filter\..*\.(clean|process)$"
-HEREDITARY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")  # of a hook or alias that runs us
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +143,7 @@ class Repository:
     def contents(self, ids: Sequence[str]) -> Iterator[bytes]:
         """What lies behind some of these ids, in their order; read all at once."""
         told = self._read_output(("cat-file", "--batch"), "".join(f"{one}\n" for one in ids).encode()) if ids else b""
-        at = 0
-        for _ in ids:
-            line = told.index(b"\n", at)
-            size = int(told[at:line].split(b" ")[2])
-            yield told[line + 1 : line + 1 + size]
-            at = line + size + 2
+        return split_batch(told, len(ids))
 
     def find_commit(self, mark: str) -> str:
         """The commit of this branch in whose message a text stands; empty where there is none."""
@@ -214,17 +207,15 @@ class Repository:
             return {}
         return {f"GIT_{who}_{key}": name for who in ("AUTHOR", "COMMITTER") for key, name in OWN_NAME.items()}
 
-    def _ask(self, *arguments: str, data: bytes | None = None) -> str | None:
+    def _ask(self, *arguments: str, data: bytes = b"") -> str | None:
         """What git prints; None where it exits with anything but 0."""
         done = self._run(arguments, data)
         return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else None
 
-    def _do(self, *arguments: str, data: bytes | None = None, more: Mapping[str, str] | None = None) -> str:
+    def _do(self, *arguments: str, data: bytes = b"", more: Mapping[str, str] = NONE_MORE) -> str:
         return self._read_output(arguments, data, more).decode("utf-8", "replace").strip()
 
-    def _read_output(
-        self, arguments: Sequence[str], data: bytes | None = None, more: Mapping[str, str] | None = None
-    ) -> bytes:
+    def _read_output(self, arguments: Sequence[str], data: bytes = b"", more: Mapping[str, str] = NONE_MORE) -> bytes:
         done = self._run(arguments, data, more)
         if done.returncode:
             said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
@@ -232,16 +223,16 @@ class Repository:
         return done.stdout
 
     def _run(
-        self, arguments: Sequence[str], data: bytes | None = None, more: Mapping[str, str] | None = None
+        self, arguments: Sequence[str], data: bytes = b"", more: Mapping[str, str] = NONE_MORE
     ) -> subprocess.CompletedProcess[bytes]:
         place = {"GIT_DIR": str(self.git_folder)} if self.is_bare else {}  # git finds a bare one only where it is told
-        return _git(self.folder, arguments, data, {**place, **(more or {})})
+        return run_git(self.folder, arguments, data, more={**place, **more})
 
 
 def find_repository(folder: Path) -> Repository | None:
     """The repository around a folder; None where there is none, or no git."""
     try:
-        done = _git(folder, ("rev-parse", "--show-toplevel", "--absolute-git-dir", "--show-prefix"), None, {})
+        done = run_git(folder, ("rev-parse", "--show-toplevel", "--absolute-git-dir", "--show-prefix"))
     except NeedsRepair:
         return None
     lines = done.stdout.decode("utf-8", "surrogateescape").split("\n")
@@ -277,7 +268,7 @@ def refusal_of_git(folder: Path) -> str:
     if not any(os.path.lexists(place / ".git") for place in (folder, *folder.parents)):
         return ""
     try:
-        done = _git(folder, ("rev-parse", "--show-toplevel"), None, {})
+        done = run_git(folder, ("rev-parse", "--show-toplevel"))
     except NeedsRepair as error:
         return error.what
     said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
@@ -286,21 +277,6 @@ def refusal_of_git(folder: Path) -> str:
 
 def _own_filters(folder: Path) -> frozenset[str]:
     """The filters whose programs stand in the settings of the repository that a folder lies in, not in the person's."""
-    done = _git(folder, ("config", "--show-scope", "--name-only", "-z", "--get-regexp", FILTER), None, {})
-    words = done.stdout.decode("utf-8", "replace").split("\0")
+    words = (ask_git(folder, "config", "--show-scope", "--name-only", "-z", "--get-regexp", FILTER) or "").split("\0")
     found = zip(words[::2], words[1::2], strict=False)
     return frozenset(key.split(".", 1)[1].rpartition(".")[0] for scope, key in found if scope in ("local", "worktree"))
-
-
-def _git(
-    folder: Path, arguments: Sequence[str], data: bytes | None, more: Mapping[str, str]
-) -> subprocess.CompletedProcess[bytes]:
-    own = {name: value for name, value in os.environ.items() if name not in HEREDITARY}
-    command = ["git", "-C", str(folder), *SAFE_GIT, "-c", "core.quotePath=false", *arguments]
-    environment = {**own, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_LITERAL_PATHSPECS": "1", **more}
-    try:
-        return subprocess.run(
-            command, input=data or b"", capture_output=True, timeout=SECONDS, check=False, env=environment
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise NeedsRepair(f"git cannot be run ({error})", remedy="Install git, or set dream_commit = false") from error

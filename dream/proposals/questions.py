@@ -22,7 +22,7 @@ from memory_server.chunking import chunk_document
 from memory_server.document import Document, Layer, SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.topics import find_sources, read_document
-from memory_server.machine.files import UNREADABLE_JSON, change_stamp, replace_file
+from memory_server.machine.files import change_stamp, read_records, replace_file
 from memory_server.root.paths import MemoryRoot
 
 Words = tuple[str, ...]  # of a statement
@@ -88,11 +88,8 @@ def read_known(root: MemoryRoot) -> QuestionsKnown:
 
 
 def read_written(file: Path) -> list[WrittenQuestions]:
-    """What a reader wrote, as a file holds it; nothing where it cannot be read: it is written again."""
-    try:
-        return [msgspec.json.decode(line, type=WrittenQuestions) for line in file.read_bytes().splitlines()]
-    except (FileNotFoundError, *UNREADABLE_JSON):
-        return []
+    """What a reader wrote, as a file holds it; a line that cannot be read is written again."""
+    return list(read_records(file, WrittenQuestions))
 
 
 def write_questions(root: MemoryRoot, reader: DreamReader | None, doubted: Collection[str]) -> ReaderRun:

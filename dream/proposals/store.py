@@ -27,6 +27,7 @@ from typing import TypeVar
 import msgspec
 
 from crawler.quotes import Quote
+from crawler.transcripts.transcript import is_whole_record
 from dream.records import Given, Hunk, Rejection, Told, hash_text, split_words
 from dream.topics import read_noted_statements
 from memory_server.chunking import split_lines
@@ -200,7 +201,9 @@ class ProposalStore:
         return _read_lines(self._rejected, Rejection)
 
     def add_rejection(self, rejection: Rejection) -> None:
-        _append(self._rejected, rejection)
+        """Notes a no; the same is not noted twice."""
+        if rejection not in self.rejections():
+            _append(self._rejected, rejection)
 
     def forget(self, session_ids: Iterable[str]) -> int:
         """Removes every hunk, rejection and quote of these sessions; returns how many hunks went.
@@ -291,18 +294,10 @@ def _append(file: Path, value: object) -> None:
     """Adds a line. A last one without its end is completed where it is whole, and removed where a kill tore it."""
     text = file.read_bytes() if file.exists() else b""
     rest = text.rpartition(b"\n")[2]
-    if rest and not _is_json(rest):
+    if rest and not is_whole_record(rest):
         logger.warning("%s: its last line was torn and is removed: %r", file, rest[:200])
         replace_file(file, text[: -len(rest)])
     append_line(file, msgspec.json.encode(value))
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        msgspec.json.decode(line)
-    except UNREADABLE_JSON:
-        return False
-    return True
 
 
 def _rewrite(file: Path, values: Sequence[object]) -> None:

@@ -20,7 +20,6 @@ from memory_server.document import (
     Layer,
     LineRange,
     Reason,
-    SourcePath,
     Standing,
     show_place,
 )
@@ -43,6 +42,10 @@ PASSAGE_MARGIN = " | "
 BOLD = re.compile(r"(?<![\w/*])\*\*(?=[\w\"'`(])([^*\n]+?)\*\*(?![\w/*])")
 MARKS = re.compile(r"[\s\W_]*|\s*`{3,}\w*")
 BLANKS = re.compile(r"[ \t]{2,}")
+PLAIN = (  # what a hit calls the same in JSON
+    *("passage", "path", "title", "score", "type", "decides", "unapproved", "outside", "replaced_by"),
+    *("settled_at", "amended", "memory", "project"),
+)
 
 
 def answer_text(answer: Answer, budget_tokens: int) -> str:
@@ -148,31 +151,20 @@ def answer_of_json(found: Mapping[str, Any]) -> Answer:
 
 
 def _hit_of_json(hit: Mapping[str, Any], parts: Mapping[str, float]) -> Hit:
+    plain = {name: hit[name] for name in PLAIN if name in hit}  # an older daemon names fewer
     return Hit(
         chunk=ChunkId(hit["id"]),
-        passage=hit["passage"],
-        path=SourcePath(hit["path"]),
         lines=LineRange(hit["first_line"], hit["last_line"]),
         layer=Layer(hit["layer"]),
-        title=hit["title"],
         date=dt.date.fromisoformat(hit["date"]) if hit["date"] else None,
-        score=hit["score"],
         why=tuple(Reason(reason["arm"], reason["detail"]) for reason in hit["why"]),
-        type=hit.get("type", ""),  # which an older daemon does not name, nor others that are asked for so
         tags=tuple(hit.get("tags", ())),
         time=dt.datetime.fromisoformat(hit["time"]) if hit.get("time") else None,
         parts=parts,
         more_lines=tuple(LineRange(*lines) for lines in hit["more_lines"]),
-        decides=hit["decides"],
         certainty=Certainty(hit.get("certainty", Certainty.PERHAPS)),
-        unapproved=hit.get("unapproved", False),
-        outside=hit.get("outside", ""),
-        replaced_by=hit["replaced_by"],
         standing=Standing(hit["standing"]) if hit.get("standing") else None,
-        settled_at=hit.get("settled_at", 0),
-        amended=hit.get("amended", ""),
-        memory=hit.get("memory", ""),
-        project=hit.get("project", ""),
+        **plain,
     )
 
 

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from memory_server.errors import UsageError
 from memory_server.layers.sessions import project_name
-from memory_server.machine.files import is_plain_file, move, replace_file
+from memory_server.machine.files import is_plain_file, move, read_json, replace_file
 from memory_server.root.paths import MemoryRoot
 
 FLAT_FILES = ("active-tasks.md", "session-notes.md", "shared-context.md")
@@ -233,11 +233,7 @@ class Blackboard:
         return self.folder / "sessions" / _check_id(session_id)
 
     def _meta(self, session_id: str) -> dict[str, Any]:
-        try:
-            found = json.loads((self._session(session_id) / "_meta.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return found if isinstance(found, dict) else {}
+        return read_json(self._session(session_id) / "_meta.json", dict[str, Any], {})
 
     def _write_meta(self, session_id: str, **more: str) -> None:
         meta = {"session_id": session_id, **more}

@@ -20,7 +20,7 @@ from memory_server.document import Hit
 from memory_server.errors import ContentError
 from memory_server.layers.sessions import cut_id8
 from memory_server.machine.clock import local_day
-from memory_server.machine.files import remove_file, replace_file
+from memory_server.machine.files import read_json, remove_file, replace_file
 
 STATE = "state.json"  # the mark of each session as its notes were read
 NOTE = "note"  # the kind of these sources
@@ -49,10 +49,7 @@ def bring_notes_level(
     knew before stays.
     """
     state = folder / STATE
-    try:
-        known: dict[str, str] = dict(json.loads(state.read_bytes()))
-    except (OSError, ValueError, TypeError):  # it was never written, or is not what was
-        known = {}
+    known = read_json(state, dict[str, str], {})
     kept = set(map(cut_id8, marks))
     for file in sorted(folder.glob("*/*~*.md")):
         if file.stem.rpartition("~")[2] not in kept:

@@ -7,12 +7,11 @@ what somebody wanted.
 
 import datetime as dt
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from memory_server.machine.files import file_stamp, replace_file
+from memory_server.machine.files import file_stamp, read_json, replace_file
 from memory_server.root.paths import MemoryRoot
 
 SHARE = 0.02  # of what was found the day before
@@ -64,9 +63,7 @@ def note_findable(root: MemoryRoot, counts: Mapping[str, int], made_by: str, tod
 
 def read_findable(root: MemoryRoot) -> Findable | None:
     """What was noted last; None where nothing was, or where it cannot be read."""
-    with suppress(OSError, msgspec.MsgspecError):
-        return msgspec.json.decode(root.findable.read_bytes(), type=Findable)
-    return None
+    return read_json(root.findable, Findable, None)
 
 
 def read_losses(root: MemoryRoot) -> tuple[Loss, ...]:

@@ -14,6 +14,7 @@ import msgspec
 
 UNREADABLE_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)  # what msgspec raises where it is broken
 Record = TypeVar("Record")
+Default = TypeVar("Default")
 
 SYSTEM_REFUSALS = {getattr(errno, name) for name in ("EACCES", "EPERM", "EROFS", "ENOTDIR", "ELOOP", "ENAMETOOLONG")}
 SQLITE_REFUSALS = {sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
@@ -44,6 +45,13 @@ def change_stamp(place: Path) -> tuple[int, int]:
     except OSError:
         return 0, 0
     return found.st_ctime_ns, found.st_size
+
+
+def read_json(file: Path, kind: type[Record], default: Default) -> Record | Default:
+    """What a file of JSON holds; the default where it is missing or damaged, or of another kind."""
+    with suppress(OSError, *UNREADABLE_JSON):
+        return msgspec.json.decode(file.read_bytes(), type=kind)
+    return default
 
 
 def read_records(file: Path, kind: type[Record]) -> Iterator[Record]:

@@ -1,14 +1,12 @@
 """What git knows of a root's topics on a day that is over. Nothing is checked out, and nothing of the folder is run."""
 
 import datetime as dt
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from memory_server.errors import ContentError
-from memory_server.root.state import SAFE_GIT
+from memory_server.errors import ContentError, NeedsRepair
+from memory_server.root.git import run_git, split_batch
 
-GIT_SECONDS = 20.0
 MOST_FILES = 2_000
 
 
@@ -24,23 +22,16 @@ def read_topics(folder: Path, day: dt.date) -> Mapping[str, str]:
     listed = _git(folder, "ls-tree", "-r", "-z", "--name-only", commit, "--", "topics", "lessons.md")
     paths = [path for path in listed.decode("utf-8", "replace").split("\0") if path.endswith(".md")][:MOST_FILES]
     paths = [path for path in paths if "\n" not in path]
-    found = _git(folder, "cat-file", "--batch", told="".join(f"{commit}:./{path}\n" for path in paths))
-    texts = {}
-    for path in paths:
-        head, _, found = found.partition(b"\n")
-        last = head.split()[-1:]
-        size = int(last[0]) if last and last[0].isdigit() else 0  # else it says `missing`
-        texts[path] = found[:size].decode("utf-8", "replace")
-        found = found[size + 1 :]
-    return texts
+    found = _git(folder, "cat-file", "--batch", data="".join(f"{commit}:./{path}\n" for path in paths).encode())
+    texts = (content.decode("utf-8", "replace") for content in split_batch(found, len(paths)))
+    return dict(zip(paths, texts, strict=True))
 
 
-def _git(folder: Path, *words: str, told: str = "") -> bytes:
-    command = ["git", "-C", str(folder), *SAFE_GIT, "-c", "core.quotePath=false", *words]
+def _git(folder: Path, *words: str, data: bytes = b"") -> bytes:
     try:
-        done = subprocess.run(command, input=told.encode(), capture_output=True, timeout=GIT_SECONDS, check=True)
-    except (OSError, subprocess.SubprocessError) as error:
-        raise ContentError(
-            "git knows nothing of this memory's past", where=folder, remedy="Ask without as_of"
-        ) from error
-    return done.stdout
+        done = run_git(folder, words, data)
+        if done.returncode == 0:
+            return done.stdout
+    except NeedsRepair as error:
+        raise ContentError(error.what, where=folder, remedy="Ask without as_of") from error
+    raise ContentError("git knows nothing of this memory's past", where=folder, remedy="Ask without as_of")

@@ -9,9 +9,21 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from memory_server.document import SourcePath
 from memory_server.errors import NeedsRepair
+
+
+class Within:
+    """The path of what has this name in a folder of a memory root."""
+
+    def __init__(self, folder: Literal["path", "derived_folder", "state"], name: str):
+        self._folder, self._name = folder, name
+
+    def __get__(self, root: "MemoryRoot", kind: type) -> Path:
+        folder: Path = getattr(root, self._folder)
+        return folder / self._name
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,186 +33,50 @@ class MemoryRoot:
     path: Path
     states: Path  # `$XDG_STATE_HOME/oneiros`: a folder a root
 
-    @property
-    def index_page(self) -> Path:
-        """`MEMORY.md`, which makes a folder a memory root."""
-        return self.path / "MEMORY.md"
+    index_page = Within("path", "MEMORY.md")  # makes a folder a memory root
+    lessons = Within("path", "lessons.md")
+    ontology = Within("path", "ontology.yaml")  # what the memory speaks of, and which topics bear on which paths
+    topics = Within("path", "topics")
+    sessions = Within("path", "sessions/compressed")
+    attic = Within("path", "sessions/attic")  # sessions and episodes that are out of the indices
+    episodes = Within("path", "episodes")
+    settings = Within("path", "oneiros.toml")  # the model's name and limits of size, nothing else
+    chats = Within("path", "chats")  # conversations with it: no source, no evidence, and kept out of git
+    decisions = Within("path", "proposals/decisions.jsonl")  # their chain: it goes with the memory, and holds no words
 
-    @property
-    def lessons(self) -> Path:
-        return self.path / "lessons.md"
+    derived_folder = Within("path", ".oneiros")  # may be deleted at any time; knowledge is never lost with it
+    ledger = Within("derived_folder", "ledger.db")
+    vector_cache = Within("derived_folder", "vectors")
+    semantic_index = Within("derived_folder", "semantic")
+    references = Within("derived_folder", "references")  # redacted copies of files of others, layer 4
+    notes = Within("derived_folder", "notes")  # that sessions wrote or read, layer 4, from the archive
+    raw_index = Within("derived_folder", "raw.db")  # the words of layer 3
+    stretches = Within("derived_folder", "stretches")  # words and vectors of what was said in archived sessions
+    sessions_database = Within("derived_folder", "sessions.db")  # how far each was read, its lines, what hooks showed
+    lock = Within("derived_folder", "lock")
+    next_model = Within("derived_folder", "next-model")  # the name of the one that a change under way leads to
 
-    @property
-    def ontology(self) -> Path:
-        """What kinds of things the memory speaks of, and which topics bear on which paths."""
-        return self.path / "ontology.yaml"
-
-    @property
-    def topics(self) -> Path:
-        return self.path / "topics"
-
-    @property
-    def sessions(self) -> Path:
-        return self.path / "sessions" / "compressed"
-
-    @property
-    def episodes(self) -> Path:
-        return self.path / "episodes"
-
-    @property
-    def settings(self) -> Path:
-        """`oneiros.toml`: the model's name and limits of size, nothing else."""
-        return self.path / "oneiros.toml"
-
-    @property
-    def chats(self) -> Path:
-        """Conversations with the memory: no source, no evidence, and kept out of git."""
-        return self.path / "chats"
-
-    @property
-    def derived_folder(self) -> Path:
-        """`.oneiros/`: may be deleted at any time; knowledge is never lost with it."""
-        return self.path / ".oneiros"
-
-    @property
-    def ledger(self) -> Path:
-        return self.derived_folder / "ledger.db"
-
-    @property
-    def vector_cache(self) -> Path:
-        return self.derived_folder / "vectors"
-
-    @property
-    def semantic_index(self) -> Path:
-        return self.derived_folder / "semantic"
-
-    @property
-    def references(self) -> Path:
-        """Redacted copies of files of others, layer 4: derived from them like an index."""
-        return self.derived_folder / "references"
-
-    @property
-    def notes(self) -> Path:
-        """Notes that sessions wrote or read, layer 4: derived from the archive."""
-        return self.derived_folder / "notes"
-
-    @property
-    def raw_index(self) -> Path:
-        """The words of layer 3."""
-        return self.derived_folder / "raw.db"
-
-    @property
-    def stretches(self) -> Path:
-        """The words and vectors of what was said in archived sessions."""
-        return self.derived_folder / "stretches"
-
-    @property
-    def lock(self) -> Path:
-        return self.derived_folder / "lock"
-
-    @property
-    def next_model(self) -> Path:
-        """The name of the model that a change under way leads to."""
-        return self.derived_folder / "next-model"
+    token = Within("state", "token")  # opens the daemon's HTTP side
+    state_database = Within("state", "state.db")  # what was asked, found, opened and judged, and when
+    marks = Within("state", "marks.jsonl")  # what `gc` and `keep` decided about the fading of sources
+    backups = Within("state", "backups.jsonl")  # which backups and exports were made of the root, and when
+    findable = Within("state", "findable.json")  # how much could be found on which day
+    journal = Within("state", "journal.json")  # the plan of a decision under way
+    approvals = Within("state", "approvals.jsonl")  # for which state of which approved file the person has answered
+    questions = Within("state", "questions.jsonl")  # that a reader wrote of statements which came without
+    decisions_head = Within("state", "decisions-head.json")  # the last entry of the chain that this machine wrote
+    told = Within("state", "told.json")  # of which decisions the person was told at the start of a session
+    learning_start = Within("state", "learned-since")  # from when on decisions move what is proposed first
+    written_page = Within("state", "index-page")  # the sha256 of the index page as the program wrote it last
+    ended_sessions = Within("state", "ended.jsonl")  # which sessions the client said are over
+    forgetting = Within("state", "forgetting.txt")  # forgotten sessions that indices and logs must still lose
+    spent = Within("state", "spent.json")  # what was paid on which day
+    error_log = Within("state", "error.log")
 
     @property
     def state(self) -> Path:
         """The person's own folder for this root. It moves with the root, see `state.py`, and never with a clone."""
         return self.states / state_key(self.path)
-
-    @property
-    def token(self) -> Path:
-        """The secret that opens the daemon's HTTP side."""
-        return self.state / "token"
-
-    @property
-    def state_database(self) -> Path:
-        """What was asked, found, opened and judged, and when."""
-        return self.state / "state.db"
-
-    @property
-    def sessions_database(self) -> Path:
-        """What is noted of sessions: how far each was read, its typed lines, and what hooks have shown it. Derived."""
-        return self.derived_folder / "sessions.db"
-
-    @property
-    def marks(self) -> Path:
-        """What `gc` and `keep` decided about the fading of sources."""
-        return self.state / "marks.jsonl"
-
-    @property
-    def backups(self) -> Path:
-        """Which backups and exports were made of the root, and when."""
-        return self.state / "backups.jsonl"
-
-    @property
-    def findable(self) -> Path:
-        """How much could be found on which day."""
-        return self.state / "findable.json"
-
-    @property
-    def attic(self) -> Path:
-        """Sessions and episodes that are out of the indices."""
-        return self.path / "sessions" / "attic"
-
-    @property
-    def journal(self) -> Path:
-        """The plan of a decision under way."""
-        return self.state / "journal.json"
-
-    @property
-    def approvals(self) -> Path:
-        """Which state of which approved file the person has answered for."""
-        return self.state / "approvals.jsonl"
-
-    @property
-    def questions(self) -> Path:
-        """Which questions a reader wrote of statements that came without."""
-        return self.state / "questions.jsonl"
-
-    @property
-    def decisions(self) -> Path:
-        """The chain of decisions: it goes with the memory, and holds no words."""
-        return self.path / "proposals" / "decisions.jsonl"
-
-    @property
-    def decisions_head(self) -> Path:
-        """The last entry of that chain which this machine wrote."""
-        return self.state / "decisions-head.json"
-
-    @property
-    def told(self) -> Path:
-        """Which decisions the person was told of at the start of a session."""
-        return self.state / "told.json"
-
-    @property
-    def learning_start(self) -> Path:
-        """From which moment on the person's decisions move what is proposed first."""
-        return self.state / "learned-since"
-
-    @property
-    def written_page(self) -> Path:
-        """The sha256 of the index page as the program wrote it last."""
-        return self.state / "index-page"
-
-    @property
-    def ended_sessions(self) -> Path:
-        """Which sessions the client said are over."""
-        return self.state / "ended.jsonl"
-
-    @property
-    def forgetting(self) -> Path:
-        """Which forgotten sessions indices, query log and blackboard must still lose."""
-        return self.state / "forgetting.txt"
-
-    @property
-    def spent(self) -> Path:
-        """What was paid on which day."""
-        return self.state / "spent.json"
-
-    @property
-    def error_log(self) -> Path:
-        return self.state / "error.log"
 
     def relative(self, file: Path) -> SourcePath:
         """The name of a file below the root, with `/` on every platform."""

@@ -10,14 +10,14 @@ import errno
 import fcntl
 import json
 import os
+import shutil
 import stat
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from memory_server.errors import NeedsRepair
-from memory_server.machine.files import append_line, make_folder, remove_file, replace_file
+from memory_server.machine.files import append_line, make_folder, read_json, remove_file, replace_file
+from memory_server.root.git import run_git
 from memory_server.root.paths import MemoryRoot, state_key
 
 MARK = "root.json"  # of a state: which root it belongs to; written last
@@ -37,15 +37,6 @@ EARLIER = {  # where these files lay inside the root -> what they are called in 
     ".oneiros/queries.db-wal": "queries.db-wal",
     ".oneiros/queries.db-shm": "queries.db-shm",
 }
-GIT_SECONDS = 60.0
-PROTOCOLS = ("file", "ext", "fd", "ssh", "git", "http", "https", "ftp", "ftps")
-# runs nothing that a folder brought with it: no hook, no monitor, no settings of a bare repository among its files, no
-# program that looks at signatures, and none that fetches what is missing in a partial clone
-SAFE_GIT = (
-    *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit"),
-    *("-c", "log.showSignature=false", "-c", "protocol.allow=never"),
-    *(word for name in PROTOCOLS for word in ("-c", f"protocol.{name}.allow=never")),
-)
 
 
 def make_state(root: MemoryRoot) -> None:
@@ -120,11 +111,7 @@ def states_without_root(states: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _mark(state: Path) -> Mapping[str, str]:
-    try:
-        found = json.loads((state / MARK).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return read_json(state / MARK, dict[str, str], {})
 
 
 def _take(root: MemoryRoot, old: Path, name: str) -> None:
@@ -189,13 +176,8 @@ def _is_own_file(file: Path) -> bool:
 
 def list_tracked_paths(folder: Path, paths: tuple[str, ...]) -> frozenset[str]:
     """Which files at or below these paths git has in its index; none where there is no git or no repository."""
-    if not any(os.path.lexists(place / ".git") for place in (folder, *folder.parents)):
+    is_cloned = any(os.path.lexists(place / ".git") for place in (folder, *folder.parents))
+    if not is_cloned or not shutil.which("git"):  # without git nothing was cloned with it
         return frozenset()
-    command = ["git", "-C", str(folder), *SAFE_GIT, "ls-files", "-z", "--", *paths]
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=GIT_SECONDS, check=False)
-    except FileNotFoundError:
-        return frozenset()  # without git nothing was cloned with it
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise NeedsRepair(f"git cannot be run ({error})", where=folder, remedy="Mend git, then try again") from error
-    return frozenset(os.fsdecode(path) for path in done.stdout.split(b"\0") if path)
+    listed = run_git(folder, ("ls-files", "-z", "--", *paths)).stdout
+    return frozenset(os.fsdecode(path) for path in listed.split(b"\0") if path)

@@ -3,11 +3,12 @@
 Read only here; `setup` alone writes there, and says so before.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from memory_server.machine.files import read_json
 
 IMPORT = re.compile(r"(?:^|\s)@((?:[^\s\\]|\\ )+)")
 MAX_BYTES = 1_000_000
@@ -49,11 +50,7 @@ class ClaudeFiles:
 
     def settings(self) -> dict[str, object]:
         """The person's settings of the client; empty where they cannot be read."""
-        try:
-            found = json.loads(self.settings_file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return found if isinstance(found, dict) else {}
+        return read_json(self.settings_file, dict[str, object], {})
 
 
 def read_imports(page: Path, home: Path) -> Iterator[Path]:

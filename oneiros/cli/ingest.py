@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import typer
 
-from crawler.archive.append import IngestProgress, RefusedFile
+from crawler.archive.append import RefusedFile
 from crawler.archive.store import hash_session_id, resolve_session
 from crawler.compress.export import render_session, session_json
 from crawler.compress.levels import Depth, SessionReader
@@ -96,9 +96,8 @@ def ingest(
     if machine and paths:
         raise UsageError("--machine does not go with a path", remedy="Give one of them")
     require_memory(environment.choice.root)
-    wanted = Wanted(
-        tuple(paths or ()), project, parse_day_begin(since), limit, dry_run, machine, agent=agent or read_as, me=me
-    )
+    limits, places = (parse_day_begin(since), limit, project, dry_run), tuple(paths or ())
+    wanted = Wanted(*limits, places, machine, agent=agent or read_as, me=me)
     require_choice(environment, wanted, read_as=read_as)
     outcome = ingest_once(environment, wanted, as_json=as_json, one_line=follow, waits=not no_wait)
     if follow:
@@ -167,7 +166,7 @@ def forget(
             raise UsageError("--undo does not go with --dry-run", remedy="Give one of them")
         paths = readmit(what, settings, folders, now())
         note_forgotten(root.states, (hash_session_id(path.stem) for path in paths), is_undone=True)
-        ingest_once(environment, Wanted(tuple(paths)), as_json=as_json)
+        ingest_once(environment, Wanted(paths=tuple(paths)), as_json=as_json)
         return
     plan = forgetting.plan(root, settings, what, folders)
     if not as_json:
@@ -238,7 +237,7 @@ def ingest_once(
             root,
             wanted,
             now(),
-            lambda step: show(_megabytes(step)),
+            lambda done, every: show(_megabytes(done, every)),
             compressing=lambda done, sessions: show(Progress("compressing", done, sessions)),
         )
     references = None if wanted.dry_run else scan_references(environment, root, select_sources(environment, wanted))
@@ -294,9 +293,9 @@ def _index_ingested(environment: Environment, *, waits: bool = True) -> dict[str
     return report
 
 
-def _megabytes(step: IngestProgress) -> Progress:
+def _megabytes(done: int, every: int) -> Progress:
     """The progress of an ingest as megabytes of transcripts on disk."""
-    return Progress("reading MB", int(step.bytes_done / MEGABYTE), max(1, ceil(step.bytes / MEGABYTE)))
+    return Progress("reading MB", int(done / MEGABYTE), max(1, ceil(every / MEGABYTE)))
 
 
 def outcome_lines(outcome: IngestOutcome) -> Iterator[str]:

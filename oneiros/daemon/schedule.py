@@ -16,7 +16,7 @@ from typing import Protocol
 import msgspec
 
 from memory_server.errors import OneirosError
-from memory_server.machine.files import replace_file
+from memory_server.machine.files import read_json, replace_file
 from memory_server.root.paths import MemoryRoot
 from oneiros.worker import Worker
 
@@ -183,10 +183,7 @@ def schedule_file(root: MemoryRoot) -> Path:
 
 def read_states(file: Path) -> list[JobState]:
     """What the jobs of a memory did last; nothing where that is not known."""
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=list[JobState])
-    except (OSError, msgspec.DecodeError):
-        return []
+    return read_json(file, list[JobState], [])
 
 
 def format_moment(moment: dt.datetime) -> str:

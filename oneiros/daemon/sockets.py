@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_server.errors import NeedsRepair
-from memory_server.machine.files import make_folder, replace_file
+from memory_server.machine.files import make_folder, read_json, replace_file
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from oneiros.light.endpoint import (
@@ -131,9 +131,8 @@ def write_state(folder: Path, **more: object) -> None:
     """Notes what clients may want to know of this process; earlier notes of it are kept."""
     file = folder / "daemon.json"
     state: dict[str, object] = {"pid": os.getpid(), "started": time.time()}
-    with contextlib.suppress(OSError, ValueError):
-        old = json.loads(file.read_text(encoding="utf-8"))
-        state |= old if old.get("pid") == os.getpid() else {}
+    old = read_json(file, dict[str, object], {})
+    state |= old if old.get("pid") == os.getpid() else {}
     replace_file(file, json.dumps(state | more))
 
 

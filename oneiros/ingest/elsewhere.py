@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from crawler.archive.append import IngestSettings
+from crawler.archive.append import IngestLimits, IngestSettings
 from crawler.archive.discovery import FoundFile
 from crawler.ingest import IngestReport
 from crawler.references import ReferenceSource, SentFiles
@@ -16,15 +15,6 @@ from oneiros.environment import Environment
 Take = Callable[[IngestSettings, Sequence[FoundFile]], IngestReport]
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptLimits:
-    """Which transcripts of another machine are wanted."""
-
-    since: datetime | None = None
-    limit: int | None = None
-    is_dry_run: bool = False
-
-
 class OtherMachines(Protocol):
     """The machines that the settings name."""
 
@@ -32,7 +22,7 @@ class OtherMachines(Protocol):
         """Their names. Raises UsageError where two have one."""
 
     def fetch_sessions(
-        self, environment: Environment, root: MemoryRoot, names: Sequence[str], take: Take, limits: TranscriptLimits
+        self, environment: Environment, root: MemoryRoot, names: Sequence[str], take: Take, limits: IngestLimits
     ) -> Iterator[IngestReport]:
         """Has what is new of their transcripts taken in, machine by machine."""
 

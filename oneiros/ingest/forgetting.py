@@ -6,7 +6,6 @@ cite the session and commits that hold its files are a person's own: they are li
 """
 
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,8 +20,8 @@ from memory_server.document import Layer
 from memory_server.layers.sessions import cut_id8, find_session_files
 from memory_server.layers.topics import find_sources
 from memory_server.root.forgetting import note_forgetting, note_forgotten
+from memory_server.root.git import ask_git
 from memory_server.root.paths import MemoryRoot
-from memory_server.root.state import SAFE_GIT
 from memory_server.settings import PersonSettings
 from oneiros.environment import now
 
@@ -115,14 +114,8 @@ def names_any(path: Path, marks: Sequence[str]) -> bool:
 
 def commits_holding(root: MemoryRoot, files: list[Path]) -> list[str]:
     """The commits of the memory's repository that touch one of these files, newest first, as `hash subject`."""
-    if not files:
-        return []
-    command = ["git", "-C", str(root.path), *SAFE_GIT, "log", "--all", "--format=%h %s", "--", *map(str, files)]
-    try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
-    except (OSError, subprocess.SubprocessError):
-        return []  # no git, or no repository: nothing holds them
-    return found.splitlines()
+    found = ask_git(root.path, "log", "--all", "--format=%h %s", "--", *map(str, files)) if files else None
+    return (found or "").splitlines()
 
 
 def plan_lines(wanted: ForgetPlan) -> Iterator[str]:

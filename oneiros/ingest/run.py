@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
-from crawler.archive.append import IngestProgress, IngestSettings
+from crawler.archive.append import IngestLimits, IngestSettings
 from crawler.archive.discovery import FoundFile
 from crawler.ingest import IngestReport, ingest
 from crawler.references import ScanReport, SentFiles, scan
@@ -19,7 +19,7 @@ from memory_server.machine.clock import local_day
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from oneiros.environment import Environment, now
-from oneiros.ingest.elsewhere import OtherMachines, TranscriptLimits
+from oneiros.ingest.elsewhere import OtherMachines
 from oneiros.ingest.forgetting import make_forgetter
 from oneiros.ingest.readings import open_readings
 from oneiros.ingest.settings import (
@@ -36,14 +36,10 @@ from oneiros.ingest.settings import (
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(IngestLimits):
     """What a person asks an ingest for; empty fields leave nothing out."""
 
     paths: Sequence[Path] = ()
-    project: str = ""
-    since: datetime | None = None
-    limit: int | None = None
-    dry_run: bool = False
     machine: str = ""  # only this one: a name in the settings, or this machine's
     places: Literal["all", "here", "elsewhere"] = "all"  # folders of this machine, and machines that ssh reaches
     agent: str = ""  # the one whose reader reads the paths; without paths, its stores
@@ -116,7 +112,7 @@ def run_ingest(
     root: MemoryRoot,
     wanted: Wanted,
     moment: datetime,
-    progress: Callable[[IngestProgress], None] | None = None,
+    progress: Callable[[int, int], None] = lambda *_: None,
     check: Callable[[], None] = lambda: None,
     compressing: Callable[[int, int], None] = lambda *_: None,
 ) -> IngestOutcome:
@@ -146,10 +142,7 @@ def run_ingest(
             root.sessions,
             readings if machine == machines[-1] else None,  # it looks at the whole archive, whatever was new
             closed_when(environment, root, moment),
-            since=wanted.since,
-            limit=wanted.limit,
-            project=wanted.project,
-            dry_run=wanted.dry_run,
+            limits=wanted,
             progress=progress,
             compressing=compressing,
             check=check,
@@ -193,8 +186,7 @@ def fetch_sessions(
             None,
             closed_when(environment, root, now()),
             sent=sent,
-            project=wanted.project,
-            dry_run=wanted.dry_run,
+            limits=IngestLimits(project=wanted.project, dry_run=wanted.dry_run),
             check=check,
             forget_marked=make_forgetter(root, environment.person, settings),
         )
@@ -202,8 +194,7 @@ def fetch_sessions(
     machines = other_machines(environment)
     names = select_machines(environment, wanted, machines.name_machines(environment) if machines else ())
     if machines and names:
-        limits = TranscriptLimits(wanted.since, wanted.limit, wanted.dry_run)
-        yield from machines.fetch_sessions(environment, root, names, take, limits)
+        yield from machines.fetch_sessions(environment, root, names, take, wanted)
 
 
 def ingest_all(

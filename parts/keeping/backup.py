@@ -32,8 +32,9 @@ from memory_server.lifecycle.backups import BackupNote, read_notes
 from memory_server.machine.database import copy_whole, has_only_tables
 from memory_server.machine.files import append_line, is_plain_file, make_folder, move, remove_file, replace_file
 from memory_server.root.forgetting import forgotten_marks
+from memory_server.root.git import run_git
 from memory_server.root.paths import MemoryRoot, state_key
-from memory_server.root.state import SAFE_GIT, write_mark
+from memory_server.root.state import write_mark
 from parts.keeping.bundle import (
     FORBIDDEN,
     ODD,
@@ -149,14 +150,15 @@ def bundle_history(folder: Path, file: Path) -> str:
         if not _git(folder, "rev-list", "--all", "-n", "1").strip():
             return head
         _git(folder, "bundle", "create", "--quiet", str(file), "--all")
-    except (OSError, subprocess.SubprocessError) as error:
+    except (OSError, subprocess.CalledProcessError) as error:
         raise NeedsRepair(f"git cannot bundle the history ({error})", where=folder, remedy="Mend git") from error
     return head
 
 
 def _git(folder: Path, *words: str) -> str:
-    command = ["git", "-C", str(folder), *SAFE_GIT, *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=GIT_SECONDS, check=True).stdout
+    done = run_git(folder, words, seconds=GIT_SECONDS)
+    done.check_returncode()
+    return done.stdout.decode("utf-8", "replace")
 
 
 # -- bringing one back ----------------------------------------------------------------------------------------------
@@ -275,6 +277,6 @@ def _take_history(folder: Path, bundle: Path, head: str, *, is_believed: bool) -
             _git(folder, *checked, "fetch", "--quiet", "--update-head-ok", str(bundle), *refs)
         if bundle.is_file() and is_believed:
             _git(folder, "reset", "--quiet", "--mixed")
-    except (OSError, subprocess.SubprocessError) as error:
+    except (OSError, subprocess.CalledProcessError) as error:
         what = f"git refuses the history of this backup ({error})"
         raise ContentError(what, where=folder, remedy="Take another backup") from error

@@ -8,7 +8,7 @@ from functools import partial
 import filelock
 import msgspec
 
-from crawler.archive.append import ArchiveReport, IngestSettings
+from crawler.archive.append import ArchiveReport, IngestLimits, IngestSettings
 from crawler.ingest import IngestReport, level_files
 from crawler.references import ReferenceSettings, ReferenceSource, SentFiles, build_wanted_root
 from crawler.sent import Known, WantedRoot
@@ -17,7 +17,7 @@ from memory_server.errors import NeedsRepair, Problem, UsageError
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.state import make_state
 from oneiros.environment import Environment, now
-from oneiros.ingest.elsewhere import Take, TranscriptLimits
+from oneiros.ingest.elsewhere import Take
 from oneiros.ingest.settings import ingest_settings, reference_settings, this_machine
 from parts.machines.addresses import Address, parse_address
 from parts.machines.fetch import Delivery, ask
@@ -43,7 +43,7 @@ def name_machines(environment: Environment) -> list[str]:
 
 
 def fetch_sessions(
-    environment: Environment, root: MemoryRoot, names: Sequence[str], take: Take, limits: TranscriptLimits
+    environment: Environment, root: MemoryRoot, names: Sequence[str], take: Take, limits: IngestLimits
 ) -> Iterator[IngestReport]:
     """Has what is new of the transcripts of these machines taken in."""
     try:
@@ -160,7 +160,7 @@ class Visit:
         self,
         settings_of: Callable[[str], IngestSettings],
         take: Take,
-        limits: TranscriptLimits,
+        limits: IngestLimits,
     ) -> Iterator[IngestReport]:
         """Takes in what is new of the transcripts there, a mirror full at a time."""
         level: dict[str, FileState] = {}
@@ -175,7 +175,7 @@ class Visit:
         with Mirror(self._folder / "mirror") as mirror:
             while True:
                 machine, answer = self.ask(mirror, build_roots)
-                report = IngestReport(ArchiveReport(is_dry_run=limits.is_dry_run), None)
+                report = IngestReport(ArchiveReport(is_dry_run=limits.dry_run), None)
                 if answer.files:
                     report = take(settings_of(machine), [make_found_file(sent, machine) for sent in answer.files])
                     mirror.empty()

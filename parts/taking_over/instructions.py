@@ -7,7 +7,6 @@ that people write, is named and left out; so is one that git says somebody else 
 
 import datetime as dt
 import re
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +19,7 @@ from crawler.transcripts.injected import is_own_chat
 from memory_server.errors import Problem
 from memory_server.layers.sessions import project_name
 from memory_server.machine.clock import local_day
-from memory_server.root.state import SAFE_GIT
+from memory_server.root.git import ask_git
 
 MAX_BYTES = 256 * 1024  # of one file
 MAX_DEPTH = 4  # of `@imports`, as Claude Code follows them
@@ -31,7 +30,6 @@ DECISIONS = re.compile(r"(?:^|/)(?:docs?|documentation)/(?:adrs?|decisions|archi
 IMPORT = re.compile(r"(?<![\w`@./])@(~?[\w./-]*[\w-])")
 FENCED = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 INDEX = "MEMORY.md"  # of Claude's own notes: pointers to them
-GIT_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +151,12 @@ class InstructionReader:
 
     def _is_of_another(self, file: Path) -> bool:
         """Whether git knows the file and none of its last commits is by the person who is set up here."""
-        authors = _git(file.parent, "log", f"-{LAST_COMMITS}", "--format=%ae", "--", file.name).casefold().split()
+        told = ask_git(file.parent, "log", f"-{LAST_COMMITS}", "--format=%ae", "--", file.name) or ""
+        authors = told.casefold().split()
         if not authors:
             return False
         if file.parent not in self._persons:
-            self._persons[file.parent] = _git(file.parent, "config", "user.email").casefold().strip()
+            self._persons[file.parent] = (ask_git(file.parent, "config", "user.email") or "").casefold().strip()
         return self._persons[file.parent] not in authors
 
 
@@ -185,20 +184,9 @@ def _in_order(files: Iterable[Path]) -> list[Path]:
     return sorted(files, key=lambda file: (len(file.parts), file))
 
 
-def _git(folder: Path, *arguments: str) -> str:
-    """What git prints; nothing outside a repository, and without git."""
-    try:
-        command = ["git", "-C", str(folder), *SAFE_GIT, *arguments]
-        return subprocess.run(command, capture_output=True, timeout=GIT_SECONDS, check=True).stdout.decode(
-            "utf-8", "replace"
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-
-
 def date_lines(file: Path) -> tuple[dt.date, ...]:
     """The day of the commit that last changed each line, today where it is not committed; empty outside git."""
     head = "author-time "
-    told = _git(file.parent, "blame", "--line-porcelain", "--", file.name).split("\n")
+    told = (ask_git(file.parent, "blame", "--line-porcelain", "--", file.name) or "").split("\n")
     times = (line[len(head) :] for line in told if line.startswith(head))  # what the file says stands behind a tab
     return tuple(local_day(dt.datetime.fromtimestamp(int(time), dt.UTC)) for time in times)

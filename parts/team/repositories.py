@@ -16,10 +16,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from dream.decisions.repository import SECONDS, Repository
+from dream.decisions.repository import Repository
 from memory_server.errors import NeedsRepair
 from memory_server.machine.files import make_folder, replace_file
-from memory_server.root.state import SAFE_GIT
+from memory_server.root.git import SAFE_GIT, SECONDS
 from parts.team.errors import Unfit
 
 AT_ONCE = 1_000  # files that are read from git in one step

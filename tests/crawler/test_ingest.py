@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import crawler.archive.append
-from crawler.archive.append import Ingester, IngestProgress, IngestSettings
+from crawler.archive.append import Ingester, IngestLimits, IngestSettings
 from crawler.archive.choice import Choice
 from crawler.archive.discovery import find_transcripts
 from crawler.archive.store import Archive
@@ -139,7 +139,7 @@ def test_a_project_is_meant_by_the_name_that_the_client_gave_its_folder(
 ) -> None:
     write_transcript(tmp_path / "projects" / "the-app", *working_session())  # as CLAUDE_CODE_PROJECT_DIR_NAME says
 
-    assert ingester.ingest([tmp_path / "projects"], project=wanted).entries == entries
+    assert ingester.ingest([tmp_path / "projects"], limits=IngestLimits(project=wanted)).entries == entries
 
 
 def test_an_append_reads_the_new_bytes_only(ingester: Ingester, tmp_path: Path) -> None:
@@ -459,7 +459,7 @@ def test_no_secret_reaches_the_disk_from_any_field(tmp_path: Path) -> None:
 def test_a_dry_run_counts_and_writes_nothing(ingester: Ingester, tmp_path: Path) -> None:
     write_transcript(tmp_path / "live", *working_session())
 
-    report = ingester.ingest([tmp_path / "live"], dry_run=True)
+    report = ingester.ingest([tmp_path / "live"], limits=IngestLimits(dry_run=True))
 
     assert (report.read, report.entries, ingester.archive.session_ids()) == (1, 10, [])
     assert ingester.ingest([tmp_path / "live"]).entries == 10
@@ -473,19 +473,20 @@ def test_since_limit_and_project_choose_files(ingester: Ingester, tmp_path: Path
         item["uuid"] = item["uuid"].replace("-4000-", "-4001-")
     write_transcript(tmp_path / "live", *other, session=OTHER_SESSION)
 
-    assert ingester.ingest([tmp_path], since=datetime(2025, 1, 1, tzinfo=UTC), dry_run=True).sessions == {OTHER_SESSION}
-    assert ingester.ingest([tmp_path], project="app", dry_run=True).sessions == {SESSION}
-    assert ingester.ingest([tmp_path], limit=1).sessions == {SESSION}
-    assert ingester.ingest([tmp_path], limit=1).sessions == {OTHER_SESSION}
+    late = IngestLimits(datetime(2025, 1, 1, tzinfo=UTC), dry_run=True)
+    assert ingester.ingest([tmp_path], limits=late).sessions == {OTHER_SESSION}
+    assert ingester.ingest([tmp_path], limits=IngestLimits(project="app", dry_run=True)).sessions == {SESSION}
+    assert ingester.ingest([tmp_path], limits=IngestLimits(limit=1)).sessions == {SESSION}
+    assert ingester.ingest([tmp_path], limits=IngestLimits(limit=1)).sessions == {OTHER_SESSION}
 
 
 def test_progress_is_told_file_by_file(ingester: Ingester, tmp_path: Path) -> None:
-    write_transcript(tmp_path / "live", *working_session())
-    seen: list[IngestProgress] = []
+    size = write_transcript(tmp_path / "live", *working_session()).stat().st_size
+    seen: list[tuple[int, int]] = []
 
-    ingester.ingest([tmp_path / "live"], progress=seen.append)
+    ingester.ingest([tmp_path / "live"], progress=lambda *step: seen.append(step))
 
-    assert [(step.files_done, step.files, step.bytes_done == step.bytes) for step in seen] == [(1, 1, True)]
+    assert seen == [(size, size)]
 
 
 def ingest_all(settings: IngestSettings, folder: Path) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from crawler.archive.append import IngestLimits
 from crawler.archive.store import Archive
 from crawler.compress.run import ClosedWhen
 from crawler.ingest import IngestReport, forget, ingest, readmit
@@ -16,9 +17,8 @@ CLOSED = ClosedWhen(datetime(2026, 3, 5, tzinfo=UTC), process_start=lambda pid: 
 
 def take(tmp_path: Path, *, dry_run: bool = False) -> IngestReport:
     settings, compressed = settings_in(tmp_path / "root"), tmp_path / "root" / "compressed"
-    return ingest(
-        [tmp_path / "live"], settings, compressed, Readings(compressed.parent / "readings"), CLOSED, dry_run=dry_run
-    )
+    readings, limits = Readings(compressed.parent / "readings"), IngestLimits(dry_run=dry_run)
+    return ingest([tmp_path / "live"], settings, compressed, readings, CLOSED, limits=limits)
 
 
 def files_below(folder: Path) -> list[Path]:

@@ -134,7 +134,7 @@ def test_a_file_that_goes_away_before_its_turn_is_named(tmp_path: Path) -> None:
     os.utime(first, (1_000_000_000, 1_000_000_000))
     second = write_transcript(tmp_path / "live", person(71, "soon gone", session=OTHER_SESSION), session=OTHER_SESSION)
     with Ingester(settings_in(tmp_path / "root")) as ingester:
-        report = ingester.ingest([tmp_path / "live"], progress=lambda _: second.unlink(missing_ok=True))
+        report = ingester.ingest([tmp_path / "live"], progress=lambda *_: second.unlink(missing_ok=True))
 
         assert ingester.archive.session_ids() == [SESSION]
     assert [(problem.path, problem.what) for problem in report.problems] == [

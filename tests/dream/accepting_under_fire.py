@@ -91,15 +91,20 @@ class KillAt(logging.Handler):
         self._left -= 1
 
 
+def die_at(step: int) -> None:
+    """Has this process kill itself at a step of the journal."""
+    journal = logging.getLogger("dream.decisions.journal")
+    journal.setLevel(logging.DEBUG)
+    journal.addHandler(KillAt(step))
+
+
 def decide(root: MemoryRoot, name: str, step: int, *, after: float | None = None) -> None:
     """Decides, and is killed at a step, or after some seconds."""
     if after is not None:
         timer = threading.Timer(after, os.kill, (os.getpid(), signal.SIGKILL))
         timer.daemon = True
         timer.start()
-    journal = logging.getLogger("dream.decisions.journal")
-    journal.setLevel(logging.DEBUG)
-    journal.addHandler(KillAt(step))
+    die_at(step)
     decisions = decisions_on(root)
     if decisions.store.hunk(name).state is State.ACCEPTED:
         decisions.revert(name, PERSON)

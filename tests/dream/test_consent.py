@@ -12,7 +12,7 @@ import pytest
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import UnapprovedFiles
 from dream.decisions.chain import Chain, Head, make_entry
-from dream.decisions.journal import Plan, PlannedFile
+from dream.decisions.journal import Noted, Plan
 from dream.decisions.key import fingerprint, sign
 from dream.decisions.presence import Consent, How, Process
 from dream.proposals.store import Approval, Event, FileChange
@@ -206,7 +206,8 @@ def test_a_memory_that_was_just_founded_names_nothing(tmp_path: Path) -> None:
 
 def test_a_plan_that_somebody_planted_is_carried_out_in_sight(root: MemoryRoot) -> None:
     change = FileChange(CATS, "", hash_text("The cat."), hash_text("The cat."))
-    plan = Plan((PlannedFile(CATS, "", "The cat."),), Approval(Event.ACCEPTED, NOW, (change,), nonce="1"), (), "")
+    approval = Approval(Event.ACCEPTED, NOW, (change,), nonce="1")
+    plan = Plan({CATS: "The cat."}, (Noted(make_entry(approval, ""), approval),), ())
     root.journal.write_bytes(msgspec.json.encode(plan))
 
     assert f"Decided by nobody at a terminal: 1 accepted in {CATS} (nobody was asked" in start(root)
@@ -351,7 +352,8 @@ def test_a_signature_vouches_for_what_it_covers_alone(keyed: MemoryRoot, key: Pa
 
 def test_a_planted_plan_is_not_signed_along(keyed: MemoryRoot, key: Path) -> None:
     change = FileChange(CATS, "", hash_text("The cat."), hash_text("The cat."))
-    plan = Plan((PlannedFile(CATS, "", "The cat."),), Approval(Event.ACCEPTED, NOW, (change,), nonce="1"), (), "")
+    approval = Approval(Event.ACCEPTED, NOW, (change,), nonce="1")
+    plan = Plan({CATS: "The cat."}, (Noted(make_entry(approval, ""), approval),), ())
     decisions = on(keyed, key)
     [hunk] = proposed(decisions, extending(keyed, "It hums.", "old"))
     keyed.journal.write_bytes(msgspec.json.encode(plan))

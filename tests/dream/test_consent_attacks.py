@@ -14,7 +14,7 @@ import pytest
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import UnapprovedFiles, hash_approved
 from dream.decisions.chain import Chain, make_entry
-from dream.decisions.journal import Plan, PlannedFile
+from dream.decisions.journal import Noted, Plan
 from dream.decisions.key import fingerprint, sign, verify
 from dream.decisions.presence import Consent, How
 from dream.proposals.store import Approval, Event, FileChange
@@ -77,7 +77,8 @@ def reported(root: MemoryRoot, key: Path | None = None, days: int = 0) -> str:
 def test_a_plan_that_was_planted_during_a_review_is_not_signed_along(keyed_memory: MemoryRoot, her_key: Path) -> None:
     decisions = on(keyed_memory, her_key)
     [hunk] = proposed(decisions, new_topic("Backups run.", "backups"))
-    plan = Plan((PlannedFile(CATS, "", "The cat."),), planted(CATS, "The cat."), (), "")
+    approval = planted(CATS, "The cat.")
+    plan = Plan({CATS: "The cat."}, (Noted(make_entry(approval, ""), approval),), ())
     keyed_memory.journal.write_bytes(msgspec.json.encode(plan))
 
     decisions.accept(hunk.id, Consent(How.KEY))

@@ -71,9 +71,8 @@ def test_a_plan_that_a_kill_left_has_these_keys(tmp_path: Path, monkeypatch: pyt
     decisions.accept(hunk.id, PERSON)
 
     plan = json.loads(root.journal.read_bytes())
-    assert (
-        keys(plan) == f"files[path before text] approval({APPROVAL}) hunks[{HUNK}] message entry({ENTRY}) moved behind"
-    )
+    assert list(plan.pop("texts")) == ["topics/b.md", "MEMORY.md"]
+    assert keys(plan) == f"noted[entry({ENTRY}) approval({APPROVAL}) rejection] hunks[{HUNK}] message moved"
 
 
 def test_the_files_of_a_run_have_these_keys(tmp_path: Path) -> None:

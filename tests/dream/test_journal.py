@@ -5,7 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from dream.decisions.journal import Plan, PlannedFile
+from dream.decisions.chain import make_entry
+from dream.decisions.journal import Noted, Plan
 from dream.proposals.store import Approval, Event, FileChange
 from dream.records import hash_text
 from memory_server.errors import NeedsRepair
@@ -18,7 +19,8 @@ from tests.memories import new_root
 def leave_plan(root: MemoryRoot, path: str) -> Path:
     """A plan under way that writes one file, as a killed acceptance leaves it."""
     change = FileChange(path, "", hash_text("evil"), hash_text("evil"))
-    plan = Plan((PlannedFile(path, "", "evil"),), Approval(Event.ACCEPTED, NOW, (change,), nonce="1"), (), "")
+    approval = Approval(Event.ACCEPTED, NOW, (change,), nonce="1")
+    plan = Plan({path: "evil"}, (Noted(make_entry(approval, ""), approval),), ())
     file = root.journal
     replace_file(file, msgspec.json.encode(plan))
     return file
@@ -88,3 +90,14 @@ def test_a_plan_for_a_topic_is_carried_out(tmp_path: Path) -> None:
     decisions_on(root).find_unexplained()
 
     assert below(root.topics) == ["a name (of a person's own).md"]
+
+
+def test_a_plan_in_which_nothing_is_decided_is_refused(tmp_path: Path) -> None:
+    root = new_root(tmp_path / "memory")
+    file = leave_plan(root, "topics/mail.md")
+    plan = msgspec.json.decode(file.read_bytes()) | {"noted": [], "message": "Take up nothing"}
+    file.write_bytes(msgspec.json.encode(plan))
+    (root.topics / "mail.md").write_text("evil", encoding="utf-8")
+
+    with pytest.raises(NeedsRepair, match="cannot be carried out"):
+        decisions_on(root).find_unexplained()

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.dream.accepting_under_fire import begin, decide, in_child, look, repair
+from dream.records import State
+from tests.dream.accepting_under_fire import begin, decide, die_at, in_child, look, repair
 from tests.dream.builders import PERSON, decisions_on, new_topic, proposed
 from tests.system.house import CHECKOUT
 
@@ -72,3 +73,21 @@ def test_a_removal_that_was_committed_and_killed_leaves_no_trace_in_the_index(tm
     repair(root)
 
     assert code == -signal.SIGKILL and look(root, hunk.id)["agree"]
+
+
+@pytest.mark.parametrize("step", range(5))
+def test_a_rejection_that_was_killed_is_whole_for_the_next_process(tmp_path: Path, step: int) -> None:
+    root = begin(tmp_path / "memory")
+    [hunk] = proposed(decisions_on(root), new_topic("Backups run at 03:00.", "backups"))
+
+    def reject() -> None:
+        die_at(step)
+        decisions_on(root).reject(hunk.id, PERSON, "no")
+
+    code = in_child(reject)
+    repair(root)
+
+    decisions = decisions_on(root)
+    assert code == -signal.SIGKILL and decisions.store.hunk(hunk.id).state is State.REJECTED
+    assert decisions.store.rejections() == decisions.rejections() and len(decisions.rejections()) == 1
+    assert [entry.hunk for entry in decisions.chain().entries if entry.hunk] == [hunk.id]

@@ -154,9 +154,10 @@ def test_what_was_chosen_on_the_page_is_there_for_the_next_process_step_by_step(
     assert other.take_back() == "a" and PageSessions(lambda: NOW, file).choices() == {}
 
 
-def test_a_file_of_choices_that_cannot_be_read_is_the_same_as_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b"[[{", b'[[{"hunk": "\xff", "verdict": "accept"}]]'])
+def test_a_file_of_choices_that_cannot_be_read_is_the_same_as_none(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "chosen.json"
-    file.write_text("[[{", encoding="utf-8")
+    file.write_bytes(content)
 
     pages = PageSessions(lambda: NOW, file)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_server.machine.files import append_line, replace_file
+from memory_server.machine.files import append_line, read_json, replace_file
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_temporary_one(
@@ -90,3 +90,12 @@ def test_no_line_is_added_to_what_is_no_file_of_its_own(tmp_path: Path) -> None:
             append_line(tmp_path / name, b"new")
 
     assert victim.read_text(encoding="utf-8") == "old" and not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b'{"job"', b'{"job": 1}', b'{"job": "\xff"}', b'{"job": ' + b"[" * 100_000])
+def test_a_damaged_file_of_json_is_the_same_as_none(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "state.json"
+    missing = read_json(file, dict[str, str], {"none": ""})
+    file.write_bytes(content)
+
+    assert missing == read_json(file, dict[str, str], {"none": ""}) == {"none": ""}

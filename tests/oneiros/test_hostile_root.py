@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dream.decisions.journal import Plan, PlannedFile
+from dream.decisions.chain import make_entry
+from dream.decisions.journal import Noted, Plan
 from dream.proposals.store import Approval, Event, FileChange
 from dream.records import hash_text
-from memory_server.document import SourcePath
 from oneiros.cli.main import main
 from oneiros.environment import Environment
 from oneiros.light import hook
@@ -148,7 +148,7 @@ class Scene:
             path = str(self.outside / "made")
             change = FileChange(path, "", hash_text("x"), hash_text("x"))
             approval = Approval(Event.ACCEPTED, NOW, (change,), nonce="1")
-            plan = Plan((PlannedFile(SourcePath(path), "", "x"),), approval, (), "")
+            plan = Plan({path: "x"}, (Noted(make_entry(approval, ""), approval),), ())
             place.write_bytes(msgspec.json.encode({"file": "x", "plan": plan, "approval": approval}[what]) + b"\n")
 
     def run(self, command: Sequence[str]) -> None:

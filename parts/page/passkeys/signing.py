@@ -5,7 +5,6 @@ of what they will do before the passkey is asked, so that what it signs is what 
 """
 
 import datetime as dt
-import hashlib
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -95,7 +94,7 @@ class PendingPasskeys:
     def begin(self, word: str, name: str) -> None:
         """Waits for one passkey, for whoever knows the word; an earlier registration ends."""
         with self._guard:
-            self._registration = Registration(_hash(word), name, self._now() + REGISTRATION_LIFE)
+            self._registration = Registration(hash_text(word), name, self._now() + REGISTRATION_LIFE)
 
     def options_to_register(self, word: str, origin: str, known: Sequence[str]) -> dict[str, Any]:
         """What a page asks the browser. Raises UsageError for a word that is wrong, used or too old."""
@@ -120,7 +119,7 @@ class PendingPasskeys:
         """The passkey that the word has brought, handed out once; None where none has come yet."""
         with self._guard:
             found = self._registration
-            if found is None or found.word != _hash(word) or found.end <= self._now():
+            if found is None or found.word != hash_text(word) or found.end <= self._now():
                 raise UsageError("no passkey came in time", remedy=BEGIN)
             if found.passkey is not None:
                 self._registration = None
@@ -128,7 +127,7 @@ class PendingPasskeys:
 
     def _find_registration(self, word: str) -> Registration:
         found = self._registration
-        if found is None or found.word != _hash(word) or found.end <= self._now() or found.passkey is not None:
+        if found is None or found.word != hash_text(word) or found.end <= self._now() or found.passkey is not None:
             raise UsageError("the word is wrong, used or too old", remedy=BEGIN)
         return found
 
@@ -195,7 +194,3 @@ def signing_entry(foreseen: Foreseen, choices: tuple[ChoiceDigest, ...], at: dt.
 def _digest(choice: Chosen, shown: str) -> ChoiceDigest:
     reason = hash_text(choice.reason) if choice.reason else ""
     return ChoiceDigest(choice.hunk, choice.verdict, shown, hash_text(choice.text), reason)
-
-
-def _hash(word: str) -> str:
-    return hashlib.sha256(word.encode("utf-8", "replace")).hexdigest()

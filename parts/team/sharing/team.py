@@ -18,7 +18,7 @@ from dream.decisions.presence import Consent
 from dream.proposals.store import MAX_TARGET_CHARS, PLAIN
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.layers.topics import markdown_files, read_text
-from memory_server.machine.files import make_folder, remove_file, replace_file
+from memory_server.machine.files import make_folder, read_json, remove_file, replace_file
 from memory_server.root.paths import MemoryRoot
 from parts.team.publication import Publication
 
@@ -139,7 +139,4 @@ def note_file(root: MemoryRoot) -> Path:
 
 def read_note(root: MemoryRoot) -> CopyNote | None:
     """What is known of the copy; None where there is none."""
-    try:
-        return msgspec.json.decode(note_file(root).read_bytes(), type=CopyNote)
-    except (OSError, msgspec.MsgspecError):
-        return None
+    return read_json(note_file(root), CopyNote, None)
