@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from memory_server.errors import NeedsRepair
@@ -43,7 +44,7 @@ class Version:
     subject: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Repository:
     """The repository that a folder lies in."""
 
@@ -52,7 +53,11 @@ class Repository:
     git_folder: Path
     prefix: str  # of the folder's paths, from the top
     is_bare: bool = False
-    own_filters: frozenset[str] = frozenset()  # programs for its files that its own settings name; none of them is run
+
+    @cached_property
+    def own_filters(self) -> frozenset[str]:
+        """The programs for its files that its own settings name; none of them is run."""
+        return frozenset() if self.is_bare else _own_filters(self.folder)
 
     @property
     def is_own(self) -> bool:
@@ -247,7 +252,7 @@ def find_repository(folder: Path) -> Repository | None:
     lines = done.stdout.decode("utf-8", "surrogateescape").split("\n")
     if done.returncode or len(lines) != 4:  # a path with a line break in it is more lines
         return None
-    return Repository(folder, Path(lines[0]), Path(lines[1]), prefix=lines[2], own_filters=_own_filters(folder))
+    return Repository(folder, Path(lines[0]), Path(lines[1]), prefix=lines[2])
 
 
 def require_git(folder: Path) -> None:
