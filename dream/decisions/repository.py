@@ -106,9 +106,9 @@ class Repository:
     def has_commits_of_assistant(self) -> bool:
         """Whether the assistant seems to have made any commit of this branch."""
         by_words = [f"--grep={mark}" for mark in ASSISTANT_LINES]
-        by_name = ([f"--{who}={ASSISTANT_ADDRESS}"] for who in ("author", "committer"))
-        asked = ("log", "-1", "-i", "--fixed-strings", "--format=%H")
-        return any(self._ask(*asked, *marks) for marks in (by_words, *by_name))
+        if self._ask("log", "-1", "-i", "--fixed-strings", "--format=%H", *by_words):
+            return True
+        return ASSISTANT_ADDRESS in (self._ask("log", "--format=%an %ae %cn %ce") or "").casefold()
 
     def is_assistants(self, path: str) -> bool:
         """Whether the last commit that touched a file says itself that the assistant made it."""
