@@ -54,7 +54,6 @@ from oneiros.light.endpoint import is_running
 from oneiros.opening import open_memory
 
 SHOWN_PROBLEMS = 10
-MEGABYTE = 1e6
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="say what would be done")]
 
@@ -296,7 +295,7 @@ def _index_ingested(environment: Environment, *, waits: bool = True) -> dict[str
 
 def _megabytes(step: IngestProgress) -> Progress:
     """The progress of an ingest as megabytes of transcripts on disk."""
-    return Progress("reading MB", int(step.bytes_done / MEGABYTE), max(1, ceil(step.bytes / MEGABYTE)))
+    return Progress("reading MB", int(step.bytes_done / 1e6), max(1, ceil(step.bytes / 1e6)))
 
 
 def outcome_lines(outcome: IngestOutcome) -> Iterator[str]:
