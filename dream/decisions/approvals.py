@@ -384,8 +384,9 @@ class UnapprovedFiles:
     @cached_property
     def _git_folder(self) -> Path:
         """What changes whenever something is committed: git makes and removes a lock in it."""
-        repository = find_repository(self._root.path)
-        return repository.git_folder if repository else self._root.path / ".git"
+        own = self._root.path / ".git"
+        repository = None if own.is_dir() else find_repository(self._root.path)
+        return repository.git_folder if repository else own
 
 
 # -- what is said of them -------------------------------------------------------------------------------------------
