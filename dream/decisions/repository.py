@@ -245,6 +245,8 @@ class Repository:
 
 def find_repository(folder: Path) -> Repository | None:
     """The repository around a folder; None where there is none, or no git."""
+    if not is_in_repository(folder):
+        return None
     try:
         done = _git(folder, ("rev-parse", "--show-toplevel", "--absolute-git-dir", "--show-prefix"), None, {})
     except NeedsRepair:
@@ -279,7 +281,7 @@ def require_rest(repository: Repository) -> None:
 
 def refusal_of_git(folder: Path) -> str:
     """Why git does not tell of the repository that a folder lies in; empty where it does, or where there is none."""
-    if not any(os.path.lexists(place / ".git") for place in (folder, *folder.parents)):
+    if not is_in_repository(folder):
         return ""
     try:
         done = _git(folder, ("rev-parse", "--show-toplevel"), None, {})
@@ -287,6 +289,12 @@ def refusal_of_git(folder: Path) -> str:
         return error.what
     said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
     return said.removeprefix("fatal: ") if done.returncode else ""
+
+
+def is_in_repository(folder: Path) -> bool:
+    """Whether a folder or one above it has a `.git`, by a look at the disk: git takes milliseconds to tell."""
+    real = folder.resolve()
+    return any(os.path.lexists(place / ".git") for place in (real, *real.parents))
 
 
 def _own_filters(folder: Path) -> frozenset[str]:
