@@ -46,7 +46,7 @@ from oneiros.hooks.before_tool import answer_before_tool
 from oneiros.hooks.call import HookCall, both_ends, parse_call
 from oneiros.hooks.pointers import CLOSE, CLOSE_EVERYWHERE, closest
 from oneiros.hooks.prompt import LEAST_WORDS, MAX_PROMPT_CHARS, answer_prompt
-from oneiros.hooks.session_start import answer_session_start
+from oneiros.hooks.session_start import ReviewLines, answer_session_start
 
 TOPICS, LABELS, PROMPTS = (Path(__file__).with_name(f"pointer_{name}.tsv") for name in ("topics", "labels", "prompts"))
 HELD_BACK = ("entire-cli", "oh-my-posh", "context-evaluator")  # the rule did not see their prompts
@@ -82,19 +82,6 @@ class Best:
     memory: str
     score: float
     statement: str
-
-
-class Silent:
-    """A review that has nothing to say."""
-
-    def waiting(self) -> Sequence[str]:
-        return ()
-
-    def doubts(self) -> Sequence[str]:
-        return ()
-
-    def for_model(self) -> Sequence[str]:
-        return ()
 
 
 @dataclass(slots=True)
@@ -268,7 +255,7 @@ def border(
         for project, session in sessions[:SESSIONS]:
             folder = f"/nonexistent/{project}"
             call = HookCall("SessionStart", session_id=session, folder=folder)
-            start = answer_session_start(memory, call, Path("/nonexistent/home"), BUDGET, Silent()).context
+            start = answer_session_start(memory, call, Path("/nonexistent/home"), BUDGET, ReviewLines()).context
             counts["sessions"] += 1
             counts["foreign_at_start"] += any(f"(topics/{other}/" in start for other in said if other != project)
             for prompt in [one for one in prompts[project] if one.session == session][:PROMPTS_EACH]:

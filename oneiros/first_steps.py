@@ -10,7 +10,6 @@ from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import waiting
 
-MEGABYTE = 1e6
 # What was measured on idle cores with the packaged model; `about`, since machines and transcripts differ.
 START_SECONDS = 5.0
 INGEST_SECONDS_A_MB = 0.5
@@ -47,7 +46,7 @@ def first_steps(
     person = environment.person
     workers = len(WorkerPlan.of_settings(person.embedding_share, person.embedding_cores).cores)
     share = min(1.0, (os.cpu_count() or 1) / (load + workers))  # of a core, that a worker gets
-    megabytes = left.bytes / MEGABYTE / share
+    megabytes = left.bytes / 1e6 / share
     ingest_seconds = START_SECONDS + INGEST_SECONDS_A_MB * megabytes
     words_seconds = ingest_seconds + START_SECONDS + WORDS_SECONDS_A_MB * megabytes
     vectors_seconds = words_seconds + VECTORS_SECONDS_A_MB * megabytes / workers
@@ -70,9 +69,7 @@ def tell_waiting(environment: Environment, root: MemoryRoot) -> str:
 def _format_waiting(left: Waiting) -> str:
     """`158 transcripts in 8 folders, 122 MB; Claude Code deletes 12 of them this week.`"""
     folders = f"{left.folders} folder{'s' * (left.folders != 1)}"
-    held = (
-        f"{left.not_archived} transcript{'s' * (left.not_archived != 1)} in {folders}, {left.bytes / MEGABYTE:.1f} MB"
-    )
+    held = f"{left.not_archived} transcript{'s' * (left.not_archived != 1)} in {folders}, {left.bytes / 1e6:.1f} MB"
     ends = f"Claude Code deletes {left.expiring} of them this week" if left.expiring else "none expires this week"
     return f"{held}; {ends}."
 

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,7 @@ class WordEngine:
         return Embedded(unit_rows((tokens.sum(axis=0) + _word_vector(""))[None])[0], tokens, spans)
 
 
+@cache  # a run asks for the same few hundred words again and again
 def _word_vector(word: str) -> Vectors:
     seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "little")
     row: Vectors = unit_rows(np.random.default_rng(seed).standard_normal((1, DIMENSIONS)).astype(np.float32))[0]

@@ -89,7 +89,6 @@ class Approvals:
     def __init__(self, root: MemoryRoot, store: ProposalStore, chain: Chain):
         self._root = root
         self.chain = chain
-        self._repository = find_repository(root.path)
         is_from_before = not chain.is_kept and not chain.has_key
         earlier = store.approvals() if is_from_before else []
         self.is_new = not chain.is_kept and not chain.has_key and not earlier
@@ -100,6 +99,11 @@ class Approvals:
                 self._places.setdefault(digest.path, []).append((place, digest))
         self._counts = (lambda _: True) if earlier else chain.counts
         self.by_commit: dict[str, str] = {}  # path -> sha256 of what a commit alone explains, once asked for all
+
+    @cached_property
+    def _repository(self) -> Repository | None:
+        """Asked for where the chain does not explain a file: mostly it explains all, and no git is started."""
+        return find_repository(self._root.path)
 
     @cached_property
     def _last(self) -> dict[str, FileDigest]:
@@ -380,8 +384,9 @@ class UnapprovedFiles:
     @cached_property
     def _git_folder(self) -> Path:
         """What changes whenever something is committed: git makes and removes a lock in it."""
-        repository = find_repository(self._root.path)
-        return repository.git_folder if repository else self._root.path / ".git"
+        own = self._root.path / ".git"
+        repository = None if own.is_dir() else find_repository(self._root.path)
+        return repository.git_folder if repository else own
 
 
 # -- what is said of them -------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from memory_server.errors import NeedsRepair
@@ -41,7 +42,7 @@ class Version:
     subject: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Repository:
     """The repository that a folder lies in."""
 
@@ -50,7 +51,11 @@ class Repository:
     git_folder: Path
     prefix: str  # of the folder's paths, from the top
     is_bare: bool = False
-    own_filters: frozenset[str] = frozenset()  # programs for its files that its own settings name; none of them is run
+
+    @cached_property
+    def own_filters(self) -> frozenset[str]:
+        """The programs for its files that its own settings name; none of them is run."""
+        return frozenset() if self.is_bare else _own_filters(self.folder)
 
     @property
     def is_own(self) -> bool:
@@ -99,9 +104,9 @@ class Repository:
     def has_commits_of_assistant(self) -> bool:
         """Whether the assistant seems to have made any commit of this branch."""
         by_words = [f"--grep={mark}" for mark in ASSISTANT_LINES]
-        by_name = ([f"--{who}={ASSISTANT_ADDRESS}"] for who in ("author", "committer"))
-        asked = ("log", "-1", "-i", "--fixed-strings", "--format=%H")
-        return any(self._ask(*asked, *marks) for marks in (by_words, *by_name))
+        if self._ask("log", "-1", "-i", "--fixed-strings", "--format=%H", *by_words):
+            return True
+        return ASSISTANT_ADDRESS in (self._ask("log", "--format=%an %ae %cn %ce") or "").casefold()
 
     def is_assistants(self, path: str) -> bool:
         """Whether the last commit that touched a file says itself that the assistant made it."""
@@ -231,6 +236,8 @@ class Repository:
 
 def find_repository(folder: Path) -> Repository | None:
     """The repository around a folder; None where there is none, or no git."""
+    if not is_in_repository(folder):
+        return None
     try:
         done = run_git(folder, ("rev-parse", "--show-toplevel", "--absolute-git-dir", "--show-prefix"))
     except NeedsRepair:
@@ -238,7 +245,7 @@ def find_repository(folder: Path) -> Repository | None:
     lines = done.stdout.decode("utf-8", "surrogateescape").split("\n")
     if done.returncode or len(lines) != 4:  # a path with a line break in it is more lines
         return None
-    return Repository(folder, Path(lines[0]), Path(lines[1]), prefix=lines[2], own_filters=_own_filters(folder))
+    return Repository(folder, Path(lines[0]), Path(lines[1]), prefix=lines[2])
 
 
 def require_git(folder: Path) -> None:
@@ -265,7 +272,7 @@ def require_rest(repository: Repository) -> None:
 
 def refusal_of_git(folder: Path) -> str:
     """Why git does not tell of the repository that a folder lies in; empty where it does, or where there is none."""
-    if not any(os.path.lexists(place / ".git") for place in (folder, *folder.parents)):
+    if not is_in_repository(folder):
         return ""
     try:
         done = run_git(folder, ("rev-parse", "--show-toplevel"))
@@ -273,6 +280,12 @@ def refusal_of_git(folder: Path) -> str:
         return error.what
     said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
     return said.removeprefix("fatal: ") if done.returncode else ""
+
+
+def is_in_repository(folder: Path) -> bool:
+    """Whether a folder or one above it has a `.git`, by a look at the disk: git takes milliseconds to tell."""
+    real = folder.resolve()
+    return any(os.path.lexists(place / ".git") for place in (real, *real.parents))
 
 
 def _own_filters(folder: Path) -> frozenset[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_server.embedding.model import DESCRIPTION, ModelCard, ModelFiles, ModelKind, file_hash, read_card
+from memory_server.embedding.model import DESCRIPTION, ModelCard, ModelFiles, ModelKind, file_hash, hash_once, read_card
 from memory_server.errors import NeedsRepair, UsageError, nearest_or
 from memory_server.language.languages import MANY
 from memory_server.machine.files import copy_file, remove_file, replace_file
@@ -152,7 +152,7 @@ class Catalogue:
         if not all(place.is_file() and place.resolve().is_relative_to(bounds) for place in places.values()):
             return None
         wanted = [card.weights, card.tokenizer, *([card.query_weights] if card.query_weights else [])]
-        hashes = {name: file_hash(places[name]) for name in wanted}
+        hashes = {name: hash_once(places[name]) for name in wanted}
         if is_known:
             self._check(card, places, hashes, self.read_hashes(card))
         table = places.get(card.query_weights)
@@ -296,7 +296,7 @@ def find_packaged_model() -> ModelFiles | None:
         return None
     weights = Path(package.submodule_search_locations[0]) / "model.onnx"
     for file, expected in ((weights, PACKAGED_WEIGHT_HASH), (PACKAGED_VOCABULARY, PACKAGED_VOCABULARY_HASH)):
-        if not file.is_file() or file_hash(file) != expected:
+        if not file.is_file() or hash_once(file) != expected:
             raise NeedsRepair(
                 "this file of the packaged model is not the one that was tested",
                 where=file,

@@ -8,6 +8,7 @@ import hashlib
 import re
 from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
@@ -171,3 +172,14 @@ def file_hash(file: Path) -> str:
     """sha256 of a file, in hexadecimal digits."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def hash_once(file: Path) -> str:
+    """The same, read once a process for as long as the file's inode, size and times stay."""
+    found = file.stat()
+    return _hash_as_of(file, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns))
+
+
+@lru_cache(maxsize=32)  # the files of the models in use; weights take 25 ms and more at each opening of a memory
+def _hash_as_of(file: Path, _stamp: tuple[int, ...]) -> str:
+    return file_hash(file)

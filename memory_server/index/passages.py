@@ -60,7 +60,7 @@ class Passages:
 
     def whole_lines(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """Some places and the other pieces of the lines they belong to, rising, each once."""
-        numbers = np.unique(self.line_numbers[places])
+        numbers = sort_distinct(self.line_numbers[places])
         return ranges(self.line_bounds[numbers], self.line_bounds[numbers + 1])
 
     @cached_property
@@ -92,6 +92,11 @@ class Passages:
         if sources is not None:
             mask &= np.isin(self.sources, np.fromiter(sources, dtype=np.int64))
         return mask
+
+
+def sort_distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The values, each once, rising. Without the counts numpy would load its masked arrays, 30 ms of a command."""
+    return np.unique(values, return_counts=True)[0]
 
 
 def ranges(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:

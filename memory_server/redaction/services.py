@@ -8,9 +8,9 @@ then a long random piece. What merely looks random stays: hashes, UUIDs and ids 
 import csv
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memory_server.redaction.randomness import TURN, TURNS_OF_LETTERS, is_hex, is_random, is_worded, share_of_turns
 from memory_server.redaction.span import Span, pattern
@@ -34,7 +34,7 @@ class Shapes:
     """All rows of the table as one pattern, which finds the place, and one a row, which names it."""
 
     def __init__(self, services: tuple[ServiceToken, ...]):
-        self._rows = tuple((service.kind, pattern(service.shape)) for service in services)
+        self._services = services
         self._any = pattern(EDGE + "(" + "|".join(service.shape for service in services) + ")", max_mem=64 << 20)
 
     def find(self, data: bytes) -> Iterator[Span]:
@@ -42,6 +42,11 @@ class Shapes:
             start, end = match.span(1)
             if not is_placeholder_token(data[start:end].decode(errors="replace")):
                 yield Span(start, end, self._kind(data[start:end]))
+
+    @cached_property
+    def _rows(self) -> tuple[tuple[str, Any], ...]:
+        """Compiled when a token is found: most processes see none."""
+        return tuple((service.kind, pattern(service.shape)) for service in self._services)
 
     def _kind(self, token: bytes) -> str:
         return next((kind for kind, row in self._rows if row.fullmatch(token)), "token")

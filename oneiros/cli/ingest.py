@@ -54,7 +54,6 @@ from oneiros.light.endpoint import is_running
 from oneiros.opening import open_memory
 
 SHOWN_PROBLEMS = 10
-MEGABYTE = 1e6
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="say what would be done")]
 
@@ -295,7 +294,7 @@ def _index_ingested(environment: Environment, *, waits: bool = True) -> dict[str
 
 def _megabytes(done: int, every: int) -> Progress:
     """The progress of an ingest as megabytes of transcripts on disk."""
-    return Progress("reading MB", int(done / MEGABYTE), max(1, ceil(every / MEGABYTE)))
+    return Progress("reading MB", int(done / 1e6), max(1, ceil(every / 1e6)))
 
 
 def outcome_lines(outcome: IngestOutcome) -> Iterator[str]:

@@ -17,7 +17,7 @@ from oneiros.daemon.watching import Watcher
 from oneiros.dreaming import build_decisions
 from oneiros.environment import Environment, now, program_version
 from oneiros.hooks.dispatch import Hooks
-from oneiros.hooks.review import ReviewNotice
+from oneiros.hooks.review import read_review
 from oneiros.hooks.tool import hook_tool
 from oneiros.ingest.queue import IngestQueue
 from oneiros.ingest.readings import ModelReadings, build_asking, compress_again
@@ -66,8 +66,13 @@ def compose_daemon(sockets: Listening, environment: Environment) -> Iterator[Dae
         readings = ModelReadings(root, partial(build_asking, environment, root), on_read)
         schedule = Schedule(schedule_file(root), daemon_jobs(environment, memory, on_ingested), now)
         queue = IngestQueue(environment, root, on_ingested)
-        review = ReviewNotice(lambda: build_decisions(root, memory.person))
-        hooks = Hooks(memory, environment.home, queue, review, environment.claude_folder)
+        hooks = Hooks(
+            memory,
+            environment.home,
+            queue,
+            lambda: read_review(build_decisions(root, memory.person)),
+            environment.claude_folder,
+        )
         behind = (schedule.worker, queue.worker, readings.worker, Worker("warm-up", warm_up))
         door = TwoMemories(environment, memory)
         for part in (indexer, watcher, hooks, *behind, door):

@@ -4,6 +4,7 @@ Nothing here may stand in a session's way: whatever goes wrong becomes one line 
 """
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 from crawler.closed import note_end
@@ -34,7 +35,14 @@ LOSES_CONTEXT = ("clear", "compact")  # of SessionStart: what was injected is go
 class Hooks:
     """Answers the hooks of every session of one memory. Safe to share between threads."""
 
-    def __init__(self, memory: Memory, home: Path, queue: IngestQueue, review: ReviewLines, client: Path | None = None):
+    def __init__(
+        self,
+        memory: Memory,
+        home: Path,
+        queue: IngestQueue,
+        review: Callable[[], ReviewLines],
+        client: Path | None = None,
+    ):
         """`client`: the folder of Claude Code, where that is not `~/.claude`."""
         self._memory = memory
         self._home = home
@@ -87,7 +95,7 @@ class Hooks:
             self._receipts.forget_shown(call.session_id)
         self._receipts.prune()
         self._queue.note_all()
-        return answer_session_start(self._memory, call, self._home, budget, self._review, self._client)
+        return answer_session_start(self._memory, call, self._home, budget, self._review(), self._client)
 
     def _note(self, call: HookCall, *, has_ended: bool) -> None:
         if call.session_id and call.transcript:

@@ -1,7 +1,6 @@
 """What a session start says of proposals and approvals: what waits, and what nobody answered for."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import Unexplained, doubts_for_model, doubts_for_person, in_a_line, suspicious
@@ -9,46 +8,24 @@ from dream.progress import DreamProgress
 from dream.records import State
 from memory_server.errors import OneirosError
 from memory_server.escaping import plural
+from oneiros.hooks.session_start import ReviewLines
 
 TO_REVIEW = "oneiros review"
 TO_DREAM = "sessions wait to be read: /oneiros:dream"
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewNotice:
-    """For the person what waits; for the model whether something is left out that nobody approved."""
-
-    decisions: Callable[[], Decisions]
-
-    def waiting(self) -> list[str]:
-        """What waits for the person, in a clause; of nothing but sessions to be read, that."""
-        decisions = self.decisions()
-        proposed = sum(hunk.state is State.PENDING for hunk in decisions.store.hunks())
-        try:
-            found = decisions.find_unexplained()
-        except OneirosError:
-            found = []  # `doubts` says why
-        if waits := say_what_waits(proposed, found):
-            return [waits]
-        return [TO_DREAM] if DreamProgress(decisions.root).glance(decisions.now()) else []
-
-    def doubts(self) -> Sequence[str]:
-        """What nobody answered for, a line each; it counts as told from now on."""
-        try:
-            decisions = self.decisions()
-            (_, unsigned), now = decisions.doubts(), decisions.now()
-            told = [*doubts_for_person(unsigned.new_changes(now)), *map(in_a_line, unsigned.since_session(now))]
-            unsigned.note_told(now)
-            return told
-        except OneirosError as error:
-            return [str(error)]
-
-    def for_model(self) -> list[str]:
-        """That something is left out; the same while the memory is the same."""
-        try:
-            return doubts_for_model(self.decisions().find_unexplained())
-        except OneirosError:
-            return []  # a hook stays silent; the report says it
+def read_review(decisions: Decisions) -> ReviewLines:
+    """What is to be said of a memory's proposals and approvals; doubts count as told from now on."""
+    proposed, now = sum(hunk.state is State.PENDING for hunk in decisions.store.hunks()), decisions.now()
+    found: Sequence[Unexplained] = ()
+    try:
+        found, unsigned = decisions.doubts()
+        doubts = [*doubts_for_person(unsigned.new_changes(now)), *map(in_a_line, unsigned.since_session(now))]
+        unsigned.note_told(now)
+    except OneirosError as error:
+        doubts = [str(error)]
+    waits = say_what_waits(proposed, found) or (TO_DREAM if DreamProgress(decisions.root).glance(now) else "")
+    return ReviewLines([waits] if waits else [], doubts, doubts_for_model(found))
 
 
 def say_what_waits(proposed: int, unexplained: Sequence[Unexplained]) -> str:

@@ -8,8 +8,8 @@ of time it depends only where a topic begins or ends to hold on a day. What the 
 import concurrent.futures
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from memory_server.completeness import select_skipped, tell_skipped
 from memory_server.document import SourcePath
@@ -44,17 +44,13 @@ UNTRUSTED = "%s is not trusted and stays out of every answer; look at it, then `
 INDEX_PAGE = SourcePath("MEMORY.md")
 
 
-class ReviewLines(Protocol):
+@dataclass(frozen=True, slots=True)
+class ReviewLines:
     """What is to be said of proposals and approvals."""
 
-    def waiting(self) -> Sequence[str]:
-        """For the person what waits, a clause each."""
-
-    def doubts(self) -> Sequence[str]:
-        """For the person what nobody answers for, a line each, until they were told."""
-
-    def for_model(self) -> Sequence[str]:
-        """For the model that something is left out; the same while the memory is the same."""
+    waiting: Sequence[str] = ()  # for the person what waits, a clause each
+    doubts: Sequence[str] = ()  # for the person what nobody answers for, a line each, until they were told
+    for_model: Sequence[str] = ()  # that something is left out; the same while the memory is the same
 
 
 def answer_session_start(
@@ -63,14 +59,14 @@ def answer_session_start(
     """Both answers. `client`: the folder of Claude Code, where that is not `~/.claude`."""
     files = ClaudeFiles(home, Path(call.folder or home), client)
     where = whereabouts(call.folder, memory.person)
-    lines, waiting = [READING, *review.for_model()], list(review.waiting())
+    lines, waiting = [READING, *review.for_model], list(review.waiting)
     if not where.is_quiet(memory.person):
         if note := memory.find_waiting_note(call.session_id, where.project):
             lines.append(NOTE_WAITS)
             waiting.append(f"a {note.kind} of session {escape_line(cut_id8(note.session_id))} waits, of {note.age}")
         lines += context_lines(memory, files, where, measure_room(max_bytes) - count_bytes(map(safe, lines)))
     context = tag_lines(lines, max_bytes)
-    told = [person_line(memory, where, waiting), *review.doubts(), *warn_untrusted(memory, call, home)]
+    told = [person_line(memory, where, waiting), *review.doubts, *warn_untrusted(memory, call, home)]
     return HookAnswer(
         context=context,
         to_person="\n".join(told),

@@ -23,7 +23,7 @@ from memory_server.machine.files import append_line
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
 from oneiros.founding import found_memory
-from oneiros.hooks.review import ReviewNotice
+from oneiros.hooks.review import read_review
 from oneiros.hooks.without_daemon import start_without_daemon
 from tests.dream.builders import NOW, PERSON, begin_history, extending, git, new_topic, proposed
 from tests.memories import new_root, write_topic
@@ -76,7 +76,7 @@ def signed(decisions: Decisions, key: Path) -> Decisions:
 
 def start(root: MemoryRoot, key: Path | None = None, days: int = 0) -> str:
     """What the person is told at a session's start, so many days later."""
-    return "\n".join(ReviewNotice(lambda: on(root, key, NOW + dt.timedelta(days=days))).doubts())
+    return "\n".join(read_review(on(root, key, NOW + dt.timedelta(days=days))).doubts)
 
 
 def told_without_daemon(root: MemoryRoot, key: Path | None = None) -> str:

@@ -26,7 +26,7 @@ from memory_server.layers.index_page import NEW_PAGE, write_index_page
 from memory_server.machine.files import append_line
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings, PersonSettings
-from oneiros.hooks.review import ReviewNotice
+from oneiros.hooks.review import read_review
 from tests.dream.builders import NOW, PERSON, extending, git, new_topic, proposed
 from tests.dream.test_consent import committed_memory, made_key, on, public_line, signed, start, told_without_daemon
 from tests.memories import new_root, write_topic
@@ -234,7 +234,7 @@ def test_a_line_that_calls_another_key_by_the_name_of_the_persons_is_named(
     signed(decisions, other)
     as_posing = Decisions(keyed_memory, posing, lambda: NOW, is_true=lambda _: True)
 
-    told = "\n".join(ReviewNotice(lambda: as_posing).doubts())
+    told = "\n".join(read_review(as_posing).doubts)
 
     before, after = (fingerprint(public_line(one)) for one in (her_key, other))
     assert f"The signing key changed from {before} to {after}" in told

@@ -10,14 +10,17 @@ next command runs, and what lies there must be the state before the change or be
 import ctypes
 import datetime as dt
 import errno
+import gc
 import hashlib
+import io
 import json
 import os
 import shutil
 import sqlite3
 import sys
+import threading
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,7 +55,7 @@ UNSEEN = ("reindex", "rebuild", "migration")  # changes of indices alone, which 
 YEAR = 365 * 24 * 3_600  # seconds
 KILL = 0
 FAULTS = {"killed": (KILL, 0), "error": (errno.EIO, 0), "full": (errno.ENOSPC, 1), "read-only": (errno.EROFS, 1)}
-QUESTION = "which port does the relay listen on"
+ASK = ("recall", "--no-daemon", "which port does the relay listen on", "--json")
 Home = Path
 
 
@@ -281,7 +284,7 @@ def _answer(home: Home) -> list[object]:
     file = home / "answer.json"
     with file.open("w") as stream:
         os.dup2(stream.fileno(), 1)
-        code = run(home, "recall", "--no-daemon", QUESTION, "--json")
+        code = run(home, *ASK)
         sys.stdout.flush()
     hits = json.loads(file.read_text(encoding="utf-8"))["hits"] if code == 0 else []
     file.unlink()
@@ -317,6 +320,19 @@ def in_child(work: Callable[[], int], log: Path) -> tuple[int, str]:
     return code, said
 
 
+def load_what_children_need(scenario: Scenario, home: Home) -> None:
+    """Runs the change and a question once, here: each child would import, compile and hash the same anew."""
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        scenario.prepare(home)
+        scenario.change(home)
+        for step in scenario.then:
+            step(home)
+        run(home, *ASK)
+    shutil.rmtree(home)
+    assert threading.active_count() == 1, "a child would lack this thread"
+    gc.freeze()  # a child that collects would copy every page
+
+
 def looked_at(home: Home, scenario: Scenario, *, again: bool, log: Path) -> dict[str, Any]:
     """The state after the next commands, or after the change was made again."""
     file = log.with_suffix(".state")
@@ -342,6 +358,7 @@ def main(name: str, folder: Path, most: int) -> None:
     library = ctypes.CDLL(None)
     library.faults_seen.restype = ctypes.c_long
     scenario, base, home, log = SCENARIOS[name], folder / "base", folder / "home", folder / "log"
+    load_what_children_need(scenario, home)
     code, said = in_child(lambda: prepared(scenario, home), log)
     assert code == 0, said
     shutil.copytree(home, base, symlinks=True)

@@ -15,6 +15,7 @@ from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
 from tests.conftest import MakeEngine
 from tests.memories import new_root, open_memory, write_session, write_topic
+from tests.states import WordEngine
 
 Result = TypeVar("Result")
 ERAS = ("legacy", "2026-07-28")
@@ -144,10 +145,8 @@ def test_a_search_that_finds_nothing_is_no_error_and_says_what_to_do(garden: Mem
     )
 
 
-def test_six_hits_cost_at_most_2000_characters_and_any_answer_at_most_10000(
-    tmp_path: Path, make_engine: MakeEngine
-) -> None:
-    with open_memory(large_root(tmp_path), make_engine) as memory:
+def test_six_hits_cost_at_most_2000_characters_and_any_answer_at_most_10000(tmp_path: Path) -> None:
+    with open_memory(large_root(tmp_path), WordEngine) as memory:
         memory.reindex()
 
         for tool in ("recall", "search_memory", "search_exact"):

@@ -17,7 +17,7 @@ from memory_server.memory import Memory
 from oneiros.cli.status import _lines
 from oneiros.daemon.assistant_tools import SESSION_KEY, note_tool
 from oneiros.hooks.call import HookCall
-from oneiros.hooks.session_start import answer_session_start
+from oneiros.hooks.session_start import ReviewLines, answer_session_start
 from tests.conftest import MakeEngine
 from tests.memories import NOON, new_root, open_memory, recall, search_exact, write_topic
 
@@ -64,20 +64,11 @@ def test_another_session_reads_what_one_tells_with_its_age(memory: Memory) -> No
     assert "Session a-1 tells the others (status, 3 hours ago):\n  | I am renaming Relay to Gateway." in text
 
 
-class NothingElse:
-    """A review in which nothing waits."""
-
-    def waiting(self) -> list[str]:
-        return []
-
-    doubts = for_model = waiting
-
-
 def test_the_line_at_a_sessions_start_names_the_note_that_waits(memory: Memory, tmp_path: Path) -> None:
     asked(memory, "note_for_sessions", "5f0c2a9e-1d3b", text="I rename the relay.", kind="handoff")
     calls = (HookCall("SessionStart", session_id=name, folder=str(tmp_path)) for name in ("other", "5f0c2a9e-1d3b"))
 
-    theirs, own = (answer_session_start(memory, call, tmp_path, 2_000, NothingElse()) for call in calls)
+    theirs, own = (answer_session_start(memory, call, tmp_path, 2_000, ReviewLines()) for call in calls)
 
     assert "a handoff of session 5f0c2a9e waits, of 0 minutes ago" in theirs.to_person.splitlines()[0]
     assert 'another session waits: read_memory("handoff")' in theirs.context

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from memory_server.index.passages import sort_distinct
 from memory_server.index.snapshot import Snapshot
 from memory_server.language.times import Time
 from memory_server.search.ranking.arms import Nearest, Scope, WordScores, best_first, number_runs, with_neighbours
@@ -143,7 +144,8 @@ class Ranker:
         is_allowed = self.scope.mask[self.words.places]
         touched = self.words.places[is_allowed]
         by_words = touched[best_first(self.words.near[is_allowed], touched, ARM_HITS)]
-        return np.unique(np.concatenate([semantic.places, by_words, *self._propose_by_sources(), *self._by_sparse()]))
+        proposed = [semantic.places, by_words, *self._propose_by_sources(), *self._by_sparse()]
+        return sort_distinct(np.concatenate(proposed))
 
     def _by_sparse(self) -> list[Places]:
         """The passages that score best by a sparse model, where one is on, among those that may answer."""

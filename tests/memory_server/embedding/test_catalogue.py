@@ -1,6 +1,7 @@
 """Models as data: what a `model.toml` may say, where models are found, and that no other file passes for one."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.model import ModelKind, file_hash, read_card
 from memory_server.errors import NeedsRepair, UsageError
 from tests.hub import Hub
+from tests.memories import wait_for
 
 PLAIN = """kind = "dense"
 weights = "model.onnx"
@@ -100,6 +102,22 @@ def test_an_added_model_that_changed_afterwards_is_refused_by_name(tmp_path: Pat
     added = models.add(models.addition(described(tmp_path / "tiny")))
 
     added.weights.write_bytes(b"others")
+
+    with pytest.raises(NeedsRepair, match=r"model\.onnx: this file of tiny is not the one that was recorded"):
+        models.find("tiny")
+
+
+def test_a_model_that_is_changed_under_the_same_size_and_time_is_refused_by_a_process_that_read_it(
+    tmp_path: Path,
+) -> None:
+    models = catalogue(tmp_path)
+    added = models.add(models.addition(described(tmp_path / "tiny")))
+    before = added.weights.stat()
+    probe = tmp_path / "probe"
+    assert wait_for(lambda: probe.write_bytes(b"") == 0 and probe.stat().st_ctime_ns > before.st_ctime_ns)
+
+    added.weights.write_bytes(b"WEIGHTS")
+    os.utime(added.weights, ns=(before.st_atime_ns, before.st_mtime_ns))
 
     with pytest.raises(NeedsRepair, match=r"model\.onnx: this file of tiny is not the one that was recorded"):
         models.find("tiny")

@@ -61,10 +61,25 @@ class Machine:
         return [one.path for one in read_approvals(self.environment.choice.root, "").find_unexplained()]
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("backup")
+
+
 @pytest.fixture
-def first(tmp_path: Path, founded: Path, capsys: pytest.CaptureFixture[str]) -> Machine:
-    """A machine with two conversations and one accepted statement."""
-    machine = Machine(tmp_path / "first", capsys)
+def first(shared: Path, founded: Path, capsys: pytest.CaptureFixture[str]) -> Machine:
+    """A machine with two conversations and one accepted statement, made once and copied to where it was made."""
+    machine, made = Machine(shared / "first", capsys), shared / "made"
+    if not made.exists():
+        take_part(machine, founded)
+        machine.home.rename(made)
+    shutil.rmtree(machine.home, ignore_errors=True)
+    shutil.copytree(made, machine.home, symlinks=True)
+    return machine
+
+
+def take_part(machine: Machine, founded: Path) -> None:
+    """What a person did on this machine."""
     machine.root.parent.mkdir(parents=True)
     shutil.copytree(founded, machine.root)
     folder = machine.home / ".claude" / "projects" / "-work-app"
@@ -78,7 +93,6 @@ def first(tmp_path: Path, founded: Path, capsys: pytest.CaptureFixture[str]) -> 
         subprocess.run(["git", "-C", str(machine.root), "config", name, value], check=True)
     machine.run("ingest")
     assert machine.run("remember", "The relay listens on port 2525.", "--topic", "mail")[0] == 0
-    return machine
 
 
 @pytest.fixture

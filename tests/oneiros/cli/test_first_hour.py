@@ -14,6 +14,7 @@ from oneiros.first_steps import first_steps
 from tests.crawler.builders import OTHER_SESSION, person, working_session, write_transcript
 from tests.dream.builders import git
 from tests.memories import without_daemon
+from tests.states import WordEngine
 
 CHECKOUT = Path(__file__).parent.parent.parent.parent
 README, COMMANDS = ((CHECKOUT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/commands.md"))
@@ -100,7 +101,10 @@ def test_a_busy_machine_takes_longer_by_the_estimate(oneiros: Oneiros, tmp_path:
     assert busy.steps[0].seconds > 10 * idle.steps[0].seconds
 
 
-def test_the_example_is_left_by_one_command_and_stays_beside(oneiros: Oneiros, tmp_path: Path) -> None:
+def test_the_example_is_left_by_one_command_and_stays_beside(
+    oneiros: Oneiros, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("oneiros.opening.OnnxEngine", WordEngine)  # nothing is asked by meaning
     oneiros("init", "--example")
     assert oneiros("exact", "ChromaDB")[0] == 0
     [questions] = tmp_path.rglob("questions.jsonl")

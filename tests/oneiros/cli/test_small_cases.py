@@ -29,7 +29,7 @@ TOPICS = {
     "underscore": "# Calls\n\nCall foo_bar_baz() before push_back(), since dd08561ab. The ＡＰＩ of Straßenkarten.\n",
     "colon": "---\ntitle: Deploys: when and how\n---\n\nDeploys happen on Thursday.\n",
     "setext": "Harbour\n=======\n\n<!-- not for readers -->\nThe harbour opens at six. %%nor this%%\n",
-    "long": f"# Long\n\n{' '.join(f'item{number}' for number in range(20_000))}\n",  # on one line
+    "long": f"# Long\n\n{'item00000 ' * 19_999}item19999\n",  # on one line; what is the same is embedded once
     "toml": '+++\ntitle = "Tides"\n+++\n\nThe tide table hangs in the hall.\n',
 }
 

@@ -1,7 +1,7 @@
 """What each hook says, on a small memory with the real model."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from oneiros.hooks.call import HookCall, parse_call
 from oneiros.hooks.injection import CLOSING, OPENING, HookAnswer, tag_lines
 from oneiros.hooks.pointers import statements
 from oneiros.hooks.prompt import TO_RECALL, TO_REMEMBER, answer_prompt
-from oneiros.hooks.session_start import answer_session_start
+from oneiros.hooks.session_start import ReviewLines, answer_session_start
 from tests.conftest import MakeEngine
 from tests.memories import new_root, open_memory, write_source, write_topic
 
@@ -27,22 +27,6 @@ LESSONS = """# Lessons
 
 - EFROST from the thermometer means the beds are open: cover them.
 """
-
-
-class Waiting:
-    """Some clauses for the person, and none for the model."""
-
-    def __init__(self, lines: Sequence[str], doubts: Sequence[str] = ()):
-        self._lines, self._doubts = lines, doubts
-
-    def waiting(self) -> Sequence[str]:
-        return self._lines
-
-    def doubts(self) -> Sequence[str]:
-        return self._doubts
-
-    def for_model(self) -> Sequence[str]:
-        return ()
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +179,7 @@ def test_an_error_is_the_same_template_whatever_varies() -> None:
 def test_the_start_of_a_session_gives_the_model_the_same_bytes_each_time(office: Memory, tmp_path: Path) -> None:
     call = HookCall("SessionStart", folder=str(tmp_path), source="resume")
 
-    first, second = (answer_session_start(office, call, tmp_path, BUDGET, Waiting(["x"])) for _ in range(2))
+    first, second = (answer_session_start(office, call, tmp_path, BUDGET, ReviewLines(["x"])) for _ in range(2))
 
     assert first.context == second.context
     assert len(first.context.encode()) <= BUDGET
@@ -212,13 +196,13 @@ def test_topics_that_the_client_loads_by_an_import_are_not_repeated(
     page.parent.mkdir()
     page.write_text(f"@{office.root.index_page}\n", encoding="utf-8")
 
-    answer = answer_session_start(office, HookCall("SessionStart"), tmp_path, BUDGET, Waiting([]), page.parent)
+    answer = answer_session_start(office, HookCall("SessionStart"), tmp_path, BUDGET, ReviewLines([]), page.parent)
 
     assert "topics/mail.md" not in answer.context and "the tunnel is down" in answer.context
 
 
 def test_the_person_sees_one_line_and_what_nobody_answers_for(office: Memory, tmp_path: Path) -> None:
-    review = Waiting(["2 proposals wait: oneiros review"], ["Not approved as they stand: topics/x.md (new). Look."])
+    review = ReviewLines(["2 proposals wait: oneiros review"], ["Not approved as they stand: topics/x.md (new). Look."])
 
     answer = answer_session_start(office, HookCall("SessionStart"), tmp_path, BUDGET, review)
 
@@ -236,8 +220,10 @@ def test_a_memory_that_a_clone_brought_stays_out_and_is_named_once_a_session(
     clone = new_root(tmp_path / "a\x1b[2Jclone" / "memory").path
     call = HookCall("SessionStart", folder=str(clone.parent), source=source)
 
-    answer = answer_session_start(office, call, tmp_path, BUDGET, Waiting([]))
-    in_own = answer_session_start(office, replace(call, folder=str(office.root.path)), tmp_path, BUDGET, Waiting([]))
+    answer = answer_session_start(office, call, tmp_path, BUDGET, ReviewLines([]))
+    in_own = answer_session_start(
+        office, replace(call, folder=str(office.root.path)), tmp_path, BUDGET, ReviewLines([])
+    )
 
     assert answer.to_person.count("clone/memory is not trusted and stays out of every answer") == times
     assert "\x1b" not in answer.to_person and "clone" not in answer.context

@@ -10,10 +10,9 @@ from memory_server.layers.topics import topic_heads
 from memory_server.memory import Memory
 from memory_server.settings import MemorySettings
 from oneiros.hooks.call import HookCall
-from oneiros.hooks.session_start import answer_session_start
+from oneiros.hooks.session_start import ReviewLines, answer_session_start
 from tests.conftest import MakeEngine
 from tests.memories import new_root, open_memory, write_source, write_topic
-from tests.oneiros.hooks.test_answers import Waiting
 
 BUDGET = 2_000
 LESSONS = """# Lessons
@@ -57,7 +56,7 @@ def big(tmp_path_factory: pytest.TempPathFactory, make_engine: MakeEngine) -> It
 def started(memory: Memory, home: Path, folder: Path | None = None, budget: int = BUDGET) -> list[str]:
     """The lines that the model is given."""
     call = HookCall("SessionStart", folder=str(folder or ""))
-    return answer_session_start(memory, call, home, budget, Waiting([])).context.splitlines()
+    return answer_session_start(memory, call, home, budget, ReviewLines()).context.splitlines()
 
 
 def repository(folder: Path, branch: str) -> Path:

@@ -11,23 +11,10 @@ from memory_server.settings import PersonSettings
 from oneiros.environment import Environment
 from oneiros.hooks.dispatch import Hooks
 from oneiros.hooks.receipts import read_receipts
+from oneiros.hooks.session_start import ReviewLines
 from oneiros.hooks.whereabouts import Whereabouts
 from oneiros.ingest.queue import IngestQueue
 from tests.memories import recall, write_topic
-
-
-class Waiting:
-    """One thing that waits."""
-
-    def waiting(self) -> list[str]:
-        return ["1 proposal waits: oneiros review"]
-
-    def doubts(self) -> list[str]:
-        return []
-
-    def for_model(self) -> list[str]:
-        return []
-
 
 PROMPT = {"session_id": "s", "prompt": "Which port does the mail relay listen on?"}
 
@@ -37,7 +24,7 @@ def hooks(memory: Memory, tmp_path: Path) -> Iterator[Hooks]:
     write_topic(memory, "mail", "# Mail\n\nThe relay listens on port 2525.\n")
     memory.reindex()
     ingest_queue = IngestQueue(Environment({}, tmp_path, tmp_path), memory.root, lambda *_: None)  # not started
-    built = Hooks(memory, tmp_path, ingest_queue, Waiting())
+    built = Hooks(memory, tmp_path, ingest_queue, lambda: ReviewLines(["1 proposal waits: oneiros review"]))
     yield built
     built.close()
 

@@ -18,7 +18,7 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
 from oneiros.hooks.call import HookCall
 from oneiros.hooks.prompt import answer_prompt
-from oneiros.hooks.review import ReviewNotice
+from oneiros.hooks.review import read_review
 from oneiros.hooks.session_start import answer_session_start
 from tests.conftest import MakeEngine
 from tests.dream.builders import PERSON, begin_history, decisions_on, git
@@ -147,7 +147,7 @@ def test_what_nobody_approved_is_given_to_no_session(memory: Memory, tmp_path: P
 def given_to_sessions(memory: Memory, files: Files, home: Path) -> str:
     """All that a session of the shop is given without asking for it: at its start, at prompts, by resources."""
     folder = str(home / "shop")
-    review = ReviewNotice(lambda: decisions_on(memory.root))
+    review = read_review(decisions_on(memory.root))
     given = [answer_session_start(memory, HookCall("SessionStart", folder=folder), home, BUDGET, review).context]
     for word in [*files.strange, *files.approved]:
         call = HookCall("UserPromptSubmit", prompt=f"the {word} relay hums", folder=folder)

@@ -1,11 +1,12 @@
 """What a session start tells a person of what waits."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from memory_server.root.paths import MemoryRoot
-from oneiros.hooks.review import ReviewNotice
+from oneiros.hooks.review import read_review
 from tests.dream.builders import PERSON, decisions_on, git, new_topic, proposed
 from tests.memories import new_root, write_topic
 
@@ -17,8 +18,8 @@ def root(tmp_path: Path) -> MemoryRoot:
     return made
 
 
-def waiting(root: MemoryRoot) -> list[str]:
-    return ReviewNotice(lambda: decisions_on(root)).waiting()
+def waiting(root: MemoryRoot) -> Sequence[str]:
+    return read_review(decisions_on(root)).waiting
 
 
 def test_what_waits_is_one_clause_with_what_to_do(root: MemoryRoot) -> None:
@@ -39,10 +40,11 @@ def test_a_title_that_was_mended_by_hand_waits_and_is_not_suspicious(root: Memor
     write_topic(root, "mail", "# Mail\n\nThe relay is old.\n")
     git(root.path, "init", "--quiet")
     decisions_on(root).adopt(["topics/mail.md"], PERSON)
-    notice = ReviewNotice(lambda: decisions_on(root))
-    before = list(notice.doubts())
+    before = read_review(decisions_on(root)).doubts
 
     write_topic(root, "mail", "# Post\n\nThe relay is old.\n")
 
-    assert notice.waiting() == ["1 new title waits: oneiros review"]
-    assert [*notice.doubts(), *notice.for_model()] == before
+    lines = read_review(decisions_on(root))
+
+    assert lines.waiting == ["1 new title waits: oneiros review"]
+    assert [*lines.doubts, *lines.for_model] == before
