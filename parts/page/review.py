@@ -35,7 +35,7 @@ from oneiros.served import ServedMemory
 from parts.page.diffs import DiffRow, changed_rows
 from parts.page.passkeys.fragments import build_signing
 from parts.page.passkeys.routes import MAX_CHOICES
-from parts.page.passkeys.signing import hash_steps, list_steps
+from parts.page.passkeys.signing import hash_shown, list_steps
 from parts.page.rendering import Renderer
 
 SIMILAR = 4
@@ -141,12 +141,11 @@ def review_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         """Accepts the hunk and what else waits for its topic and can be; a replacement is shown by itself."""
         hunk, chosen, decisions = review.hunk(name), served.pages.choices(), served.decisions()
         others = rest_of_topic(hunk, (one for one in review.waiting() if one.id not in chosen))
-        steps = {one: list_steps(decisions, one) for one in (hunk, *others) if not decisions.find_faults(one)}
         served.pages.choose(
             *(
-                Chosen(one.id, "accept", review.find_wording(one.id), shown=hash_steps(one, made))
-                for one, made in steps.items()
-                if made
+                Chosen(one.id, "accept", review.find_wording(one.id), shown=hash_shown(decisions, one))
+                for one in (hunk, *others)
+                if not decisions.find_faults(one) and list_steps(decisions, one)
             )
         )
         return review.view(review.find_next(name))
@@ -226,7 +225,7 @@ def show_hunk(served: ServedMemory, hunk: Hunk, wording: str | None) -> ShownHun
         list(warnings_about(hunk)),
         decisions.find_faults(hunk),
         list(metadata_lines(candidate)),
-        hash_steps(hunk, steps),
+        hash_shown(decisions, hunk),
     )
 
 
