@@ -70,7 +70,11 @@ class Journal:
             self._repository.require_unfiltered([planned.path for planned in plan.files])
         replace_file(self._file, msgspec.json.encode(plan))
         logger.debug("planned")
-        self._log.own += self._complete_plan(plan)
+        added = self._complete_plan(plan)
+        if added is None:
+            what = "a file of it has changed meanwhile"
+            raise ContentError(what, where=plan.files[0].path, remedy="Look at it again")
+        self._log.own += added
 
     def finish(self) -> bool:
         """Goes on with what a killed process has begun; whether there was anything. This sitting does not sign it."""
@@ -79,13 +83,13 @@ class Journal:
             self._complete_plan(plan)
         return plan is not None
 
-    def _complete_plan(self, plan: Plan) -> list[str]:
-        """Does what is left of a plan; returns the hashes of the entries that were added."""
+    def _complete_plan(self, plan: Plan) -> list[str] | None:
+        """Does what is left of a plan; the hashes of the entries that were added, None where it was given up."""
         files = self._write_files(plan)
         if files is None:
             logger.warning("an interrupted acceptance was given up: %s has changed since", plan.files[0].path)
             self._file.unlink()
-            return []
+            return None
         if plan.message and self._repository is not None:
             self._commit(self._repository, plan, files)
         added: list[str] = []
@@ -120,17 +124,23 @@ class Journal:
         return plan
 
     def _write_files(self, plan: Plan) -> Mapping[str, bytes | None] | None:
-        """Writes what is not written yet; None where the target is another than either state of it."""
+        """Writes what is not written yet.
+
+        None where the target is another than either state of it, or where it is as before and another file is not.
+        """
         done: dict[str, bytes | None] = {}
-        for number, planned in enumerate(plan.files):
-            file = self._store.root.path / planned.path
-            present, wanted = hash_text(_text(file)), hash_text(planned.text)
-            if present == planned.before != wanted:
-                _put(file, planned.text)
-            elif present != wanted:
-                if number == 0:
-                    return None
-                continue  # the index page: its pointers are written anew with the next change
+        root = self._store.root
+        present = {planned.path: hash_text(_text(root.path / planned.path)) for planned in plan.files}
+        wanted = {planned.path: hash_text(planned.text) for planned in plan.files}
+        changed = {one.path for one in plan.files if present[one.path] not in (one.before, wanted[one.path])}
+        target = plan.files[0].path
+        if target in changed or (present[target] != wanted[target] and changed - {root.index_page.name}):
+            return None
+        for planned in plan.files:
+            if planned.path in changed:
+                continue  # of the index page pointers are written anew with the next change
+            if present[planned.path] != wanted[planned.path]:
+                _put(root.path / planned.path, planned.text)
             done[planned.path] = planned.text.encode("utf-8") if planned.text is not None else None
             logger.debug("file written")
         return done

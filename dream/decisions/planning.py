@@ -22,6 +22,7 @@ from dream.proposals.placing import (
     place_hunk,
     says_already,
     set_change_day,
+    take_from_origin,
     without_statement,
 )
 from dream.proposals.rendering import accepting, adopting, arranging, reverting
@@ -36,7 +37,7 @@ from dream.proposals.store import (
     take_out,
     undone,
 )
-from dream.records import Hunk, State, hash_text
+from dream.records import Hunk, Origin, State, hash_text
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.footnotes import find_footnotes
@@ -105,7 +106,9 @@ class Planner:
             raise ContentError(what, where=hunk.target, remedy="Run `oneiros dream`, which retires it")
         new = place_hunk(old, hunk, place, manner)
         founded = new_file(hunk, place) if old is None else old
-        written = self._with_index_page([Rewritten(hunk.target, old, new, find_splices(founded, new))])
+        written = [Rewritten(hunk.target, old, new, find_splices(founded, new))]
+        written += [self._leave(place.origin, manner.today)] if place.origin else []
+        written = self._with_index_page(written)
         decided = replace(hunk, state=State.ACCEPTED, decided=self._now, update=replace(hunk.update, place=place))
         suggested = hunk.update.candidate.text
         approval = Approval(
@@ -127,6 +130,15 @@ class Planner:
         self._ahead |= {one.path: one.text for one in plan.files}
         return plan
 
+    def _leave(self, origin: Origin, day: dt.date) -> Rewritten:
+        """The file that a statement leaves. Raises ContentError where it stands there no longer."""
+        self._require_no_doubt(origin.path, is_new=False)
+        text = self.text(origin.path)
+        left = take_from_origin(text, origin, day)
+        if text is None or left is None:
+            raise ContentError("the statement stands there no longer", where=origin.path, remedy="Reject the move")
+        return Rewritten(origin.path, text, left, find_splices(text, left))
+
     def join_plans(self, plans: Sequence[Plan]) -> Plan:
         """Hunks written into one topic, one after the other, as one change with one commit."""
         first, *others = plans
@@ -144,12 +156,17 @@ class Planner:
     def revert(self, hunk: Hunk, accepted: Approval, consent: Consent) -> Plan:
         """A hunk taken out again. Raises ContentError where later changes stand in the way."""
         target = self._find_file(accepted, hunk.target)
-        self._require_no_doubt(target)
         if accepted.files and any(one.splices for one in accepted.files):
             self._require_way_back(accepted, f"hunk {hunk.id}", "Edit the topic by hand")
-        change = next(change for change in accepted.files if change.path == hunk.target)
-        now = self.text(target)
-        written = self._with_index_page([Rewritten(target, now, self._undo_change(now, change, accepted))], accepted)
+        written = []
+        for change in (one for one in accepted.files if one.path != self._root.index_page.name):
+            is_target = change.path == hunk.target
+            path = target if is_target else change.path  # else of a move
+            self._require_no_doubt(path)
+            now = self.text(path)
+            left = self._undo_change(now, change, accepted if is_target else None)
+            written.append(Rewritten(path, now, left))
+        written = self._with_index_page(written, accepted)
         decided = replace(hunk, state=State.REVERTED, decided=self._now)
         approval = Approval(
             Event.REVERTED, self._now, make_changes(written), hunk.id, proposal=hunk.proposal, nonce=new_nonce()

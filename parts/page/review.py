@@ -26,10 +26,11 @@ from dream.proposals.rendering import HEADS, STANDS, metadata_lines, warnings_ab
 from dream.records import Hunk
 from dream.routes import ChosenBody, HunkId
 from dream.topics import read_topics
-from memory_server.document import Hit, Layer
+from memory_server.document import Hit, Layer, SourcePath
 from memory_server.errors import ContentError, UsageError
 from memory_server.faces.body import Body
 from memory_server.layers.footnotes import REFERENCE
+from memory_server.reading import find_source
 from memory_server.search.query import build_filter, parse_query
 from oneiros.served import ServedMemory
 from parts.page.diffs import DiffRow, changed_rows
@@ -66,13 +67,18 @@ class PlaceBody(Body):
     section: str = Field("", max_length=MAX_NAME_CHARS)
 
 
+class MoveBody(PlaceBody):
+    """Where an accepted statement is to go."""
+
+    label: str = Field(min_length=1, max_length=MAX_NAME_CHARS)  # of its footnote
+
+
 @dataclass(frozen=True, slots=True)
 class ShownHunk:
     """One hunk with what a reviewer needs to judge it."""
 
     hunk: Hunk
-    rows: Sequence[DiffRow]
-    fits: bool  # its topic still
+    changes: Sequence[tuple[SourcePath, Sequence[DiffRow]]]  # file by file; none where it fits its topic no longer
     question: str  # where it is one
     stands: str  # the reason of a no to that
     replaced: str  # what its topic says until now; empty where it takes nothing away
@@ -110,6 +116,20 @@ def review_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         """Where a hunk may go. Every statement of every topic is read for that, so a hunk is shown without it."""
         project = review.hunk(name).update.candidate.project
         return render("review_places.html", topics=list_names(project, read_topics(served.decisions().root)))
+
+    @routes.get("/move/{name:path}")
+    def destinations(name: str, label: str) -> HTMLResponse:
+        """Where an accepted statement of a topic may go."""
+        topics, path = read_topics(served.memory.root), find_source(served.memory.root, name).path
+        here = topics.file(path)
+        names = list_names(here.project if here else "", topics)
+        return render("topic_move.html", path=path, label=label, topics=names)
+
+    @routes.post("/move/{name:path}")
+    def move(name: str, wanted: MoveBody) -> HTMLResponse:
+        """Proposes that an accepted statement stand in another topic; the review asks about it like any change."""
+        path = find_source(served.memory.root, name).path
+        return review.view(served.decisions().propose_move(path, wanted.label, wanted.topic, wanted.section).id)
 
     @routes.post("/review/undo")
     def undo() -> HTMLResponse:
@@ -217,8 +237,7 @@ def show_hunk(served: ServedMemory, hunk: Hunk, wording: str | None) -> ShownHun
     worded = list_steps(decisions, replace(hunk, text=wording)) if wording else steps
     return ShownHunk(
         hunk,
-        changed_rows(worded[0].before, worded[0].after) if worded else [],
-        bool(steps),
+        [(step.path, changed_rows(step.before, step.after)) for step in worded or steps],
         HEADS.get(hunk.update.relation, ""),
         STANDS.get(hunk.update.relation, ""),
         REFERENCE.sub("", hunk.update.place.old_text).strip().removeprefix("- "),

@@ -129,6 +129,8 @@ def find_change(served: ServedMemory, open_hunks: Sequence[Hunk]) -> NextChange 
 
 def is_plain(hunk: Hunk) -> bool:
     """Whether a hunk is shown whole on Today, and nothing of it is to be looked at twice."""
+    if hunk.origin:
+        return False
     is_short = all(len(text) <= TEXT_CHARS for text in (hunk.text, hunk.update.place.old_text))
     is_quoted_whole = len(hunk.evidence) <= len(hunk.quotes) <= 1 and all(
         len(quote.text) <= QUOTE_CHARS for quote in hunk.quotes

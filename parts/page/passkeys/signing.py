@@ -49,7 +49,7 @@ def hash_shown(decisions: Decisions, hunk: Hunk) -> str:
     The day of the change, which the file gets too, is left out: what was chosen yesterday holds today.
     """
     steps = diff_steps(decisions.root, [hunk], Manner(hunk.found))
-    diff = "".join(make_diff(hunk.target, step.before, step.after) for step in steps)
+    diff = "".join(make_diff(step.path, step.before, step.after) for step in steps)
     return hash_text(msgspec.json.encode(hunk).decode() + diff)
 
 
