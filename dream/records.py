@@ -182,7 +182,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class StatementOrigin:
     """Where an accepted statement stands that is to move to another topic."""
 
     path: SourcePath
@@ -203,7 +203,7 @@ class Place:
     old_text: str = ""  # what stands on them
     kept_before: str = ""  # old_text == kept_before + the sentence that gives way + kept_after; the new lines are
     kept_after: str = ""  # kept_before + the statement with its footnote + kept_after
-    origin: Origin | None = None  # of a statement that moves: it goes there as it comes here
+    origin: StatementOrigin | None = None  # of a statement that moves: it goes there as it comes here
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +294,7 @@ class Hunk:
         return self.update.place.target
 
     @property
-    def origin(self) -> Origin | None:
+    def origin(self) -> StatementOrigin | None:
         return self.update.place.origin
 
     @property
@@ -349,7 +349,7 @@ def are_apart(one: str, other: str) -> bool:
     return bool(one and other) and one.casefold() != other.casefold()
 
 
-def make_hunk_id(evidence: Sequence[Words], target: str, origin: Origin | None = None) -> str:
+def make_hunk_id(evidence: Sequence[Words], target: str, origin: StatementOrigin | None = None) -> str:
     """The name of a hunk: of its evidence and target alone; of a move also of the decision that it moves."""
     marks = sorted(words.mark for words in evidence)
     moved = [origin.approval] if origin else []

@@ -8,7 +8,7 @@ from dataclasses import replace
 from dream.decisions.chain import Chain
 from dream.proposals.placing import without_statement
 from dream.proposals.store import Approval, Event, ProposalStore, check_path, find_approvals
-from dream.records import Hunk, Origin, Place, make_hunk_id
+from dream.records import Hunk, Place, StatementOrigin, make_hunk_id
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.topics import read_text
@@ -35,7 +35,7 @@ def make_move(accepted: Hunk, yes: Approval, path: SourcePath, today: dt.date) -
     """
     said, text = accepted.update.candidate, yes.suggested or yes.text
     candidate = replace(said, text=text, quotes=yes.quotes, given=yes.given, questions=yes.questions)
-    here = Place(path, 0, origin=Origin(path, yes.text, yes.name))
+    here = Place(path, 0, origin=StatementOrigin(path, yes.text, yes.name))
     return Hunk("", replace(accepted.update, candidate=candidate, place=here), yes.text, today)
 
 

@@ -37,7 +37,7 @@ from dream.proposals.store import (
     take_out,
     undone,
 )
-from dream.records import Hunk, Origin, State, hash_text
+from dream.records import Hunk, State, StatementOrigin, hash_text
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.footnotes import find_footnotes
@@ -130,7 +130,7 @@ class Planner:
         self._ahead |= {one.path: one.text for one in plan.files}
         return plan
 
-    def _leave(self, origin: Origin, day: dt.date) -> Rewritten:
+    def _leave(self, origin: StatementOrigin, day: dt.date) -> Rewritten:
         """The file that a statement leaves. Raises ContentError where it stands there no longer."""
         self._require_no_doubt(origin.path, is_new=False)
         text = self.text(origin.path)

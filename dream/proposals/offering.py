@@ -22,9 +22,9 @@ from dream.records import (
     Candidate,
     Hunk,
     Kind,
-    Origin,
     Relation,
     State,
+    StatementOrigin,
     Update,
     hash_text,
     make_hunk_id,
@@ -295,7 +295,7 @@ class ProposalQueue:
             return replace(hunk, state=State.RETIRED, reason="its topic has changed so that it fits no longer")
         return _as_it_stood(self.make_hunk(replace(hunk.update, place=place), hunk.found), hunk)
 
-    def _stands_in_origin(self, origin: Origin, today: dt.date) -> bool:
+    def _stands_in_origin(self, origin: StatementOrigin, today: dt.date) -> bool:
         try:
             return take_from_origin(target_text(self._root, origin.path), origin, today) is not None
         except ContentError:

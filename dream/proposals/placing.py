@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dream.records import Hunk, Origin, Place, hash_text, split_words
+from dream.records import Hunk, Place, StatementOrigin, hash_text, split_words
 from dream.statements.provenance import write_note
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange
@@ -138,7 +138,7 @@ def without_statement(text: str, statement: str) -> str | None:
     return None
 
 
-def take_from_origin(text: str | None, origin: Origin, day: dt.date) -> str | None:
+def take_from_origin(text: str | None, origin: StatementOrigin, day: dt.date) -> str | None:
     """The file that a statement leaves, without it; None where it stands there no longer as it did."""
     left = without_statement(text, origin.text) if text is not None else None
     return set_change_day(left, day) if left is not None else None
