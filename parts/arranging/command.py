@@ -25,7 +25,7 @@ def move(
 ) -> None:
     """Give a topic another name; links, pointers and open hunks follow. Or propose that a statement go to another."""
     before, _, line = topic.rpartition(":")
-    if line.isdecimal():
+    if before and line.isdecimal():
         _load_deciding().move_statement(context.obj, before, int(line), name)
     else:
         _load_deciding().move_topic(context.obj, topic, name)

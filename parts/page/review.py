@@ -19,7 +19,7 @@ from crawler.archive.store import Archive
 from crawler.quotes import Quote
 from dream.decisions.accept import MAX_NAME_CHARS
 from dream.decisions.page import Chosen
-from dream.judge.filing import list_names
+from dream.judge.filing import find_topic, list_names
 from dream.proposals.around import Heard, read_context
 from dream.proposals.order import rest_of_topic, waiting_for_person
 from dream.proposals.rendering import HEADS, STANDS, metadata_lines, warnings_about
@@ -122,8 +122,10 @@ def review_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         """Where an accepted statement of a topic may go."""
         topics, path = read_topics(served.memory.root), find_source(served.memory.root, name).path
         here = topics.file(path)
-        names = list_names(here.project if here else "", topics)
-        return render("topic_move.html", path=path, label=label, topics=names)
+        project = here.project if here else ""
+        names = list_names(project, topics)
+        others = {name: names[name] for name in names if find_topic(name, project, topics.files) != here}
+        return render("topic_move.html", path=path, label=label, topics=others)
 
     @routes.post("/move/{name:path}")
     def move(name: str, wanted: MoveBody) -> HTMLResponse:
