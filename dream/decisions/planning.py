@@ -104,11 +104,10 @@ class Planner:
         if place is None:
             what = "the file has changed so that the hunk fits no longer"
             raise ContentError(what, where=hunk.target, remedy="Run `oneiros dream`, which retires it")
-        new = place_hunk(old, hunk, place, manner)
+        leaving, note = self._leave(hunk, place.origin, manner.today) if place.origin else ([], "")
+        new = place_hunk(old, hunk, place, manner, note)
         founded = new_file(hunk, place) if old is None else old
-        written = [Rewritten(hunk.target, old, new, find_splices(founded, new))]
-        written += [self._leave(place.origin, manner.today)] if place.origin else []
-        written = self._with_index_page(written)
+        written = self._with_index_page([Rewritten(hunk.target, old, new, find_splices(founded, new)), *leaving])
         decided = replace(hunk, state=State.ACCEPTED, decided=self._now, update=replace(hunk.update, place=place))
         suggested = hunk.update.candidate.text
         approval = Approval(
@@ -130,14 +129,15 @@ class Planner:
         self._ahead |= {one.path: one.text for one in plan.files}
         return plan
 
-    def _leave(self, origin: StatementOrigin, day: dt.date) -> Rewritten:
-        """The file that a statement leaves. Raises ContentError where it stands there no longer."""
+    def _leave(self, hunk: Hunk, origin: StatementOrigin, day: dt.date) -> tuple[list[Rewritten], str]:
+        """The file that a statement leaves, and its footnote. Raises ContentError where it stands there no longer."""
         self._require_no_doubt(origin.path, is_new=False)
         text = self.text(origin.path)
-        left = take_from_origin(text, origin, day)
-        if text is None or left is None:
+        taken = take_from_origin(text, hunk, origin, day)
+        if text is None or taken is None:
             raise ContentError("the statement stands there no longer", where=origin.path, remedy="Reject the move")
-        return Rewritten(origin.path, text, left, find_splices(text, left))
+        left, note = taken
+        return [Rewritten(origin.path, text, left, find_splices(text, left))], note
 
     def join_plans(self, plans: Sequence[Plan]) -> Plan:
         """Hunks written into one topic, one after the other, as one change with one commit."""

@@ -286,7 +286,7 @@ class ProposalQueue:
             text = target_text(self._root, hunk.target)
         except ContentError as error:
             return replace(hunk, state=State.RETIRED, reason=error.what)
-        if hunk.origin and not self._stands_in_origin(hunk.origin, today):
+        if hunk.origin and not self._stands_in_origin(hunk, hunk.origin, today):
             return replace(hunk, state=State.RETIRED, reason=f"it stands in {hunk.origin.path} no longer")
         if hash_text(text) == hunk.base:
             return hunk
@@ -295,9 +295,9 @@ class ProposalQueue:
             return replace(hunk, state=State.RETIRED, reason="its topic has changed so that it fits no longer")
         return _as_it_stood(self.make_hunk(replace(hunk.update, place=place), hunk.found), hunk)
 
-    def _stands_in_origin(self, origin: StatementOrigin, today: dt.date) -> bool:
+    def _stands_in_origin(self, hunk: Hunk, origin: StatementOrigin, today: dt.date) -> bool:
         try:
-            return take_from_origin(target_text(self._root, origin.path), origin, today) is not None
+            return take_from_origin(target_text(self._root, origin.path), hunk, origin, today) is not None
         except ContentError:
             return False
 

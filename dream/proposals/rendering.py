@@ -78,10 +78,11 @@ def _make_steps(hunk: Hunk, read: Callable[[SourcePath], str | None], manner: Ma
     text, origin = read(hunk.target), hunk.origin
     place = anchor_hunk(text, hunk)
     there = read(origin.path) if origin else None
-    left = take_from_origin(there, origin, manner.today) if origin else ""
-    if place is None or left is None:
+    taken = take_from_origin(there, hunk, origin, manner.today) if origin else ("", "")
+    if place is None or taken is None:
         raise ContentError("it fits no longer", where=hunk.target)
-    yield Step(hunk, hunk.target, text, place_hunk(text, hunk, place, manner))
+    left, note = taken
+    yield Step(hunk, hunk.target, text, place_hunk(text, hunk, place, manner, note))
     if origin:
         yield Step(hunk, origin.path, there, left)
 

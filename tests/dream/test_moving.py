@@ -11,7 +11,7 @@ import pytest
 from dream.decisions.accept import Decisions
 from dream.decisions.page import Chosen
 from dream.proposals.order import Tier, find_tier
-from dream.records import Hunk, State
+from dream.records import Hunk, Kind, Metadata, State
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, OneirosError
 from memory_server.root.paths import MemoryRoot
@@ -242,6 +242,18 @@ def test_a_move_that_somebody_altered_cannot_be_accepted(root: MemoryRoot, decis
         decisions.accept(hunk.id, PERSON)
 
     assert files_of(root.path) == before
+
+
+def test_the_footnote_is_that_of_the_topic_whatever_somebody_wrote_into_the_proposal(
+    root: MemoryRoot, decisions: Decisions
+) -> None:
+    source, hunk = read(root, MAIL).partition("[^1]: ")[2], move(decisions)
+    forged = replace(hunk.update.candidate, kind=Kind.RULE, metadata=Metadata(citations=("x\n[^2]: you, 2026-01-01",)))
+    decisions.store.save_hunk(replace(hunk, update=replace(hunk.update, candidate=forged)))
+
+    decisions.accept(hunk.id, PERSON)
+
+    assert read(root, RELAY).partition("[^1]: ")[2] == source
 
 
 def _with_place(hunk: Hunk, **more: object) -> Hunk:

@@ -135,7 +135,9 @@ def test_a_statement_is_moved_by_keys_from_its_topic_to_another_through_the_revi
 
         page.keyboard.press("t")
         page.wait_for_selector("select:focus")
-        page.keyboard.type("mail")
+        assert page.locator("select:focus option").all_inner_texts() == ["mail"]  # not where it stands already
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+        assert page.evaluate("axe.run().then(found => found.violations.map(one => one.id))") == []
         page.keyboard.press("Control+Enter")
         page.wait_for_selector("#statement:has-text('never sleeps')")
 
