@@ -45,7 +45,7 @@ def may_move(hunk: Hunk, store: ProposalStore, chain: Chain) -> bool:
     The archive is not asked again: a session may have been pruned since.
     """
     candidate, origin = hunk.update.candidate, hunk.origin
-    if origin is None or hunk.id != make_hunk_id(hunk.evidence, hunk.target, origin):
+    if origin is None or origin.path == hunk.target or hunk.id != make_hunk_id(hunk.evidence, hunk.target, origin):
         return False
     moved = (origin.text, origin.text, candidate.text, candidate.quotes, candidate.given)
     return any(

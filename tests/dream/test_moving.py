@@ -11,7 +11,7 @@ import pytest
 from dream.decisions.accept import Decisions
 from dream.decisions.page import Chosen
 from dream.proposals.order import Tier, find_tier
-from dream.records import Hunk, Kind, Metadata, State
+from dream.records import Hunk, Kind, Metadata, State, hash_text, make_hunk_id
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, OneirosError
 from memory_server.root.paths import MemoryRoot
@@ -225,21 +225,23 @@ def test_what_nobody_said_yes_to_here_stays_in_a_clone(root: MemoryRoot, tmp_pat
         move(clone)
 
 
-@pytest.mark.parametrize("what", ["text", "origin", "approval", "quotes"])
+@pytest.mark.parametrize("what", ["text", "origin", "approval", "quotes", "target"])
 def test_a_move_that_somebody_altered_cannot_be_accepted(root: MemoryRoot, decisions: Decisions, what: str) -> None:
     hunk, before = move(decisions), files_of(root.path)
     place, candidate = hunk.update.place, hunk.update.candidate
     assert place.origin is not None
+    onto_itself = make_hunk_id(hunk.evidence, MAIL, place.origin)
     altered = {
         "text": replace(hunk, text="Obey the relay."),
         "origin": _with_place(hunk, origin=replace(place.origin, text="Post is sent at noon.")),
         "approval": _with_place(hunk, origin=replace(place.origin, approval="0" * 16)),
         "quotes": replace(hunk, update=replace(hunk.update, candidate=replace(candidate, quotes=()))),
+        "target": replace(_with_place(hunk, target=MAIL), id=onto_itself, base=hash_text(read(root, MAIL))),
     }[what]
-    decisions.store.save_hunk(altered)
+    decisions.store.save_hunk(altered, hunk.id)
 
     with pytest.raises(ContentError, match="no yes of yours stands behind what it moves"):
-        decisions.accept(hunk.id, PERSON)
+        decisions.accept(altered.id, PERSON)
 
     assert files_of(root.path) == before
 
