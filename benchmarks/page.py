@@ -43,14 +43,14 @@ WINDOWS = 30  # of each
 LEVEL_SECONDS = 1_800.0
 VIEWS = ("today", "search", "chat", "topics", "sessions", "review", "notes", "settings", "trainers")
 FOLLOW = """async ([address, wanted]) => {
-  document.querySelector("#view h1")?.remove();
+  document.querySelector("#view h1[data-title]")?.remove();  // that of the view; a passage beside the hits may have one
   const link = document.createElement("a");
   link.href = address;
   document.body.append(link);
   const began = performance.now();
   link.click();
   link.remove();
-  const stands = () => document.querySelector("#view h1") && document.querySelector(wanted);
+  const stands = () => document.querySelector("#view h1[data-title]") && document.querySelector(wanted);
   while (!stands()) {
     if (performance.now() - began > 20000) throw new Error(address + " does not come: " + document.body.innerText);
     await new Promise(next => setTimeout(next, 1));
@@ -109,6 +109,8 @@ def measure(chunks: int, sessions: int | Path, samples: Path | None) -> dict[str
         asked = write_memory(house, chunks, sessions)
         house.client.start()
         wait_until(lambda: house.client.ask("GET", "/api/indexing")["runs"] > 0, LEVEL_SECONDS)
+        # ChromaDB is opened behind the first run, whether a page is open or not
+        wait_until(lambda: house.client.ask("GET", "/api/indexing")["semantic"] == "ChromaDB", LEVEL_SECONDS)
         for text in asked:  # what questions take is not the page's
             house.client.ask("POST", "/api/recall", {"query": text})
         house.client.ask("GET", f"/api/session?name={OTHER_SESSION}&depth=raw")

@@ -182,6 +182,15 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class StatementOrigin:
+    """Where an accepted statement stands that is to move to another topic."""
+
+    path: SourcePath
+    text: str  # as it stands there
+    approval: str  # name of the decision by which it does
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where a statement goes. A target that does not exist yet is a new file with `title` as its heading."""
 
@@ -194,6 +203,7 @@ class Place:
     old_text: str = ""  # what stands on them
     kept_before: str = ""  # old_text == kept_before + the sentence that gives way + kept_after; the new lines are
     kept_after: str = ""  # kept_before + the statement with its footnote + kept_after
+    origin: StatementOrigin | None = None  # of a statement that moves: it goes there as it comes here
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +294,10 @@ class Hunk:
         return self.update.place.target
 
     @property
+    def origin(self) -> StatementOrigin | None:
+        return self.update.place.origin
+
+    @property
     def is_open(self) -> bool:
         return self.state in OPEN
 
@@ -335,10 +349,11 @@ def are_apart(one: str, other: str) -> bool:
     return bool(one and other) and one.casefold() != other.casefold()
 
 
-def make_hunk_id(evidence: Sequence[Words], target: str) -> str:
-    """The name of a hunk: of its evidence and target alone."""
+def make_hunk_id(evidence: Sequence[Words], target: str, origin: StatementOrigin | None = None) -> str:
+    """The name of a hunk: of its evidence and target alone; of a move also of the decision that it moves."""
     marks = sorted(words.mark for words in evidence)
-    return hashlib.sha256("\n".join([target, *marks]).encode()).hexdigest()[:12]
+    moved = [origin.approval] if origin else []
+    return hashlib.sha256("\n".join([target, *marks, *moved]).encode()).hexdigest()[:12]
 
 
 def hash_text(text: str | None) -> str:

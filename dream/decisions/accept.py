@@ -17,6 +17,7 @@ from dream.decisions.approvals import Approvals, Unexplained, list_approved_file
 from dream.decisions.chain import Chain, ChainEntry
 from dream.decisions.journal import Journal, Plan
 from dream.decisions.log import DecisionLog, new_nonce
+from dream.decisions.moving import find_movable, make_move, may_move
 from dream.decisions.page import Chosen
 from dream.decisions.passkey import Passkey
 from dream.decisions.planning import Arrangement, Planner, Texts, describe_undoing
@@ -30,6 +31,7 @@ from dream.proposals.offering import ProposalQueue
 from dream.proposals.skill import forget_drafts, make_name, skill_text
 from dream.proposals.store import Approval, Event, FileChange, ProposalStore
 from dream.records import Candidate, Habit, Hunk, Rejection, State, Words, hash_text, make_hunk_id
+from memory_server.document import SourcePath
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.machine.clock import local_day
 from memory_server.machine.files import make_folder
@@ -192,6 +194,10 @@ class Decisions:
     def find_faults(self, hunk: Hunk) -> list[str]:
         """What is not true of an open hunk, checked anew: its quotes, its name, and that it says no more than they."""
         candidate, faults = hunk.update.candidate, []
+        if hunk.origin:
+            return (
+                [] if may_move(hunk, self.store, self._log.chain) else ["no yes of yours stands behind what it moves"]
+            )
         if not candidate.evidence or not all(map(self._is_true, candidate.evidence)):
             lost = "the archive does not have its quote as it stands here"
             faults.append("its file does not hold these words any more" if candidate.given else lost)
@@ -202,6 +208,16 @@ class Decisions:
         if candidate.metadata.fault:
             faults.append(f"its metadata is none: {candidate.metadata.fault}")
         return faults
+
+    def propose_move(self, path: SourcePath, label: str, topic: str, section: str) -> Hunk:
+        """Proposes that an accepted statement, the one with this footnote, stand in another topic; decides nothing.
+
+        Raises ContentError where no yes stands behind it, where it shares its lines with others, and as `refile` does.
+        """
+        with self.hold_lock():
+            yes, today = find_movable(path, label, self.store, self._log.chain), local_day(self.now())
+            moving = make_move(self.store.hunk(yes.hunk), yes, path, today)
+            return self.queue.offer_move(self.make_refiled(moving, topic, section), today)
 
     def check_wording(self, text: str) -> str:
         """A person's own wording of a statement, as `accept` takes it. Raises ContentError for what it does not."""

@@ -75,7 +75,11 @@ class Journal:
             self._repository.require_unfiltered(list(plan.texts))
         replace_file(self._file, msgspec.json.encode(plan))
         logger.debug("planned")
-        self._log.own += self._complete_plan(plan)
+        added = self._complete_plan(plan)
+        if added is None:
+            what = "a file of it has changed meanwhile"
+            raise ContentError(what, where=next(iter(plan.texts)), remedy="Look at it again")
+        self._log.own += added
 
     def finish(self) -> bool:
         """Goes on with what a killed process has begun; whether there was anything. This sitting does not sign it."""
@@ -84,13 +88,13 @@ class Journal:
             self._complete_plan(plan)
         return plan is not None
 
-    def _complete_plan(self, plan: Plan) -> list[str]:
-        """Does what is left of a plan; returns the hashes of the entries that were added."""
+    def _complete_plan(self, plan: Plan) -> list[str] | None:
+        """Does what is left of a plan; the hashes of the entries that were added, None where it was given up."""
         files = self._write_files(plan)
         if files is None:
             logger.warning("an interrupted acceptance was given up: %s has changed since", next(iter(plan.texts)))
             self._file.unlink()
-            return []
+            return None
         if plan.message and self._repository is not None:
             self._commit(self._repository, plan, files)
         added: list[str] = []
@@ -123,18 +127,23 @@ class Journal:
         return plan
 
     def _write_files(self, plan: Plan) -> Mapping[str, bytes | None] | None:
-        """Writes what is not written yet; None where the target is another than either state of it."""
+        """Writes what is not written yet.
+
+        None where the target is another than either state of it, or where it is as before and another file is not.
+        """
         done: dict[str, bytes | None] = {}
-        before = plan.before
-        for number, (path, text) in enumerate(plan.texts.items()):
-            file = self._store.root.path / path
-            present, wanted = hash_text(_text(file)), hash_text(text)
-            if present == before.get(path) != wanted:
-                _put(file, text)
-            elif present != wanted:
-                if number == 0:
-                    return None
-                continue  # the index page: its pointers are written anew with the next change
+        root, before = self._store.root, plan.before
+        present = {path: hash_text(_text(root.path / path)) for path in plan.texts}
+        wanted = {path: hash_text(text) for path, text in plan.texts.items()}
+        changed = {path for path in plan.texts if present[path] not in (before.get(path), wanted[path])}
+        target = next(iter(plan.texts), "")
+        if target in changed or (target and present[target] != wanted[target] and changed - {root.index_page.name}):
+            return None
+        for path, text in plan.texts.items():
+            if path in changed:
+                continue  # of the index page pointers are written anew with the next change
+            if present[path] != wanted[path]:
+                _put(root.path / path, text)
             done[path] = text.encode("utf-8") if text is not None else None
             logger.debug("file written")
         return done

@@ -22,6 +22,7 @@ from dream.proposals.placing import (
     place_hunk,
     says_already,
     set_change_day,
+    take_from_origin,
     without_statement,
 )
 from dream.proposals.rendering import accepting, adopting, arranging, reverting
@@ -36,7 +37,7 @@ from dream.proposals.store import (
     take_out,
     undone,
 )
-from dream.records import Hunk, Rejection, State, hash_text
+from dream.records import Hunk, Rejection, State, StatementOrigin, hash_text
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.footnotes import find_footnotes
@@ -103,9 +104,10 @@ class Planner:
         if place is None:
             what = "the file has changed so that the hunk fits no longer"
             raise ContentError(what, where=hunk.target, remedy="Run `oneiros dream`, which retires it")
-        new = place_hunk(old, hunk, place, manner)
+        leaving, note = self._leave(hunk, place.origin, manner.today) if place.origin else ([], "")
+        new = place_hunk(old, hunk, place, manner, note)
         founded = new_file(hunk, place) if old is None else old
-        written = self._with_index_page([Rewritten(hunk.target, old, new, find_splices(founded, new))])
+        written = self._with_index_page([Rewritten(hunk.target, old, new, find_splices(founded, new)), *leaving])
         decided = replace(hunk, state=State.ACCEPTED, decided=self._now, update=replace(hunk.update, place=place))
         suggested = hunk.update.candidate.text
         approval = Approval(
@@ -132,7 +134,18 @@ class Planner:
         said, decided = hunk.update.candidate, replace(hunk, state=State.REJECTED, decided=self._now, reason=reason)
         told = (hunk.id, hunk.target, hunk.text, reason, self._now, said.quotes, said.given, said.project)
         entry = self._log.entry_without_files(Event.REJECTED, consent, hunk.id)
-        return Plan({}, (Noted(entry, rejection=Rejection(*told)),), (decided,))
+        rejection = None if hunk.origin else Rejection(*told)  # the statement of a move stands where it stood
+        return Plan({}, (Noted(entry, rejection=rejection),), (decided,))
+
+    def _leave(self, hunk: Hunk, origin: StatementOrigin, day: dt.date) -> tuple[list[Rewritten], str]:
+        """The file that a statement leaves, and its footnote. Raises ContentError where it stands there no longer."""
+        self._require_no_doubt(origin.path, is_new=False)
+        text = self.text(origin.path)
+        taken = take_from_origin(text, hunk, origin, day)
+        if text is None or taken is None:
+            raise ContentError("the statement stands there no longer", where=origin.path, remedy="Reject the move")
+        left, note = taken
+        return [Rewritten(origin.path, text, left, find_splices(text, left))], note
 
     def join_plans(self, plans: Sequence[Plan]) -> Plan:
         """Hunks written into one topic, or turned down, one after the other: one change with one commit."""
@@ -146,12 +159,17 @@ class Planner:
     def revert(self, hunk: Hunk, accepted: Approval, consent: Consent) -> Plan:
         """A hunk taken out again. Raises ContentError where later changes stand in the way."""
         target = self._find_file(accepted, hunk.target)
-        self._require_no_doubt(target)
         if accepted.files and any(one.splices for one in accepted.files):
             self._require_way_back(accepted, f"hunk {hunk.id}", "Edit the topic by hand")
-        change = next(change for change in accepted.files if change.path == hunk.target)
-        now = self.text(target)
-        written = self._with_index_page([Rewritten(target, now, self._undo_change(now, change, accepted))], accepted)
+        written = []
+        for change in (one for one in accepted.files if one.path != self._root.index_page.name):
+            is_target = change.path == hunk.target
+            path = target if is_target else change.path  # else of a move
+            self._require_no_doubt(path)
+            now = self.text(path)
+            left = self._undo_change(now, change, accepted if is_target else None)
+            written.append(Rewritten(path, now, left))
+        written = self._with_index_page(written, accepted)
         decided = replace(hunk, state=State.REVERTED, decided=self._now)
         approval = Approval(
             Event.REVERTED, self._now, make_changes(written), hunk.id, proposal=hunk.proposal, nonce=new_nonce()

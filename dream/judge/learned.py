@@ -67,8 +67,8 @@ class Learned:
 
 
 def _counts(hunk: Hunk, since: dt.datetime | None) -> bool:
-    is_told = any(isinstance(words, Told) for words in hunk.evidence)  # nobody had suggested it
-    if is_told or hunk.decided is None or (since and hunk.decided <= since):
+    is_own = any(isinstance(words, Told) for words in hunk.evidence) or hunk.origin  # nobody had suggested it
+    if is_own or hunk.decided is None or (since and hunk.decided <= since):
         return False
     return hunk.state is State.ACCEPTED or (hunk.state is State.REJECTED and not ABOUT_FORM.search(hunk.reason))
 

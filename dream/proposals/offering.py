@@ -14,7 +14,7 @@ from dream.judge.compare import find_outdated
 from dream.judge.filing import choose_place, drop_small_section, find_own_topic
 from dream.judge.learned import Learned, read_learning_start
 from dream.proposals.order import in_review_order
-from dream.proposals.placing import Manner, anchor_hunk, find_depth
+from dream.proposals.placing import Manner, anchor_hunk, find_depth, take_from_origin
 from dream.proposals.rendering import diff_steps, files_diff, proposal_page
 from dream.proposals.store import Proposal, ProposalStore, target_text
 from dream.records import (
@@ -24,6 +24,7 @@ from dream.records import (
     Kind,
     Relation,
     State,
+    StatementOrigin,
     Update,
     hash_text,
     make_hunk_id,
@@ -140,7 +141,8 @@ class ProposalQueue:
         decided = [hunk for proposal in proposals for hunk in proposal.hunks if not hunk.is_open]
         learned = Learned(decided, read_learning_start(self._root))
         queued.sort(key=lambda hunk: (-_worth(hunk, learned), hunk.found, hunk.target, hunk.id))
-        said = [hunk for one in proposals for hunk in one.hunks if not hunk.file]  # an import takes no room
+        # what a person asked for, an import or a move, takes no room
+        said = [hunk for one in proposals for hunk in one.hunks if not (hunk.file or hunk.origin)]
         asked_today = sum(hunk.proposed == today for hunk in said)
         undecided = sum(hunk.state is State.PENDING for hunk in said)
         room = max(0, min(self._day_hunks - asked_today, OPEN_DAYS * self._day_hunks - undecided))
@@ -182,7 +184,8 @@ class ProposalQueue:
     def make_refiled(self, hunk: Hunk, topic: str, section: str) -> Hunk:
         """A hunk in the topic and the section that a person names, as a statement that replaces nothing.
 
-        Raises ContentError where the same words were asked about there before, and where it is another project's.
+        Raises ContentError where the same words were asked about there before, where it is another project's, and of a
+        statement that moves where it stands there.
         """
         candidate = replace(hunk.update.candidate, topic=topic, section=section, is_filed=True)
         if candidate.kind is Kind.LESSON:
@@ -191,15 +194,34 @@ class ProposalQueue:
         if own := find_own_topic(topic, candidate.project, topics):
             candidate = replace(candidate, project="", topic=own)
         placed = self._place_anew(candidate, topics, hunk, "You put it there.")
-        if placed.id != hunk.id and placed.id in {known.id for known in self.store.hunks()}:
+        if placed.origin and placed.origin.path == placed.target:
+            raise ContentError("it stands there already", where=placed.target, remedy="Name another topic")
+        known = next((one for one in self.store.hunks() if one.id == placed.id != hunk.id), None)
+        if known and (known.is_open or not placed.origin):  # a move may be asked for again, by a person
             raise ContentError("the same words were asked about there before", where=placed.target)
         return replace(placed, text=hunk.text)
+
+    def offer_move(self, hunk: Hunk, today: dt.date) -> Hunk:
+        """Offers a move that a person asked for; one that was decided before is asked about again.
+
+        Raises ContentError where there is no such topic.
+        """
+        if hunk.update.relation is Relation.NEW:
+            raise ContentError("there is no such topic", where=hunk.target, remedy="`oneiros topics` names them")
+        known = next((one for one in self.store.hunks() if one.id == hunk.id), None)
+        if known is None:
+            self._put_forward([hunk], self.store.queue(), today)
+        else:
+            self.store.save_hunk(replace(hunk, state=State.PENDING, proposal=known.proposal, proposed=today))
+            self.write_out(self.store.proposal(known.proposal), today)
+        return self.store.hunk(hunk.id)
 
     def _place_anew(self, candidate: Candidate, topics: Topics, hunk: Hunk, why: str = "") -> Hunk:
         """A hunk of this candidate in the topic that it names, offered as `hunk` was. Raises ContentError where that is
         another project's.
         """
         place = choose_place(candidate, topics.limit_to_project(candidate.project))
+        place = replace(place, origin=hunk.origin)
         there = topics.file(place.target)
         if there and there.project != candidate.project.casefold():
             raise ContentError("it is a topic of another project", where=place.target, remedy="Name one of its own")
@@ -213,7 +235,7 @@ class ProposalQueue:
         update = replace(hunk.update, place=replace(hunk.update.place, target=target))
         place = anchor_hunk(text, replace(hunk, update=update, base=hunk.base and "-"))  # "-": of no text
         known = {one.id for one in self.store.hunks()}
-        name = make_hunk_id(hunk.evidence, target)
+        name = make_hunk_id(hunk.evidence, target, hunk.origin)
         if place is None or name in known:
             return replace(hunk, state=State.RETIRED, reason=f"its topic has become {target}, where it does not fit")
         return _as_it_stood(_make_hunk(text, replace(update, place=place), hunk.found), replace(hunk, id=name))
@@ -264,12 +286,20 @@ class ProposalQueue:
             text = target_text(self._root, hunk.target)
         except ContentError as error:
             return replace(hunk, state=State.RETIRED, reason=error.what)
+        if hunk.origin and not self._stands_in_origin(hunk, hunk.origin, today):
+            return replace(hunk, state=State.RETIRED, reason=f"it stands in {hunk.origin.path} no longer")
         if hash_text(text) == hunk.base:
             return hunk
         place = anchor_hunk(text, hunk)
         if place is None:
             return replace(hunk, state=State.RETIRED, reason="its topic has changed so that it fits no longer")
         return _as_it_stood(self.make_hunk(replace(hunk.update, place=place), hunk.found), hunk)
+
+    def _stands_in_origin(self, hunk: Hunk, origin: StatementOrigin, today: dt.date) -> bool:
+        try:
+            return take_from_origin(target_text(self._root, origin.path), hunk, origin, today) is not None
+        except ContentError:
+            return False
 
 
 def _make_hunk(text: str | None, update: Update, today: dt.date) -> Hunk:
@@ -278,7 +308,7 @@ def _make_hunk(text: str | None, update: Update, today: dt.date) -> Hunk:
     lines = split_lines(text or "")
     anchor = lines[place.after_line - 1] if 0 < place.after_line <= len(lines) else ""
     return Hunk(
-        id=make_hunk_id(candidate.evidence, place.target),
+        id=make_hunk_id(candidate.evidence, place.target, place.origin),
         update=update,
         text=candidate.text.strip(),
         found=today,

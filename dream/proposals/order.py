@@ -25,7 +25,7 @@ def find_tier(hunk: Hunk) -> Tier:
     """Which hunks come before others in a review."""
     if hunk.update.relation in QUESTIONS:
         return Tier.QUESTION
-    if hunk.update.place.old_text:
+    if hunk.update.place.old_text or hunk.origin:
         return Tier.REPLACING
     return Tier.SURE if hunk.update.candidate.confidence >= SURE else Tier.UNSURE
 

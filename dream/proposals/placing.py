@@ -9,8 +9,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dream.records import Hunk, Place, hash_text, split_words
-from dream.statements.provenance import write_note
+from dream.records import Hunk, Place, StatementOrigin, hash_text, split_words
+from dream.statements.provenance import REWORDED, read_notes, write_note
+from dream.topics import read_noted_statements
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange
 from memory_server.layers.footnotes import find_footnotes
@@ -56,8 +57,8 @@ def anchor_hunk(text: str | None, hunk: Hunk) -> Place | None:
     return replace(place, after_line=_end_of_section(text, hunk.heading))
 
 
-def place_hunk(text: str | None, hunk: Hunk, place: Place, manner: Manner) -> str:
-    """The file with the hunk in it. `place` is from `anchored` on this text."""
+def place_hunk(text: str | None, hunk: Hunk, place: Place, manner: Manner, note: str = "") -> str:
+    """The file with the hunk in it. `place` is from `anchored` on this text; `note` its footnote, where it has one."""
     if text is None:
         text = new_file(hunk, place)
         place = replace(place, after_line=last_line_of_body(text))
@@ -71,7 +72,7 @@ def place_hunk(text: str | None, hunk: Hunk, place: Place, manner: Manner) -> st
         lines, after = _with_section(lines, text, place, newline)
         lines = _insert_item(lines, after, hunk.text, label, newline)
     candidate = hunk.update.candidate
-    note = write_note(candidate, is_reworded=hunk.text != candidate.text)
+    note = note or write_note(candidate, is_reworded=hunk.text != candidate.text)
     lines = _with_footnote(lines, label, note, newline)
     if manner.keeps_history and place.replaces is not None:
         lines = _with_history(lines, place.old_text, hunk, manner, newline)
@@ -136,6 +137,22 @@ def without_statement(text: str, statement: str) -> str | None:
             if split_words(ITEM.sub("", told, count=1)) == split_words(statement):
                 return "".join(_replace_lines(lines, LineRange(first + 1, end), []))
     return None
+
+
+def take_from_origin(text: str | None, hunk: Hunk, origin: StatementOrigin, day: dt.date) -> tuple[str, str] | None:
+    """The file that a statement leaves, without it, and the footnote that goes with it, as it is written there.
+
+    None where it stands there no longer as it did, or without a footnote.
+    """
+    left = without_statement(text, origin.text) if text is not None else None
+    if text is None or left is None:
+        return None
+    wanted, notes = split_words(origin.text), read_notes(text)
+    said = [notes.get(label, "") for label, told in read_noted_statements(text).items() if split_words(told) == wanted]
+    note = "; ".join(filter(None, said))
+    if note and hunk.text != origin.text and not note.endswith(REWORDED):
+        note = f"{note}; {REWORDED}"
+    return (set_change_day(left, day), note) if note else None
 
 
 def is_prose(text: str, lines: LineRange | None) -> bool:

@@ -7,17 +7,18 @@ and dates alone. Its last line is how a commit is known again.
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from crawler.quotes import Quote
 from crawler.transcripts.turns import Role
 from dream.proposals.order import SURE
-from dream.proposals.placing import RULES, Manner, anchor_hunk, place_hunk
+from dream.proposals.placing import RULES, Manner, anchor_hunk, place_hunk, take_from_origin
 from dream.proposals.store import Approval, Proposal, target_text
 from dream.records import Candidate, Hunk, Relation, Words
 from dream.statements.provenance import CLAUDE, YOU, write_note
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
+from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.escaping import HIDDEN, escape_line, escape_text
 from memory_server.language.cues import ORDERS_ASSISTANT
@@ -43,32 +44,53 @@ OURS = ("diff --git", "new file mode", "@@")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One hunk on its file, the hunks before it done."""
+    """One file that a hunk changes, the hunks before it done."""
 
     hunk: Hunk
+    path: SourcePath
     before: str | None
     after: str
 
 
 def diff_steps(root: MemoryRoot, hunks: Sequence[Hunk], manner: Manner) -> list[Step]:
-    """The hunks one after the other, each on what the ones before leave; those that do not fit are left out."""
-    texts: dict[str, str | None] = {}
-    steps = []
+    """The hunks one after the other, each on what the ones before leave; those that do not fit are left out.
+
+    A hunk has one step, for its target; one that moves a statement another behind it, for the file that it leaves.
+    """
+    texts: dict[SourcePath, str | None] = {}
+    steps: list[Step] = []
+
+    def read(path: SourcePath) -> str | None:
+        return texts[path] if path in texts else target_text(root, path)
+
     for hunk in hunks:
         try:
-            text = texts[hunk.target] if hunk.target in texts else target_text(root, hunk.target)
+            made = list(_make_steps(hunk, read, manner))
         except ContentError:
             continue
-        if place := anchor_hunk(text, hunk):
-            texts[hunk.target] = after = place_hunk(text, hunk, place, manner)
-            steps.append(Step(hunk, text, after))
+        texts |= {step.path: step.after for step in made}
+        steps += made
     return steps
+
+
+def _make_steps(hunk: Hunk, read: Callable[[SourcePath], str | None], manner: Manner) -> Iterator[Step]:
+    """The steps of one hunk. Raises ContentError where it fits no longer."""
+    text, origin = read(hunk.target), hunk.origin
+    place = anchor_hunk(text, hunk)
+    there = read(origin.path) if origin else None
+    taken = take_from_origin(there, hunk, origin, manner.today) if origin else ("", "")
+    if place is None or taken is None:
+        raise ContentError("it fits no longer", where=hunk.target)
+    left, note = taken
+    yield Step(hunk, hunk.target, text, place_hunk(text, hunk, place, manner, note))
+    if origin:
+        yield Step(hunk, origin.path, there, left)
 
 
 def files_diff(steps: Sequence[Step]) -> Iterable[str]:
     """One unified diff of all files, which `git apply` takes in the memory root."""
-    first = {step.hunk.target: step.before for step in reversed(steps)}
-    last = {step.hunk.target: step.after for step in steps}
+    first = {step.path: step.before for step in reversed(steps)}
+    last = {step.path: step.after for step in steps}
     return (make_diff(target, first[target], after) for target, after in last.items())
 
 
@@ -97,16 +119,20 @@ def _quote_name(name: str) -> str:
 # -- for a person ---------------------------------------------------------------------------------------------------
 
 
-def hunk_lines(hunk: Hunk, before: str | None, after: str | None) -> Iterator[str]:
-    """What a reviewer needs: where and what, whose words, and what changes; of a replacement both lines."""
+def hunk_lines(hunk: Hunk, steps: Sequence[Step]) -> Iterator[str]:
+    """What a reviewer needs: where and what, whose words, and what changes; of a replacement both lines.
+
+    `steps`: those of the hunk; none where it fits no longer.
+    """
     yield headline(hunk)
     yield from (f"  {line}" for line in escape_text(hunk.text).split("\n"))
     yield from (f"    {line}" for line in quote_lines(hunk))
-    if after is None:
+    if not steps:
         yield "  It fits its topic no longer; `oneiros dream` retires it."
-    else:
-        yield "  in place of a line:" if hunk.update.place.old_text else "  what changes:"
-        yield from (f"    {sign} {escape_line(line)}" for sign, line in diff_lines(before, after))
+    for step in steps:
+        what = "in place of a line:" if hunk.update.place.old_text else "what changes:"
+        yield f"  {what}" if step.path == hunk.target else f"  out of {escape_line(step.path)}:"
+        yield from (f"    {sign} {escape_line(line)}" for sign, line in diff_lines(step.before, step.after))
     yield from (f"  {line}" for line in about_lines(hunk))
 
 
@@ -201,7 +227,6 @@ def telling(diff: list[str]) -> Iterator[str]:
 
 def proposal_page(proposal: Proposal, steps: Sequence[Step]) -> str:
     """The proposal as a page: each hunk in the lines of a review, with the command that reads on."""
-    by_hunk = {step.hunk.id: step for step in steps}
     waiting = sum(hunk.is_open for hunk in proposal.hunks)
     lines = [
         f"# Proposal {proposal.name}",
@@ -209,8 +234,8 @@ def proposal_page(proposal: Proposal, steps: Sequence[Step]) -> str:
         f"{len(proposal.hunks)} hunks, {waiting} open. Decide with `oneiros review`; nothing here takes effect before.",
     ]
     for hunk in proposal.hunks:
-        step = by_hunk.get(hunk.id)
-        told = hunk_lines(hunk, step.before, step.after) if step else (headline(hunk), *said_lines(hunk))
+        own = [step for step in steps if step.hunk.id == hunk.id]
+        told = hunk_lines(hunk, own) if own else (headline(hunk), *said_lines(hunk))
         lines += ["", f"## {hunk.id} ({hunk.state})", "", *(f"    {line}" for line in told), ""]
         lines += [f"- {hunk.state}: {escape_line(hunk.reason)}"] if hunk.reason else []
         drilled = dict.fromkeys((cut_id8(quote.session_id), escape_line(quote.entry)[:8]) for quote in hunk.quotes)
@@ -236,6 +261,7 @@ def hunk_json(hunk: Hunk) -> dict[str, object]:
         "why": [candidate.why, hunk.update.why],
         "extractor": candidate.extractor,
         "replaces": escape_text(hunk.update.place.old_text),
+        "moved_from": hunk.origin.path if hunk.origin else "",
         "reason": hunk.reason,
         "warnings": list(warnings_about(hunk)),
         "quotes": [
@@ -272,7 +298,8 @@ def accepting(accepted: Sequence[tuple[Hunk, Approval]], *, is_own: bool) -> str
     for hunk, _ in accepted:
         statement = [shorten_text(escape_line(hunk.text), STATEMENT_CHARS), ""] if is_own else []
         suggested = f"{hunk.update.relation}, suggested by {escape_line(hunk.update.candidate.extractor)}."
-        told += [*([""] if told else []), *statement, suggested, _evidence(hunk)]
+        moved = [f"Moved from {hunk.origin.path}."] if hunk.origin else []
+        told += [*([""] if told else []), *statement, suggested, *moved, _evidence(hunk)]
     first = accepted[0][0]
     what = f"{first.update.candidate.kind} {first.id}" if len(accepted) == 1 else f"{len(accepted)} statements"
     return _message(f"Take up {what} in {first.target}", told, *(approval for _, approval in accepted))

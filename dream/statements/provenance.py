@@ -24,6 +24,7 @@ from memory_server.layers.sessions import cut_id8
 from memory_server.machine.clock import local_day
 
 YOU, AGREED, CLAUDE = "you", "you agreed", "Claude"
+REWORDED = "reworded in a review"
 DAY = re.compile(r"(?<![\w-])\d{4}-\d{2}-\d{2}(?![\w-])")  # none stands in an id
 SAID = re.compile(
     rf"(?:^|;)\s*(?P<who>{YOU}|{AGREED}|{CLAUDE})(?:, (?P<day>{DAY.pattern}))?, session (?P<session>[A-Za-z0-9]{{1,8}})"
@@ -56,7 +57,7 @@ def write_note(candidate: Candidate, *, is_reworded: bool = False) -> str:
         mark = " (agent_inferred)" if one in candidate.inferred_metadata else ""
         parts.append(f"cites {escape_line(one)}{mark}")
     if is_reworded:
-        parts.append("reworded in a review")
+        parts.append(REWORDED)
     return "; ".join(parts) or "written in a review"
 
 

@@ -18,9 +18,17 @@ def add_commands(group: typer.Typer) -> None:
     group.command(epilog="\b\nExample: oneiros topics tidy mail")(tidy)
 
 
-def move(context: typer.Context, topic: Topic, name: Annotated[str, typer.Argument(help="its new name")]) -> None:
-    """Give a topic another name; links, pointers and open hunks follow."""
-    _load_deciding().move_topic(context.obj, topic, name)
+def move(
+    context: typer.Context,
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="a topic by its name or path; TOPIC:LINE a statement")],
+    name: Annotated[str, typer.Argument(help="its new name; of a statement the topic that it goes to")],
+) -> None:
+    """Give a topic another name; links, pointers and open hunks follow. Or propose that a statement go to another."""
+    before, _, line = topic.rpartition(":")
+    if before and line.isdecimal():
+        _load_deciding().move_statement(context.obj, before, int(line), name)
+    else:
+        _load_deciding().move_topic(context.obj, topic, name)
 
 
 def merge(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from crawler.model.client import Refused
+from dream.blame import find_labels
 from dream.decisions.accept import Decisions
 from dream.decisions.planning import Arrangement, Texts
 from dream.judge.filing import make_slug, make_title
@@ -11,12 +12,15 @@ from dream.judge.reader import DreamReader
 from dream.proposals.questions import bare_topics, list_statements, read_documents
 from dream.proposals.store import check_path
 from dream.topics import read_topics
+from memory_server.chunking import split_lines
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import NeedsRepair, UsageError, nearest_or
 from memory_server.escaping import escape_line
-from memory_server.layers.topics import SourceFile, read_document, topic_name
+from memory_server.layers.topics import SourceFile, read_document, read_text, topic_name
 from memory_server.machine.clock import local_day
+from memory_server.reading import find_source
 from oneiros.cli.review.arranging import arrange
+from oneiros.cli.terminal.output import data, talk
 from oneiros.dreaming import open_decisions, reader_of
 from oneiros.environment import Environment, now
 from parts.arranging.arrangement import (
@@ -30,6 +34,19 @@ from parts.arranging.arrangement import (
 from parts.arranging.splitting import ask_cut
 from parts.arranging.summing_up import ask_summaries
 from parts.arranging.tidying import tidy_all, with_summaries
+
+
+def move_statement(environment: Environment, name: str, line: int, topic: str) -> None:
+    """Proposes that the statement on a line of a topic stand in another one; the review asks about it."""
+    decisions = open_decisions(environment)
+    path = find_source(decisions.root, name).path
+    labels = find_labels(split_lines(read_text(check_path(decisions.root, path))), line)
+    if len(labels) != 1:
+        remedy = "`oneiros dream blame TOPIC:LINE` tells whose words stand there"
+        raise UsageError(f"{path}:{line} is no statement with one footnote", remedy=remedy)
+    hunk = decisions.propose_move(path, labels[0], topic, "")
+    data(f"{hunk.id}  {escape_line(hunk.text)}\n  {path} -> {hunk.target}")
+    talk("Nothing moves before you accept it: oneiros review")
 
 
 def move_topic(environment: Environment, old: str, new: str) -> None:

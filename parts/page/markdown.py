@@ -7,7 +7,7 @@ world in a tab of its own, or is marked as dead. Nothing is loaded.
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote, unquote
 
 import nh3
@@ -88,12 +88,24 @@ def _clean(html: str) -> Markup:
 
 
 def _top_level(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """What stands by itself: of a list each item, as a list of one."""
     group: list[Token] = []
     for token in tokens:
         group.append(token)
         if token.level == 0 and token.nesting <= 0:
-            yield group
+            yield from _list_items(group) if token.type.endswith("_list_close") else [group]
             group = []
+
+
+def _list_items(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    begin, *inner, end = tokens
+    number, item = int(begin.attrGet("start") or 1), list[Token]()
+    for token in inner:
+        item.append(token)
+        if token.level == 1 and token.nesting < 0:
+            attributes: dict[str, str | int | float] = {"start": number} if begin.type == "ordered_list_open" else {}
+            yield [replace(begin, attrs=attributes, map=item[0].map), *item, end]
+            number, item = number + 1, []
 
 
 def _mend(token: Token, path: str, exists: Callable[[str], bool]) -> None:

@@ -19,23 +19,24 @@ from crawler.archive.store import Archive
 from crawler.quotes import Quote
 from dream.decisions.accept import MAX_NAME_CHARS
 from dream.decisions.page import Chosen
-from dream.judge.filing import list_names
+from dream.judge.filing import find_topic, list_names
 from dream.proposals.around import Heard, read_context
 from dream.proposals.order import rest_of_topic, waiting_for_person
 from dream.proposals.rendering import HEADS, STANDS, metadata_lines, warnings_about
 from dream.records import Hunk
 from dream.routes import ChosenBody, HunkId
 from dream.topics import read_topics
-from memory_server.document import Hit, Layer
+from memory_server.document import Hit, Layer, SourcePath
 from memory_server.errors import ContentError, UsageError
 from memory_server.faces.body import Body
 from memory_server.layers.footnotes import REFERENCE
+from memory_server.reading import find_source
 from memory_server.search.query import build_filter, parse_query
 from oneiros.served import ServedMemory
 from parts.page.diffs import DiffRow, changed_rows
 from parts.page.passkeys.fragments import build_signing
 from parts.page.passkeys.routes import MAX_CHOICES
-from parts.page.passkeys.signing import hash_steps, list_steps
+from parts.page.passkeys.signing import hash_shown, list_steps
 from parts.page.rendering import Renderer
 
 SIMILAR = 4
@@ -66,13 +67,18 @@ class PlaceBody(Body):
     section: str = Field("", max_length=MAX_NAME_CHARS)
 
 
+class MoveBody(PlaceBody):
+    """Where an accepted statement is to go."""
+
+    label: str = Field(min_length=1, max_length=MAX_NAME_CHARS)  # of its footnote
+
+
 @dataclass(frozen=True, slots=True)
 class ShownHunk:
     """One hunk with what a reviewer needs to judge it."""
 
     hunk: Hunk
-    rows: Sequence[DiffRow]
-    fits: bool  # its topic still
+    changes: Sequence[tuple[SourcePath, Sequence[DiffRow]]]  # file by file; none where it fits its topic no longer
     question: str  # where it is one
     stands: str  # the reason of a no to that
     replaced: str  # what its topic says until now; empty where it takes nothing away
@@ -111,6 +117,22 @@ def review_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         project = review.hunk(name).update.candidate.project
         return render("review_places.html", topics=list_names(project, read_topics(served.decisions().root)))
 
+    @routes.get("/move/{name:path}")
+    def destinations(name: str, label: str) -> HTMLResponse:
+        """Where an accepted statement of a topic may go."""
+        topics, path = read_topics(served.memory.root), find_source(served.memory.root, name).path
+        here = topics.file(path)
+        project = here.project if here else ""
+        names = list_names(project, topics)
+        others = {name: names[name] for name in names if find_topic(name, project, topics.files) != here}
+        return render("topic_move.html", path=path, label=label, topics=others)
+
+    @routes.post("/move/{name:path}")
+    def move(name: str, wanted: MoveBody) -> HTMLResponse:
+        """Proposes that an accepted statement stand in another topic; the review asks about it like any change."""
+        path = find_source(served.memory.root, name).path
+        return review.view(served.decisions().propose_move(path, wanted.label, wanted.topic, wanted.section).id)
+
     @routes.post("/review/undo")
     def undo() -> HTMLResponse:
         return review.view(served.pages.take_back())
@@ -141,12 +163,11 @@ def review_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         """Accepts the hunk and what else waits for its topic and can be; a replacement is shown by itself."""
         hunk, chosen, decisions = review.hunk(name), served.pages.choices(), served.decisions()
         others = rest_of_topic(hunk, (one for one in review.waiting() if one.id not in chosen))
-        steps = {one: list_steps(decisions, one) for one in (hunk, *others) if not decisions.find_faults(one)}
         served.pages.choose(
             *(
-                Chosen(one.id, "accept", review.find_wording(one.id), shown=hash_steps(one, made))
-                for one, made in steps.items()
-                if made
+                Chosen(one.id, "accept", review.find_wording(one.id), shown=hash_shown(decisions, one))
+                for one in (hunk, *others)
+                if not decisions.find_faults(one) and list_steps(decisions, one)
             )
         )
         return review.view(review.find_next(name))
@@ -218,15 +239,14 @@ def show_hunk(served: ServedMemory, hunk: Hunk, wording: str | None) -> ShownHun
     worded = list_steps(decisions, replace(hunk, text=wording)) if wording else steps
     return ShownHunk(
         hunk,
-        changed_rows(worded[0].before, worded[0].after) if worded else [],
-        bool(steps),
+        [(step.path, changed_rows(step.before, step.after)) for step in worded or steps],
         HEADS.get(hunk.update.relation, ""),
         STANDS.get(hunk.update.relation, ""),
         REFERENCE.sub("", hunk.update.place.old_text).strip().removeprefix("- "),
         list(warnings_about(hunk)),
         decisions.find_faults(hunk),
         list(metadata_lines(candidate)),
-        hash_steps(hunk, steps),
+        hash_shown(decisions, hunk),
     )
 
 

@@ -4,6 +4,7 @@ A navigation carries no header, so the shell comes first; its script asks for th
 Nothing is loaded from elsewhere, no script runs without the nonce of its answer, and none is made of text.
 """
 
+import gzip
 import re
 import secrets
 from collections.abc import Sequence
@@ -49,6 +50,7 @@ class Shell:
         """The shell under every address that a person may open or bookmark."""
         routes = APIRouter(include_in_schema=False)
         files = {name: (STATIC / name).read_bytes() for name in FILES}
+        packed = {name: gzip.compress(text) for name, text in files.items()}  # a third of the bytes of every visit
 
         # asynchronous, though nothing waits: what anybody may ask for must not hold up a thread of those that work
 
@@ -70,9 +72,12 @@ class Shell:
             routes.get(path)(redirect)
 
         @routes.get("/static/{name}")
-        async def static(name: str) -> Response:
+        async def static(name: str, request: Request) -> Response:
             if name not in files:
                 raise HTTPException(404, "there is no such file")
-            return Response(files[name], media_type=FILES[name], headers=GUARDED)
+            if "gzip" not in request.headers.get("Accept-Encoding", ""):
+                return Response(files[name], media_type=FILES[name], headers=GUARDED)
+            headers = {**GUARDED, "Content-Encoding": "gzip"}
+            return Response(packed[name], media_type=FILES[name], headers=headers)
 
         return routes

@@ -19,7 +19,7 @@ from memory_server.errors import OneirosError
 from memory_server.layers.sessions import parse_id8
 from memory_server.machine.clock import local_day
 from oneiros.served import ServedMemory
-from parts.page.passkeys.signing import hash_steps, list_steps
+from parts.page.passkeys.signing import hash_shown, list_steps
 from parts.page.plots import Plot, Tile, draw_bars, draw_calendar, draw_map
 from parts.page.rendering import Renderer, make_address
 
@@ -123,12 +123,14 @@ def find_change(served: ServedMemory, open_hunks: Sequence[Hunk]) -> NextChange 
     if not open_hunks:
         return None
     hunk, decisions = open_hunks[0], served.decisions()
-    steps = list_steps(decisions, hunk)
-    return NextChange(hunk, hash_steps(hunk, steps), bool(steps) and is_plain(hunk) and not decisions.find_faults(hunk))
+    is_sound = bool(list_steps(decisions, hunk)) and not decisions.find_faults(hunk)
+    return NextChange(hunk, hash_shown(decisions, hunk), is_sound and is_plain(hunk))
 
 
 def is_plain(hunk: Hunk) -> bool:
     """Whether a hunk is shown whole on Today, and nothing of it is to be looked at twice."""
+    if hunk.origin:
+        return False
     is_short = all(len(text) <= TEXT_CHARS for text in (hunk.text, hunk.update.place.old_text))
     is_quoted_whole = len(hunk.evidence) <= len(hunk.quotes) <= 1 and all(
         len(quote.text) <= QUOTE_CHARS for quote in hunk.quotes

@@ -16,7 +16,7 @@ from fastapi.responses import HTMLResponse
 from dream.blame import blame
 from dream.decisions.repository import Version, find_repository
 from dream.proposals.store import Approval, find_approvals
-from dream.records import State
+from dream.records import Hunk, State
 from dream.statements.provenance import CLAUDE, YOU, read_notes
 from memory_server.chunking import split_lines
 from memory_server.document import SourcePath
@@ -52,6 +52,7 @@ class NoteBeside:
     text: str  # of the footnote
     approval: Approval | None
     is_signed: bool
+    moving: Hunk | None = None  # that waits to put the statement into another topic
 
     @property
     def state(self) -> str:
@@ -146,7 +147,7 @@ class _Topics:
             editing=f"${{EDITOR:-vi}} {shlex.quote(str(file))}",
             is_doubted=day is None and bool(self._served.memory.unapproved([source.path])),
             waiting=sum(
-                hunk.state is State.PENDING and hunk.target == source.path
+                hunk.state is State.PENDING and source.path in (hunk.target, hunk.origin and hunk.origin.path)
                 for hunk in self._served.decisions().store.hunks()
             ),
         )
@@ -160,7 +161,12 @@ class _Topics:
         approvals, chain = find_approvals(text, decisions.store.approvals()), decisions.chain()
         found = {label: approvals.get(label) for label in labels}
         signed = {label for label, one in found.items() if one is not None and chain.is_approval_signed(one)}
-        return {label: NoteBeside(label, said.get(label, ""), found[label], label in signed) for label in found}
+        waiting = {hunk.origin.approval: hunk for hunk in decisions.store.hunks() if hunk.is_open and hunk.origin}
+        moving = {label: waiting.get(one.name) for label, one in found.items() if one is not None}
+        return {
+            label: NoteBeside(label, said.get(label, ""), found[label], label in signed, moving.get(label))
+            for label in found
+        }
 
     def history(self, source: SourceFile, at: int) -> HTMLResponse:
         """The commits that changed a topic, and what one of them changed: the `at`th from the oldest on, 0 the last."""

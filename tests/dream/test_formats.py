@@ -21,7 +21,7 @@ CANDIDATE = (
     f"text kind quotes[{QUOTE}] confidence why extractor topic section summary project context given "
     f"metadata({METADATA}) questions is_filed"
 )
-PLACE = "target after_line title summary section replaces old_text kept_before kept_after"
+PLACE = "target after_line title summary section replaces old_text kept_before kept_after origin"
 UPDATE = f"candidate({CANDIDATE}) relation place({PLACE}) why"
 HUNK = f"id update({UPDATE}) text found base anchor heading state proposal proposed decided reason"
 CHANGE = "path before after approved splices[first new old]"

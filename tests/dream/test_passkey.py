@@ -468,6 +468,19 @@ def test_what_changed_after_it_was_shown_is_not_decided(page: Page, what: str, w
     assert page.decisions.store.hunk(first.id).state is State.PENDING
 
 
+def test_what_was_chosen_yesterday_is_signed_today_though_the_topic_gets_another_day(page: Page) -> None:
+    write_topic(page.root, "mail", "---\nmodified: 2026-02-01\n---\n# Mail\n\nThe relay is old.\n")
+    page.decisions.adopt(["topics/mail.md"], Consent(How.WORD))
+    [hunk] = proposed(page.decisions, extending(page.root, "It hums.", "old"))
+    shown = {hunk.id: hash_shown(page.decisions, hunk)}
+
+    page.now = NOW + dt.timedelta(days=1)
+    answer = page.device.sign(page.asks(yes(hunk), shown=shown))
+
+    assert page.answers(answer) == [State.ACCEPTED]
+    assert "modified: 2026-03-03" in (page.root.topics / "mail.md").read_text(encoding="utf-8")
+
+
 def test_what_was_not_shown_is_not_signed(page: Page) -> None:
     first, second, _ = hunks(page)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.proposals.rendering import about_lines, diff_lines, hunk_lines, quote_lines, said_lines
+from dream.proposals.rendering import Step, about_lines, diff_lines, hunk_lines, quote_lines, said_lines
 from dream.records import Hunk
 from oneiros.cli.review.batch import batch_text
 from tests.dream.builders import TODAY, decisions_on, new_topic, proposed
@@ -38,7 +38,8 @@ def test_review_editor_and_proposal_show_the_same_words(tmp_path: Path) -> None:
 
     page = (root.path / "proposals" / hunk.proposal / "proposal.md").read_text(encoding="utf-8")
     assert quoted == ["you, 2026-03-01 10:00:", "> Backups run at 03:00."]
-    told = list(hunk_lines(hunk, None, "# Mail\n\n- Backups run at 03:00.[^1]\n\n---\n[^1]: you\n"))
+    after = "# Mail\n\n- Backups run at 03:00.[^1]\n\n---\n[^1]: you\n"
+    told = list(hunk_lines(hunk, [Step(hunk, hunk.target, None, after)]))
     assert told[1:4] == ["  Backups run at 03:00.", *(f"    {line}" for line in quoted)]
     assert told[4:7] == ["  what changes:", "    + # Mail", "    + - Backups run at 03:00."]
     assert told[7:] == [f"  {line}" for line in about]

@@ -64,6 +64,8 @@ def _block(hunk: Hunk) -> Iterator[str]:
     if hunk.update.place.old_text:
         yield "> in place of:"
         yield from (f">     {escape_line(line)}" for line in hunk.update.place.old_text.rstrip().split("\n"))
+    if hunk.origin:
+        yield f"> moved from {escape_line(hunk.origin.path)}"
     yield ""
     yield guard_text(escape_text(hunk.text))
     yield ""

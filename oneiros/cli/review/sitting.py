@@ -166,8 +166,7 @@ class TerminalReview:
     def _show(self, hunk: Hunk, count: str) -> None:
         data("")
         steps = diff_steps(self._decisions.root, [hunk], Manner(local_day(now())))
-        before, after = (steps[0].before, steps[0].after) if steps else (None, None)
-        head, *lines = hunk_lines(hunk, before, after)
+        head, *lines = hunk_lines(hunk, steps)
         question = HEADS.get(hunk.update.relation)
         faults = [f"  ALTERED: {fault}; it cannot be accepted" for fault in self._decisions.find_faults(hunk)]
         screen = see_stdout()

@@ -125,8 +125,7 @@ class _Telling:
 
     def _show(self, hunk: Hunk) -> None:
         steps = diff_steps(self._decisions.root, [hunk], Manner(local_day(now())))
-        before, after = (steps[0].before, steps[0].after) if steps else (None, None)
-        show(see_stdout().colour_diff("\n".join(hunk_lines(hunk, before, after))))
+        show(see_stdout().colour_diff("\n".join(hunk_lines(hunk, steps))))
 
 
 def _project_here(environment: Environment) -> str:

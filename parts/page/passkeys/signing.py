@@ -43,13 +43,12 @@ NO_PASSKEY = "Register one: `oneiros key passkey` in a terminal of your own"
 
 
 def hash_shown(decisions: Decisions, hunk: Hunk) -> str:
-    """What tells one sight of a hunk from another: its words, its sources, and what it changes in its file."""
-    return hash_steps(hunk, list_steps(decisions, hunk))
+    """What tells one sight of a hunk from another: its words, its sources, and what it changes in its file.
 
-
-def hash_steps(hunk: Hunk, steps: Sequence[Step]) -> str:
-    """The same of the steps that a hunk makes."""
-    diff = "".join(make_diff(hunk.target, step.before, step.after) for step in steps)
+    The day of the change, which the file gets too, is left out: what was chosen yesterday holds today.
+    """
+    steps = diff_steps(decisions.root, [hunk], Manner(hunk.found))
+    diff = "".join(make_diff(step.path, step.before, step.after) for step in steps)
     return hash_text(msgspec.json.encode(hunk).decode() + diff)
 
 

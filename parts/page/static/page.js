@@ -145,7 +145,11 @@ addEventListener("htmx:afterRequest", ({detail}) => {
   if (detail.target === view || detail.requestConfig.verb !== "get") trouble.hidden = true;  // what asks by itself ends no alarm
   if (detail.elt.matches("[data-refreshes]")) { keep(); open(); updateStatus(); }
 });
-addEventListener("htmx:beforeSwap", ({detail}) => { if (detail.target === view) label = findLabel(); });
+addEventListener("htmx:beforeSwap", ({detail}) => {
+  if (detail.target !== view) return;
+  label = findLabel();
+  if (detail.requestConfig.elt.matches("[data-onward]")) { keep(); history.pushState(null, "", here()); }  // Back comes here again
+});
 addEventListener("htmx:afterSwap", ({detail}) => {
   if (detail.target !== view || !detail.xhr) return;
   const before = here();
@@ -263,7 +267,7 @@ addEventListener("click", async ({target}) => {
     form.hidden = form.id !== opens.dataset.opens;
     if (!form.hidden) form.querySelector("textarea, input:not([type=hidden])")?.focus();
   }
-  if (closes) { closes.closest(".reply").hidden = true; view.querySelector(".actions button")?.focus(); }
+  if (closes) { closes.closest(".reply").hidden = true; (closes.closest(".row") || view.querySelector(".actions button"))?.focus(); }
 });
 
 addEventListener("change", ({target}) => { if (target.matches("[data-sends]")) target.form.requestSubmit(); });
@@ -346,7 +350,8 @@ addEventListener("keydown", event => {
   if (form && event.key === "Enter" && event.ctrlKey) form.requestSubmit();
   if (event.target.closest("input:not([type=range], [type=checkbox]), textarea, select, dialog") || event.metaKey || event.ctrlKey || event.altKey) return;
   if (event.key === "Enter" && event.target.matches("li[data-row]")) return event.target.querySelector("a").click();
-  const key = event.key, place = led && PLACES[key], meant = view.querySelector(`[data-key="${CSS.escape(key)}"]`);
+  const key = event.key, place = led && PLACES[key], row = event.target.closest(".row");
+  const meant = row?.querySelector(`[data-row-key="${CSS.escape(key)}"]`) || view.querySelector(`[data-key="${CSS.escape(key)}"]`);
   led = key === "g";
   if (place) go("/" + place);
   else if (key === "?") document.getElementById("keys").showModal();

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from memory_server.document import Answer, Certainty, ChunkId, Hit, Layer, LineRange, Reason, SourcePath, Standing
+from memory_server.embedding.catalogue import Catalogue
+from memory_server.embedding.model import ModelCard
+from memory_server.errors import UsageError
 from memory_server.memory import Memory
 from memory_server.search.certainty import Telling, how_sure, with_certainty
 from memory_server.search.precedence import falling, limit_to_project
@@ -160,6 +163,25 @@ def test_an_english_question_beside_a_foreign_topic_says_so_too(memory: Memory) 
 
     assert [one.certainty for one in answer.hits] == [PERHAPS]
     assert "does not read this language" in answer.note
+
+
+def test_the_descriptions_of_models_are_read_once_for_all_hits_that_the_model_does_not_read(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, list_cards = list[Catalogue](), Catalogue.cards
+
+    def note_look(catalogue: Catalogue) -> tuple[list[ModelCard], list[UsageError]]:
+        looks.append(catalogue)
+        return list_cards(catalogue)
+
+    monkeypatch.setattr(Catalogue, "cards", note_look)
+    for number in range(3):
+        write_topic(memory, f"t{number}", f"Die {number} Bestellungen liegen in PostgreSQL, die Sitzungen in Redis.")
+    memory.reindex()
+
+    answers = [recall(memory, question) for question in ("wo liegen die Bestellungen?", "und wo die Sitzungen?")]
+
+    assert all("`oneiros model multilingual-e5-small`" in answer.note for answer in answers) and len(looks) == 1
 
 
 def test_a_spanish_question_is_not_taken_to_begin_with_a_name(memory: Memory) -> None:

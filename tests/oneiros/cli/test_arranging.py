@@ -11,9 +11,11 @@ from crawler.model.client import Completion, Prompt
 from dream.judge.reader import DreamReader
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.redaction import Redactor
+from memory_server.root.paths import MemoryRoot
 from oneiros.cli.main import main
 from oneiros.environment import Environment
 from parts.arranging import deciding
+from tests.dream.builders import PERSON, decisions_on, extending, proposed
 from tests.memories import write_topic
 
 Oneiros = Callable[..., tuple[int, str, str]]
@@ -52,6 +54,23 @@ def test_a_topic_gets_another_name_and_its_old_one_back(oneiros: Oneiros, tmp_pa
     assert "(topics/mail.md)" in (tmp_path / "mem" / "MEMORY.md").read_text(encoding="utf-8")
     code, _, told = oneiros("dream", "revert", error.split()[-1])
     assert code == 0 and told.startswith("Undo: Move topics/1.md to topics/mail.md") and names(oneiros) == before
+
+
+def test_a_statement_is_proposed_for_another_topic_and_nothing_moves_before_the_review(
+    oneiros: Oneiros, tmp_path: Path
+) -> None:
+    root = MemoryRoot(tmp_path / "mem", tmp_path / ".local" / "state" / "oneiros")
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, extending(root, "It needs TLS.", "port 2525", name="1"))
+    decisions.accept(hunk.id, PERSON)
+
+    code, out, error = oneiros("topics", "mv", "1:9", "ops")
+
+    assert code == 0 and out.endswith("  It needs TLS.\n  topics/1.md -> topics/ops.md\n") and "oneiros review" in error
+    assert "TLS" not in (tmp_path / "mem" / "topics" / "ops.md").read_text(encoding="utf-8")
+    assert [one.target for one in decisions.store.hunks() if one.is_open] == ["topics/ops.md"]
+    code, _, error = oneiros("topics", "mv", "1:3", "ops")
+    assert code == 2 and "topics/1.md:3 is no statement with one footnote" in error
 
 
 def test_a_tree_of_topics_goes_by_namespace(oneiros: Oneiros, tmp_path: Path) -> None:

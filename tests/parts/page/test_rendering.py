@@ -46,6 +46,21 @@ def test_a_block_knows_its_lines_and_footnotes() -> None:
     assert "somebody" not in blocks[1].html and 'href="#note-1"' in blocks[1].html
 
 
+def test_each_item_of_a_list_stands_by_itself_with_its_footnote() -> None:
+    text = "- One.[^a]\n  - Within.\n- Two.[^b]\n\n3. Three.\n4. Four.\n\n[^a]: x\n[^b]: y\n"
+
+    blocks = list(render_blocks(text, 1, "topics/a.md", lambda _: True))
+
+    assert [(block.first, block.last, block.notes) for block in blocks] == [
+        (1, 2, ((1, "a"),)),
+        (3, 4, ((2, "b"),)),
+        (5, 5, ()),
+        (6, 9, ()),
+    ]
+    assert "<li>Within.</li>" in blocks[0].html and blocks[1].html.startswith("<ul>\n<li>Two.")
+    assert '<ol start="4">\n<li>Four.</li>\n</ol>' in blocks[3].html
+
+
 def test_hidden_characters_are_written_out() -> None:
     assert "\\u202e" in rendered("a \u202e b") and "\\u202e" in mark_words("a \u202e b", ["a"])
 

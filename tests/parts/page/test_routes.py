@@ -31,6 +31,7 @@ from parts.chat.part import part as chat_part
 from parts.page.passkeys.signing import hash_shown
 from parts.page.person import GROUPS
 from parts.page.routes import Page
+from parts.page.shell import FILES
 from parts.page.today import is_plain
 from tests.conftest import MakeEngine
 from tests.dream.builders import PERSON, archive_said, decisions_on, new_topic, proposed, replacing
@@ -126,6 +127,15 @@ def test_the_shell_brings_a_policy_without_inline_scripts(page: TestClient) -> N
     assert "default-src 'none'" in policy and "unsafe" not in policy and "frame-ancestors 'none'" in policy
     assert policy != second.headers["content-security-policy"]  # another nonce
     assert first.headers["cache-control"] == "no-store" and first.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_packed_for_who_can_unpack_it_and_the_same_for_others(page: TestClient, name: str) -> None:
+    packed = page.get(f"/static/{name}", headers={"Accept-Encoding": "gzip, deflate"})
+    plain = page.get(f"/static/{name}", headers={"Accept-Encoding": "identity"})
+
+    assert packed.headers["Content-Encoding"] == "gzip" and "Content-Encoding" not in plain.headers
+    assert packed.content == plain.content and int(packed.headers["Content-Length"]) < len(plain.content)
 
 
 @pytest.mark.parametrize("path", ["/", "/review", "/topics/a/b", "/static/page.js"])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from parts.page.topics import PAGE
-from tests.dream.builders import archive_said, decisions_on, extending, new_topic, proposed, replacing
+from tests.dream.builders import PERSON, archive_said, decisions_on, extending, new_topic, proposed, replacing
 from tests.memories import root_at, write_topic
 from tests.parts.page.browser import AXE, link
 from tests.parts.page.conftest import OpenView
@@ -119,6 +119,45 @@ def test_a_topic_shows_whose_words_stand_behind_a_line_and_leads_to_them(at: Ope
     page.wait_for_selector(".turns [data-here]")
 
     assert "since the oven is cold" in page.inner_text(".turns [data-here]")
+
+
+def test_a_statement_is_moved_by_keys_from_its_topic_to_another_through_the_review(chrome: Any) -> None:
+    with contextlib.closing(House()) as house:
+        root, text = house.memory_root, "The relay never sleeps."
+        archive_said(root, text)
+        decisions = decisions_on(root)
+        decisions.accept(proposed(decisions, extending(root, text, "grey cat", name="cats"))[0].id, PERSON)
+        house.serve()
+        page = chrome.new_context().new_page()
+        page.goto(link(house, "topics"))
+        page.click("#view a[href$='cats.md']")
+        page.focus(".row:has-text('never sleeps')")
+
+        page.keyboard.press("t")
+        page.wait_for_selector("select:focus")
+        assert page.locator("select:focus option").all_inner_texts() == ["mail"]  # not where it stands already
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+        assert page.evaluate("axe.run().then(found => found.violations.map(one => one.id))") == []
+        page.keyboard.press("Control+Enter")
+        page.wait_for_selector("#statement:has-text('never sleeps')")
+
+        assert [one.split() for one in page.locator(".diff").all_inner_texts()] == [
+            ["+", "-", "The", "relay", "never", "sleeps."],
+            ["-", "-", "The", "relay", "never", "sleeps."],
+        ]
+        assert text in (house.root / "topics" / "cats.md").read_text(encoding="utf-8")
+        page.keyboard.press("a")
+        page.wait_for_selector("text=You have chosen for all of them")
+        page.go_back()
+        page.wait_for_selector("#view h1:has-text('Cats')")
+        page.focus(".row:has-text('never sleeps')")
+        assert "It waits to move: topics/mail.md" in page.inner_text(".whole")
+
+        seen = at_terminal(house, [(r"Decide these 1 as shown \[y,n,\?\]\? ", "y\n"), WORD], "review", "--page")
+        assert "1 accepted, 0 rejected" in seen.screen, seen
+        assert text not in (house.root / "topics" / "cats.md").read_text(encoding="utf-8")
+        assert text in (house.root / "topics" / "mail.md").read_text(encoding="utf-8")
+        page.context.close()
 
 
 def test_a_topic_in_its_source_and_its_history(at: OpenView) -> None:

@@ -1,0 +1,55 @@
+"""Accepted statements that move to another topic: proposed and accepted like any other change, which then is one of two
+files (`planning.py`). Those may move behind which a yes of the person stands, in a place of their own.
+"""
+
+import datetime as dt
+from dataclasses import replace
+
+from dream.decisions.chain import Chain
+from dream.proposals.placing import without_statement
+from dream.proposals.store import Approval, Event, ProposalStore, check_path, find_approvals
+from dream.records import Hunk, Place, StatementOrigin, make_hunk_id
+from memory_server.document import SourcePath
+from memory_server.errors import ContentError
+from memory_server.layers.topics import read_text
+
+
+def find_movable(path: SourcePath, label: str, store: ProposalStore, chain: Chain) -> Approval:
+    """The yes behind the statement of a topic that has this footnote.
+
+    Raises ContentError where the chain vouches for none, and where the statement shares its lines with others.
+    """
+    text = read_text(check_path(store.root, path))
+    yes = find_approvals(text, store.approvals()).get(label)
+    if yes is None or not chain.find_entry(yes):
+        raise ContentError("no yes of yours stands behind it", where=path, remedy="Move it in your editor")
+    if without_statement(text, yes.text) is None:
+        raise ContentError("it shares its lines with others", where=path, remedy="Move it in your editor")
+    return yes
+
+
+def make_move(accepted: Hunk, yes: Approval, path: SourcePath, today: dt.date) -> Hunk:
+    """A statement that stands in the topic of this path by this yes, as a hunk that is to be put elsewhere.
+
+    `accepted`: the hunk that the yes was about.
+    """
+    said, text = accepted.update.candidate, yes.suggested or yes.text
+    candidate = replace(said, text=text, quotes=yes.quotes, given=yes.given, questions=yes.questions)
+    here = Place(path, 0, origin=StatementOrigin(path, yes.text, yes.name))
+    return Hunk("", replace(accepted.update, candidate=candidate, place=here), yes.text, today)
+
+
+def may_move(hunk: Hunk, store: ProposalStore, chain: Chain) -> bool:
+    """Whether a hunk moves what the person said yes to, in these words and with these sources.
+
+    The archive is not asked again: a session may have been pruned since.
+    """
+    candidate, origin = hunk.update.candidate, hunk.origin
+    if origin is None or origin.path == hunk.target or hunk.id != make_hunk_id(hunk.evidence, hunk.target, origin):
+        return False
+    moved = (origin.text, origin.text, candidate.text, candidate.quotes, candidate.given)
+    return any(
+        (yes.text, hunk.text, yes.suggested or yes.text, yes.quotes, yes.given) == moved
+        for yes in store.approvals()
+        if yes.event is Event.ACCEPTED and yes.name == origin.approval and chain.find_entry(yes)
+    )
