@@ -59,6 +59,7 @@ class Renderer:
             "moment": moment,
             "iso": iso,
             "marked": mark_words,
+            "code": mark_code,
             "part": part,
             "place": make_hit_address,
             "cited": make_citation_address,
@@ -121,6 +122,12 @@ def mark_words(text: str, words: Sequence[str]) -> Markup:
         return escape(escape_text(text))
     pieces = re.split(rf"(\b(?:{'|'.join(stems)})\w*)", escape_text(compose(text)), flags=re.IGNORECASE)
     return Markup("").join(Markup("<mark>%s</mark>") % piece if odd % 2 else piece for odd, piece in enumerate(pieces))
+
+
+def mark_code(text: str) -> Markup:
+    """A line of text in which what stands between backticks is code."""
+    pieces = re.split(r"`([^`\n]+)`", escape_text(text))
+    return Markup("").join(Markup("<code>%s</code>") % piece if odd % 2 else piece for odd, piece in enumerate(pieces))
 
 
 def drop_references(text: str) -> str:

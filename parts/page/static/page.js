@@ -175,7 +175,6 @@ function show() {
     else link.removeAttribute("aria-current");
   }
   others.open = false;
-  others.classList.toggle("current", !!others.querySelector("[aria-current]"));
   said.textContent = view.querySelector("[data-said]")?.dataset.said || head.dataset.title;
   const meant = view.querySelector("[data-here]");
   const held = label && view.querySelector(`[aria-label="${CSS.escape(label)}"]`);
