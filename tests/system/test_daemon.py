@@ -294,6 +294,32 @@ def test_serve_status_and_stop(house: House) -> None:
     assert house.command("stop", check=False).returncode == 1
 
 
+def test_a_port_that_serve_was_given_is_the_one_of_later_daemons(house: House) -> None:
+    house.serve()
+    port = int(str(daemon_state(house.state)["port"]))
+    as_it_is = house.command("serve", "--port", "0")
+    other = house.command("serve", "--port", str(port + 1), check=False)
+    house.command("stop")
+    first = json.loads(house.command("serve", "--json", "--port", str(port)).stdout)
+    house.command("stop")
+    again = json.loads(house.command("serve", "--json").stdout)
+
+    assert (
+        str(port) in as_it_is.stdout and (other.returncode, other.stdout) == (1, "") and "oneiros stop" in other.stderr
+    )
+    assert first["port"] == again["port"] == port
+
+
+def test_a_share_that_is_to_be_kept_is_the_next_daemons(house: House) -> None:
+    house.serve()
+    kept = house.client.ask("PUT", "/api/embedding", {"share": 0.75, "keep": True})
+    house.command("stop")
+    house.serve()
+
+    assert kept["until"] == "you change your settings"
+    assert house.client.ask("GET", "/api/indexing")["share"] == 0.75
+
+
 def test_doctor_has_the_daemon_compare_what_a_query_returns_with_the_ledger(served: House) -> None:
     wait_until(lambda: served.client.ask("GET", "/api/indexing")["semantic"] == "ChromaDB", seconds=120)
 
