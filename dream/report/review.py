@@ -146,7 +146,7 @@ class WeeklyReview:
         yield from retirable_topics(topic_heads(root), hunks, today, idle)
         yield from find_unused_topics(aging.find_unused_topics())
         changes = aging.plan(count_citations(root)).changes
-        yield from fading(len(changes), [step.source.path for step in changes[:3]])
+        yield from fading(len(changes), [step.source.path for step in changes[:-4:-1]])
         folder, made = self._archive.folder, backup_days(root, today)
         size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
         age = (today - aging.aliveness().since).days  # of what is known; a new memory needs no backup yet
