@@ -355,11 +355,18 @@ def _short(text: str) -> str:
 # -- sessions -------------------------------------------------------------------------------------------------------
 
 
-def find_repeated_errors(readings: Iterable[Reading], recent: Collection[str]) -> Iterator[Finding]:
-    """Errors of commands that sessions of one project met again in a `recent` one, with what worked, where that is
-    known.
+def find_repeated_errors(readings: Iterable[Reading], recent: Collection[str], topics: Topics) -> Iterator[Finding]:
+    """Errors of commands that sessions of one project met again in a `recent` one and no lesson tells, with what
+    worked, where that is known.
     """
-    again = ((project, met) for project, met in group_errors(readings) if any(name in recent for name, _ in met))
+    lessons = topics.file(LESSONS)
+    told = [set(content_words(one.text)) for one in lessons.statements] if lessons else []
+    again = (
+        (project, met)
+        for project, met in group_errors(readings)
+        if any(name in recent for name, _ in met)
+        and not any(set(content_words(met[-1][1].error)) <= words for words in told)
+    )
     for project, met in islice(again, MOST_SHOWN):
         worked = next((one.worked for _, one in reversed(met) if one.worked), "")
         error, fix = _short(met[-1][1].error), _short(worked)

@@ -130,7 +130,8 @@ class WeeklyReview:
         yield from page_problems(problems, is_level=self._memory.upkeep.changes().is_empty)
         yield from self._over_time(hunks, today)
         yield from find_unanswered(asked)
-        yield from find_repeated_errors(Readings(root.sessions.parent / FOLDER).every(), self._list_sessions_of_week())
+        readings = Readings(root.sessions.parent / FOLDER).every()
+        yield from find_repeated_errors(readings, self._list_sessions_of_week(), topics)
         yield from self._index()
 
     def _list_sessions_of_week(self) -> set[str]:
