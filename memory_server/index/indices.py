@@ -31,6 +31,7 @@ from memory_server.layers.questions import NoQuestions, StatementQuestions
 from memory_server.lifecycle.fading import Fading
 from memory_server.machine.database import is_read_only, remove_database
 from memory_server.machine.files import replace_file
+from memory_server.machine.process import give_back_freed
 from memory_server.root.paths import MemoryRoot
 
 logger = logging.getLogger(__name__)
@@ -298,6 +299,7 @@ class Indices:
         def learn(report_progress: Callable[[Progress], None]) -> None:
             if self.graph.is_level:  # one that is not is filled behind the run, for which nobody waits
                 self.graph.bring_level(ledger.list_keys_by_layer(), self.cache, report_progress)
+            give_back_freed()  # the hashes as ChromaDB lists them: 36 MB of 100,000
 
         return Indexer(self._root, ledger, self.cache, self._fading(), self._questions, learn)
 
