@@ -299,7 +299,6 @@ class Indices:
         def learn(report_progress: Callable[[Progress], None]) -> None:
             if self.graph.is_level:  # one that is not is filled behind the run, for which nobody waits
                 self.graph.bring_level(ledger.list_keys_by_layer(), self.cache, report_progress)
-            give_back_freed()  # the hashes as ChromaDB lists them: 36 MB of 100,000
 
         return Indexer(self._root, ledger, self.cache, self._fading(), self._questions, learn)
 
@@ -308,6 +307,7 @@ class Indices:
         if not self.graph.is_level:
             with closing(Ledger(self._root.ledger)) as ledger:
                 self.graph.bring_level(ledger.list_keys_by_layer(), self.cache, report_progress)
+            give_back_freed()  # the hashes as ChromaDB lists them: 36 MB of 100,000
 
     def _retire_ledger(self) -> None:
         if self._ledger is not None:

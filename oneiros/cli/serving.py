@@ -48,7 +48,7 @@ def serve(
     root = environment.choice.root.path
     if port is not None:
         change_setting(environment.person_file, "http_port", port, follow=True)
-        if is_running(str(root)) and daemon_json(environment.choice.root)["port"] != port != 0:
+        if port and is_running(str(root)) and daemon_json(environment.choice.root)["port"] != port:
             talk("It runs on another port; end it first: oneiros stop")
             raise typer.Exit(1)
     if foreground:
