@@ -169,15 +169,15 @@ class Dream:
 
         `topic`: where they want it. `wrong`: the line that it is to replace. Raises UsageError where there is no such.
         """
-        told = Told(" ".join(text.split()), self._now())
+        told, is_lesson = Told(" ".join(text.split()), self._now()), topic.removesuffix(".md") == "lessons"
         candidate = Candidate(
             trim_sentence(absolute(told.text, told.time)),
-            Kind.CORRECTION if wrong else Kind.FACT,
+            Kind.CORRECTION if wrong else Kind.LESSON if is_lesson else Kind.FACT,
             quotes=(),
             confidence=1.0,
             why="said directly",
             extractor="person",
-            topic=topic,
+            topic="" if is_lesson else topic,
             project=project,
             given=(told,),
         )

@@ -17,6 +17,7 @@ from crawler.reading.titles import make_title
 from crawler.spoken import find_spoken
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
+from memory_server.language.cues import ignore_case
 from memory_server.language.sentences import Span, sentence_spans, split_sentences
 from memory_server.language.shortening import clip
 
@@ -25,6 +26,7 @@ MIN_CHARS, MAX_CHARS = 20, 260  # of a sentence that is a statement
 MIN_WORDS = 4
 MAX_LINES = 8  # of one session: who says more for good has it read by a model
 GOAL_CHARS = 420
+ASKS_TO_KEEP = ignore_case(r"^(?:note|remember|(?:keep|bear) in mind|(?:do not|don['’]?t) forget) that\s+")
 GIVEN_UP = ("never mind", "forget it", "nevermind", "abandon", "scrap this", "drop this", "let's stop")
 
 
@@ -92,6 +94,8 @@ def trim_sentence(sentence: str) -> str:
     words = sentence.split()
     while len(words) > MIN_WORDS and _is_ahead(words[0], words[1]):
         words = words[1:]
+    without = ASKS_TO_KEEP.sub("", " ".join(words)).split()
+    words = without if len(without) >= MIN_WORDS else words
     text = " ".join(words).rstrip(" ,;:-")
     text = text[:1].upper() + text[1:] if words[0].isalpha() else text  # an identifier keeps its case
     return text if text.endswith((".", "!", "。")) else f"{text}."

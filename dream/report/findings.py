@@ -211,11 +211,14 @@ def find_unused_topics(found: Sequence[tuple[str, str]]) -> Iterator[Finding]:
         yield Finding(Concern.USE, path, 1, use, f"say it in the words that you ask in, or {retiring}")
 
 
-def fading(changes: int, weakest: Sequence[str]) -> Iterator[Finding]:
-    """What a run of gc would do."""
+def fading(changes: int, next_to_fade: Sequence[str]) -> Iterator[Finding]:
+    """What a run of gc would do. What is read before it fades stays."""
     if changes:
-        what = f"{changes} of all sessions and episodes would fade, such as {', '.join(weakest)}"
-        yield Finding(Concern.USE, "", 0, what, "oneiros gc --dry-run, then oneiros gc")
+        what = f"{changes} of all sessions and episodes would fade, last alive: {', '.join(next_to_fade)}"
+        step = (
+            "oneiros gc --dry-run, read again what you still need (oneiros drill ID), which keeps it, then oneiros gc"
+        )
+        yield Finding(Concern.USE, "", 0, what, step)
 
 
 def keeping(archive_mb: float, most_mb: int, days: int, most_days: int) -> Iterator[Finding]:
@@ -352,13 +355,22 @@ def _short(text: str) -> str:
 # -- sessions -------------------------------------------------------------------------------------------------------
 
 
-def find_repeated_errors(readings: Iterable[Reading], recent: Collection[str]) -> Iterator[Finding]:
-    """Errors of commands that sessions of one project met again in a `recent` one, with what worked, where that is
-    known.
+def find_repeated_errors(readings: Iterable[Reading], recent: Collection[str], topics: Topics) -> Iterator[Finding]:
+    """Errors of commands that sessions of one project met again in a `recent` one and no lesson tells, with what
+    worked, where that is known.
     """
-    again = ((project, met) for project, met in group_errors(readings) if any(name in recent for name, _ in met))
+    lessons = topics.file(LESSONS)
+    told = [set(content_words(one.text)) for one in lessons.statements] if lessons else []
+    again = (
+        (project, met)
+        for project, met in group_errors(readings)
+        if any(name in recent for name, _ in met)
+        and not any(set(content_words(met[-1][1].error)) <= words for words in told)
+    )
     for project, met in islice(again, MOST_SHOWN):
         worked = next((one.worked for _, one in reversed(met) if one.worked), "")
-        then = f"; “{_short(worked)}” worked" if worked else ""
-        what = f"“{_short(met[-1][1].error)}” in {len(met)} sessions of {escape_line(project) or 'no project'}{then}"
-        yield Finding(Concern.ERRORS, "", 0, what, 'say what to do: oneiros remember "..."')
+        error, fix = _short(met[-1][1].error), _short(worked)
+        then, lesson = (f"; “{fix}” worked", f"On “{error}” run `{fix}`.") if fix else ("", "...")
+        what = f"“{error}” in {len(met)} sessions of {escape_line(project) or 'no project'}{then}"
+        step = f"say what to do: oneiros remember {shlex.quote(lesson)} --topic lessons"
+        yield Finding(Concern.ERRORS, "", 0, what, step)

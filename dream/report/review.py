@@ -130,7 +130,8 @@ class WeeklyReview:
         yield from page_problems(problems, is_level=self._memory.upkeep.changes().is_empty)
         yield from self._over_time(hunks, today)
         yield from find_unanswered(asked)
-        yield from find_repeated_errors(Readings(root.sessions.parent / FOLDER).every(), self._list_sessions_of_week())
+        readings = Readings(root.sessions.parent / FOLDER).every()
+        yield from find_repeated_errors(readings, self._list_sessions_of_week(), topics)
         yield from self._index()
 
     def _list_sessions_of_week(self) -> set[str]:
@@ -146,7 +147,7 @@ class WeeklyReview:
         yield from retirable_topics(topic_heads(root), hunks, today, idle)
         yield from find_unused_topics(aging.find_unused_topics())
         changes = aging.plan(count_citations(root)).changes
-        yield from fading(len(changes), [step.source.path for step in changes[:3]])
+        yield from fading(len(changes), [step.source.path for step in changes[:-4:-1]])
         folder, made = self._archive.folder, backup_days(root, today)
         size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
         age = (today - aging.aliveness().since).days  # of what is known; a new memory needs no backup yet

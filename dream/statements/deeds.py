@@ -48,7 +48,7 @@ MAX_PARTS, MAX_WORD = 5, 40  # of one word: a longer one may be a sentence
 SECRET_BEHIND = ignore_case(r"-{1,2}(?:p|u|k|pass\w*|token|key|secret|user\w*|auth\w*|cred\w*|api-?key|header)")
 MADE = r"(?:script|command|skill|alias|macro|shortcut|make target)"
 IDEA = ignore_case(
-    rf"\b(?:make|write|create|build|add|have|need|want)\b.{{0,20}}\b{MADE}s? (?:for|to do|that does|out of|from) "
+    rf"\b(?:make|write|create|build|add|have|need|want)\b.{{0,20}}\b{MADE}s? (?:for|to do|that does|(?:out )?of|from) "
     r"(?:this|that|it|these|those|all (?:this|that))\b"
     rf"|\b(?:turn|make|put) (?:this|that|it|these|those)(?: steps?)? into (?:an?|one) (?:\w+ )?{MADE}\b"
     rf"|\b(?:automate|script) (?:this|that|it|these|those)\b(?! is)|\b(?:every|each) time\b.{{0,80}}\b{MADE}\b"

@@ -53,7 +53,7 @@ MAX_LOG_ROWS = 1_000
 MAX_NUMBER = 1 << 31
 MAX_ID_CHARS = 200
 
-UNTIL = "the daemon ends or your settings change; `oneiros config` keeps embedding_share and embedding_cores"
+UNTIL = "the daemon ends or your settings change; ask with `keep` and they are your settings"
 TEXTS = ("text", "raw_exchange")  # of an episode: not in a list
 
 STATUS_OF = {EpisodeTaken: 409, UsageError: 400, ContentError: 404, NeedsRepair: 503}
@@ -169,6 +169,7 @@ class Workers(Body):
     share: float | None = Field(None, gt=0, le=1)
     cores: list[Annotated[int, Field(ge=0, le=4096)]] | None = Field(None, max_length=4096)
     paused: bool | None = None
+    keep: bool = Field(False, description="write share and cores to your settings, where the next daemon finds them")
 
 
 class Model(Body):
@@ -186,10 +187,12 @@ def create_api(
     on_restart: Callable[[], None],
     door: Door | None = None,
     project_of: Callable[[str], str] = lambda _: "",
+    keep_setting: Callable[[str, object], None] = lambda *_: None,
 ) -> FastAPI:
     """The application over an open memory. `on_stop` ends the process that serves it, `on_restart` renews it.
 
     `door`: what answers for it, where another memory may stand beside. `project_of`: the project of a folder.
+    `keep_setting` writes one of the person's.
     """
     api = FastAPI(
         title="oneiros",
@@ -208,7 +211,7 @@ def create_api(
     _add_searches(api, memory, door or memory, indexing, wait_for_indexing, project_of)
     _add_reading(api, memory, door or memory)
     _add_episodes(api, memory, indexing, wait_for_indexing)
-    _add_indexing(api, memory, indexing, wait_for_indexing)
+    _add_indexing(api, memory, indexing, wait_for_indexing, keep_setting)
 
     @api.post("/api/stop", status_code=202)
     async def stop() -> dict[str, Any]:
@@ -437,7 +440,13 @@ def use_json(use: Use) -> dict[str, Any]:
     return {"retrieval_count": use.retrieval_count, "last_retrieved": last.isoformat() if last else None}
 
 
-def _add_indexing(api: FastAPI, memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> None:
+def _add_indexing(
+    api: FastAPI,
+    memory: Memory,
+    indexing: Indexing,
+    waited: Callable[[int, float], Any],
+    keep_setting: Callable[[str, object], None],
+) -> None:
     def state_json() -> dict[str, Any]:
         report = indexing.last_report
         state = dataclasses.asdict(indexing.state())
@@ -475,9 +484,11 @@ def _add_indexing(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
         if workers.cores is not None:
             changed["embedding_cores"] = tuple(workers.cores)
         memory.person = dataclasses.replace(memory.person, **changed)  # type: ignore[arg-type]  # keys of our own
+        for key, value in changed.items() if workers.keep else ():
+            keep_setting(key, value)
         if workers.paused is not None:
             (memory.embedding.pause if workers.paused else memory.embedding.resume)()
-        return {**state_json(), "until": UNTIL}
+        return {**state_json(), "until": "you change your settings" if workers.keep else UNTIL}
 
     @api.post("/api/model", status_code=202)
     def model(wanted: Model) -> dict[str, Any]:

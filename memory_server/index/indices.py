@@ -31,6 +31,7 @@ from memory_server.layers.questions import NoQuestions, StatementQuestions
 from memory_server.lifecycle.fading import Fading
 from memory_server.machine.database import is_read_only, remove_database
 from memory_server.machine.files import replace_file
+from memory_server.machine.process import give_back_freed
 from memory_server.root.paths import MemoryRoot
 
 logger = logging.getLogger(__name__)
@@ -306,6 +307,7 @@ class Indices:
         if not self.graph.is_level:
             with closing(Ledger(self._root.ledger)) as ledger:
                 self.graph.bring_level(ledger.list_keys_by_layer(), self.cache, report_progress)
+            give_back_freed()  # the hashes as ChromaDB lists them: 36 MB of 100,000
 
     def _retire_ledger(self) -> None:
         if self._ledger is not None:

@@ -28,7 +28,7 @@ WORD = re.compile(r"[^\W_]+")
 LIKELY_MEANING = 3.5  # scaled cosine, where meaning alone is asked
 FEW_PASSAGES = 30  # of a tiny memory, whose scale says little
 LIKELY_COVERED = 0.7  # of the telling words, where the model does not read what is asked or shown
-LEAST_COVERED = 0.5  # of them, where a tiny memory is more than near
+LEAST_COVERED = 0.5  # of them, where a tiny memory, or the few lines of a type, are more than near
 LEAST_ODDS = 1e-4  # of a confidence, so that its logarithm has an end
 OF_TOPICS: Mapping[str, float] = {"bias": -5.34, "tokens": 1.4, "meaning": 1.1}
 OF_SAID: Mapping[str, float] = {"bias": -1.16, "confidence": 0.24, "gap": 1.05, "settled": 0.54}
@@ -113,7 +113,7 @@ def how_sure(hit: Hit, answer: Answer, question: Question, telling: Telling, *, 
         return Certainty.LIKELY if covered >= LIKELY_COVERED else Certainty.PERHAPS
     if question.search is Search.MEANING:
         return Certainty.LIKELY if hit.parts.get("meaning", 0.0) >= LIKELY_MEANING else Certainty.PERHAPS
-    if telling.is_of_tiny and covered < LEAST_COVERED:
+    if (telling.is_of_tiny or question.types) and covered < LEAST_COVERED:
         return Certainty.PERHAPS
     return choose_certainty(hit.layer, probability(hit, answer))
 

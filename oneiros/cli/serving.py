@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from memory_server.root.paths import MemoryRoot
+from memory_server.settings_file import change_setting
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk
 from oneiros.client import Client
 from oneiros.daemon import main as daemon
@@ -18,7 +19,7 @@ from oneiros.light.endpoint import daemon_state, is_running
 def add_commands(app: typer.Typer) -> None:
     """Adds the commands of this group."""
     app.command(epilog="\b\nExample: claude mcp add oneiros -- oneiros mcp")(mcp)
-    app.command(epilog="\b\nExample: oneiros serve")(serve)
+    app.command(epilog="\b\nExample: oneiros serve --port 8400")(serve)
     app.command(epilog="\b\nExample: oneiros stop")(stop)
 
 
@@ -34,14 +35,22 @@ def mcp(context: typer.Context) -> None:
 def serve(
     context: typer.Context,
     foreground: Annotated[bool, typer.Option("--foreground", help="stay here until interrupted")] = False,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65_535, help="your `http_port` from now on", show_default=False)
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Start the daemon of the memory, unless it runs.
 
-    Clients start it by themselves.
+    Clients start it by themselves, and so a port is kept among your settings.
     """
     environment: Environment = context.obj
     root = environment.choice.root.path
+    if port is not None:
+        change_setting(environment.person_file, "http_port", port, follow=True)
+        if port and is_running(str(root)) and daemon_json(environment.choice.root)["port"] != port:
+            talk("It runs on another port; end it first: oneiros stop")
+            raise typer.Exit(1)
     if foreground:
         if is_running(str(root)):
             talk("It runs already; `oneiros status` shows where.")

@@ -42,6 +42,7 @@ def test_a_working_session_is_told_by_its_types(tmp_path: Path) -> None:
     [
         ("From now on please always run the linter before a commit is made.", DigestType.PREFERENCE),
         ("We switched to PostgreSQL rather than keeping SQLite for the shop.", DigestType.DECISION),
+        ("For search we use Meilisearch, because Elasticsearch needs too much memory.", DigestType.DECISION),
         ("The staging server `stage-7` listens on port 8443 behind the proxy.", DigestType.FACT),
         ("Every time I deploy I type these commands, so a script for that would help.", DigestType.SKILL_IDEA),
     ],

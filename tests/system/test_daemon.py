@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -292,6 +293,31 @@ def test_serve_status_and_stop(house: House) -> None:
     assert house.command("stop").returncode == 0
     assert not is_running(str(house.root))
     assert house.command("stop", check=False).returncode == 1
+
+
+def test_a_port_that_serve_was_given_is_the_one_of_later_daemons(house: House) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+
+    first = json.loads(house.command("serve", "--json", "--port", str(port)).stdout)
+    any_port = json.loads(house.command("serve", "--json", "--port", "0").stdout)
+    other = house.command("serve", "--port", str(port - 1), check=False)
+    house.command("serve", "--port", str(port))
+    house.command("stop")
+    again = json.loads(house.command("serve", "--json").stdout)
+
+    assert first["port"] == any_port["port"] == again["port"] == port
+    assert (other.returncode, other.stdout) == (1, "") and "oneiros stop" in other.stderr
+
+
+def test_a_share_that_is_to_be_kept_is_the_next_daemons(house: House) -> None:
+    house.serve()
+    kept = house.client.ask("PUT", "/api/embedding", {"share": 0.75, "keep": True})
+    house.command("stop")
+    house.serve()
+
+    assert kept["until"] == "you change your settings"
+    assert house.client.ask("GET", "/api/indexing")["share"] == 0.75
 
 
 def test_doctor_has_the_daemon_compare_what_a_query_returns_with_the_ledger(served: House) -> None:

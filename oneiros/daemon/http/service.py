@@ -10,6 +10,7 @@ import errno
 import logging
 import socket
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import anyio
@@ -27,6 +28,7 @@ from memory_server.faces.body import Body
 from memory_server.faces.connections import KEEP_ALIVE_SECONDS, HttpConnection
 from memory_server.faces.guard import MAX_BODY_BYTES, Guard
 from memory_server.faces.rest import create_api
+from memory_server.settings_file import change_setting
 from oneiros.daemon.daemon import Daemon
 from oneiros.daemon.http.routes import add_daemon_routes
 from oneiros.daemon.sockets import write_state
@@ -134,6 +136,7 @@ def create_app(daemon: Daemon, pages: PageSessions, site: Site | None) -> FastAP
         on_restart=restart,
         door=daemon.door,
         project_of=find_project,
+        keep_setting=partial(change_setting, daemon.environment.person_file, follow=True),
     )
 
     add_daemon_routes(api, daemon)

@@ -99,6 +99,9 @@ def test_the_same_sentence_is_one_line_and_a_session_has_a_few(tmp_path: Path) -
         ("iOS-builds always run at night -", "iOS-builds always run at night."),
         ("`relay.py` always listens on 2525,", "`relay.py` always listens on 2525."),
         ("please always do it", "Please always do it."),
+        ("please remember that the label printer is at 10.0.0.8", "The label printer is at 10.0.0.8."),
+        ("Don't forget that Marta owns the billing", "Marta owns the billing."),
+        ("remember that it works", "Remember that it works."),
     ],
 )
 def test_a_line_loses_the_words_of_the_talk_and_keeps_identifiers(sentence: str, text: str) -> None:

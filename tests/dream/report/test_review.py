@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from crawler.archive.store import Archive
+from crawler.reading.record import RULES, Failure, Reading
 from dream.records import Kind
 from dream.report import Concern, Finding, Review, WeeklyReview, first_screen, report_page
-from dream.report.findings import Asked, contradictions, find_lost_evidence, find_unanswered
-from dream.topics import build_topics, read_topics
+from dream.report.findings import Asked, contradictions, find_lost_evidence, find_repeated_errors, find_unanswered
+from dream.topics import LESSONS, build_topics, read_topics
 from memory_server.document import SourcePath
 from memory_server.memory import Memory
 from tests.dream.builders import NOW, PERSON, decisions_on, extending, new_topic, proposed
@@ -236,3 +237,18 @@ def test_a_part_shows_its_first_findings_and_counts_the_rest_which_the_page_has(
     assert first_screen(review).count("\n- `topics/a.md:3`") == 3 * len(Concern)
     assert first_screen(review).count("\n- and 47 more: `oneiros report --all`") == len(Concern)
     assert report_page(review).count("\n- `topics/a.md:3`") == len(findings)
+
+
+def test_an_error_that_came_back_is_told_with_the_command_for_a_lesson_until_there_is_one() -> None:
+    met = [
+        Reading(one, "", RULES, 1, "shop", failures=(Failure("no <name>", one, "No module named psycopg", "uv sync"),))
+        for one in "ab"
+    ]
+    told = "# Lessons\n\n- Where no module is named psycopg, run `uv sync`.\n"
+
+    [finding] = find_repeated_errors(met, ["b"], build_topics({}))
+
+    assert finding.what == "“No module named psycopg” in 2 sessions of shop; “uv sync” worked"
+    assert finding.step.endswith("oneiros remember 'On “No module named psycopg” run `uv sync`.' --topic lessons")
+    assert list(find_repeated_errors(met, ["b"], build_topics({LESSONS: told}))) == []
+    assert list(find_repeated_errors(met, [], build_topics({}))) == [], "nothing of it is of this week"

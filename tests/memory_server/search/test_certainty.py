@@ -79,9 +79,10 @@ def test_what_the_model_does_not_read_is_at_most_likely_by_its_words() -> None:
     assert word(hit(parts={"meaning": 9.0}, passage="x"), Search.MEANING, is_read=False) == PERHAPS
 
 
-def test_in_a_tiny_memory_whose_scores_say_little_half_of_the_telling_words_have_to_stand_there() -> None:
-    telling = Telling({"port": 1.0, "2525": 3.0}, lambda words: words, is_of_tiny=True)
-    question = parse_query("port 2525")
+@pytest.mark.parametrize(("is_of_tiny", "types"), [(True, ()), (False, ("decision",))])
+def test_of_few_passages_half_of_the_telling_words_have_to_stand_there(is_of_tiny: bool, types: Sequence[str]) -> None:
+    telling = Telling({"port": 1.0, "2525": 3.0}, lambda words: words, is_of_tiny=is_of_tiny)
+    question = parse_query("port 2525", types=types)
 
     def words(passage: str) -> str:
         one = hit(parts=PLAIN, passage=passage)

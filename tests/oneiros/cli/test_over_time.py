@@ -97,4 +97,5 @@ def test_the_report_names_what_nobody_uses_and_the_command_for_it(oneiros: Oneir
     [page] = (home / "mem" / "reports").glob("*.md")
     text = page.read_text(encoding="utf-8")
     assert "oneiros topics retire old" in text and "oneiros topics retire over" in text
-    assert "sessions and episodes would fade" in text and "no backup was made for 200 days" in text
+    assert "sessions and episodes would fade, last alive: sessions/" in text and "oneiros drill ID" in text
+    assert "no backup was made for 200 days" in text

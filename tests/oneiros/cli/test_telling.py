@@ -62,6 +62,13 @@ def test_what_is_said_is_shown_taken_up_blamed_and_taken_out_again(oneiros: Onei
     assert oneiros("dream", "revert", error.split()[-1])[0] == 0 and mail(tmp_path) == before
 
 
+def test_a_lesson_is_said_too(oneiros: Oneiros, tmp_path: Path) -> None:
+    code, out, error = oneiros("remember", "On “no module named psycopg” run `uv sync`.", "--topic", "lessons")
+
+    assert code == 0 and "taken up in lessons.md" in out, error
+    assert "- On “no module named psycopg” run `uv sync`." in (tmp_path / "mem" / "lessons.md").read_text("utf-8")
+
+
 def test_what_is_said_replaces_what_it_contradicts(oneiros: Oneiros, tmp_path: Path) -> None:
     code, out, _ = oneiros("remember", "Backups run at 04:00.")
 

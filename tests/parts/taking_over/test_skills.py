@@ -140,8 +140,8 @@ def test_a_wish_for_a_script_is_no_rule(tmp_path: Path) -> None:
     assert [one.text for one in said if "script" in one.text] == []
 
 
-def test_an_idea_that_was_said_twice_is_one(tmp_path: Path) -> None:
-    said = "Please make a script for that."
+@pytest.mark.parametrize("said", ["Please make a script for that.", "I do it each week. Make a skill of it."])
+def test_an_idea_that_was_said_twice_is_one(tmp_path: Path, said: str) -> None:
     archive = archive_of_sessions(tmp_path, did(1, "ls", said=said), did(2, "ls", said=said))
 
     habits, [group] = read_habits(archive)
