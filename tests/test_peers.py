@@ -86,7 +86,7 @@ def test_a_peer_is_judged_at_as_many_characters_as_recall_showed_and_comes_back_
     ]
     recall = [Shown(["x" * 60], ["relay"], 1.0), Shown(["x" * 10], ["printer"], 1.0)]
 
-    row = Trial(Copier(), tmp_path / "work", live, transcripts, Sessions(), 60).measure(Yardstick(asked, [], recall))
+    row = Trial(Copier(), tmp_path / "work", live, Sessions(), 60).measure(Yardstick(asked, [], recall))
 
     assert row["session_at_1"] == 1
     assert row["answer_at_1"] == 0.5  # the second answer stands behind the ten characters that recall showed

@@ -1,11 +1,11 @@
-"""Runs one other memory on the questions of `benchmarks.answers`.
+"""Runs other memories, one after the other, on the questions of `benchmarks.answers`.
 
-    python -m benchmarks.peers NAME --data TRANSCRIPTS... --queries FILE --json FILE
+    python -m benchmarks.peers NAME... --data TRANSCRIPTS... --queries FILE --json FILE
 
-Its packages are installed once below `--work`, its sessions, indices and settings lie in a home of its own there, and
-it is asked through its own door. What it shows counts as in `benchmarks.answers`: an answer is found where it stands
-anywhere in as many characters as recall's first passages have. `plain` in the place of a name runs recall, FTS5 and
-the joined baseline of that benchmark, with which every peer's row is compared. FILE keeps the rows of all names.
+The packages of each are installed once below `--work`, its sessions, indices and settings lie in a home of its own
+there, and it is asked through its own door. What it shows counts as in `benchmarks.answers`: an answer is found where
+it stands anywhere in as many characters as recall's first passages have. `plain` in the place of a name runs recall,
+FTS5 and the joined baseline of that benchmark, with which the other rows are compared. FILE keeps the rows of all runs.
 
 Indexing ends after `--minutes`; what is there by then is asked. The first KILLED transcripts are then indexed twice
 more, once in peace, and once killed half-way and begun anew: `same_after_kill` is the share of questions that have the
@@ -54,7 +54,7 @@ PEERS: Mapping[str, Callable[[Path | None], Peer]] = {  # from a checkout, where
     "mempalace": lambda _: MemPalace(),
     "episodic-memory": EpisodicMemory,
 }
-KILLED = 12  # transcripts of the trial with a kill: enough to be in the midst of them
+KILLED = 4  # transcripts of the trial with a kill, and questions that are asked after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Yardstick:
 def main() -> None:
     """Reads the command line, runs one name and adds its row to the file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", choices=["plain", *PEERS])
+    parser.add_argument("names", nargs="+", choices=["plain", *PEERS])
     parser.add_argument("--data", type=Path, nargs="+", required=True, help="folders of transcripts, plain or .xz")
     parser.add_argument("--queries", type=Path, required=True, help="questions in the shape of answers.jsonl")
     parser.add_argument("--json", type=Path, required=True, help="the file of rows")
@@ -86,30 +86,32 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path("benchmarks/out/answers"), help="as of benchmarks.answers")
     parser.add_argument("--source", type=Path, help="a checkout of a peer that no registry has")
     parser.add_argument("--minutes", type=float, default=12, help="at most, of indexing")
-    parser.add_argument("--first", type=int, help="so many transcripts alone, to try it out")
     options = parser.parse_args()
     with kept_memory([folder.resolve() for folder in options.data], options.cache.resolve()) as memory:
         folder = memory.root.path / "sessions" / "archive"
-        archive = Archive(folder)
+        archive, store = Archive(folder), ArchivedSessions(folder, memory.root.sessions)
         asked = [one for one in map(as_asked, read_lines(options.queries)) if archive.holds(one.session)]
         own = own_words({name: list(archive.turns(name)) for name in archive.session_ids()})
         yardstick = Yardstick(asked, own, ask_recall(memory, asked))
-        if options.name == "plain":
-            runs = {"recall": yardstick.recall, "rrf": ask_rrf(memory, asked), "fts5": ask_fts5(memory, asked)}
-            rows = {name: yardstick.judge(run) for name, run in runs.items()}
-        else:
-            live = memory.root.path.parent / "live"
-            transcripts = sorted(live.rglob("*.jsonl"))[: options.first]
-            store = ArchivedSessions(folder, memory.root.sessions)
-            work = options.work.resolve() / options.name
-            trial = Trial(PEERS[options.name](options.source), work, live, transcripts, store, options.minutes * 60)
-            rows = {options.name: trial.measure(yardstick)}
-    stamped = {name: {**stamp_run(), "load": os.getloadavg()[2], **row} for name, row in rows.items()}
-    kept = json.loads(options.json.read_text(encoding="utf-8"))["systems"] if options.json.exists() else {}
-    text = json.dumps({**stamp_run(), "queries": len(asked), "systems": {**kept, **stamped}}, indent=1)
-    options.json.write_text(text + "\n", encoding="utf-8")
-    for name, row in stamped.items():
-        print(name, json.dumps(row))
+        for name in options.names:
+            if name == "plain":
+                runs = {"recall": yardstick.recall, "rrf": ask_rrf(memory, asked), "fts5": ask_fts5(memory, asked)}
+                rows = {system: yardstick.judge(run) for system, run in runs.items()}
+            else:
+                peer, live = PEERS[name](options.source), memory.root.path.parent / "live"
+                trial = Trial(peer, options.work.resolve() / name, live, store, options.minutes * 60)
+                rows = {name: trial.measure(yardstick)}
+            add_rows(options.json, rows, options.queries.name, len(asked))
+
+
+def add_rows(file: Path, rows: Mapping[str, Mapping[str, Any]], queries: str, asked: int) -> None:
+    """Puts rows beside those that a file has of other systems."""
+    stamp = stamp_run()
+    kept = json.loads(file.read_text(encoding="utf-8"))["systems"] if file.exists() else {}
+    added = {name: {**stamp, "load": os.getloadavg()[2], **row} for name, row in rows.items()}
+    found = {**stamp, "queries": queries, "n": asked, "systems": {**kept, **added}}
+    file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(added))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +120,7 @@ class Trial:
 
     peer: Peer
     work: Path  # its folder
-    live: Path  # the folder of all transcripts
-    transcripts: Sequence[Path]
+    live: Path  # the folder of the transcripts
     store: SessionStore
     seconds: float  # at most, of indexing
 
@@ -127,26 +128,27 @@ class Trial:
         """What the peer finds and what it takes."""
         self.peer.install(self.work / "packages")
         questions = [one.text for one in yardstick.asked]
-        place, variables = self.move_in(self.transcripts)
+        transcripts = sorted(self.live.rglob("*.jsonl"))
+        place, variables = self.move_in(transcripts)
         spent = run_commands(self.peer.index_commands(place), place, variables, self.seconds)
         disk = measure_disk(place.home)
         run = ask_all(self.peer, place, variables, questions)
         return {
             **yardstick.judge(run),
             "p95_ms": percentile([shown.milliseconds for shown in run], 0.95),
-            "transcripts": len(self.transcripts),
+            "transcripts": len(transcripts),
             "index": asdict(spent),
             "disk_mb": disk,
-            **self.try_kill(questions[:KILLED]),
+            **self.try_kill(transcripts[:KILLED], questions[:KILLED]),
         }
 
-    def try_kill(self, questions: Sequence[str]) -> dict[str, Any]:
+    def try_kill(self, transcripts: Sequence[Path], questions: Sequence[str]) -> dict[str, Any]:
         """Whether indexing that was killed half-way ends when begun anew, and finds what indexing in peace finds."""
-        place, variables = self.move_in(self.transcripts[:KILLED])
+        place, variables = self.move_in(transcripts)
         commands = self.peer.index_commands(place)
         in_peace = run_commands(commands, place, variables, self.seconds)
         found = ask_all(self.peer, place, variables, questions)
-        place, variables = self.move_in(self.transcripts[:KILLED])
+        place, variables = self.move_in(transcripts)
         run_commands(commands, place, variables, in_peace.wall_seconds / 2)
         again = run_commands(commands, place, variables, self.seconds)
         pairs = zip(found, ask_all(self.peer, place, variables, questions), strict=True)
