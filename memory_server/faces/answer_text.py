@@ -124,6 +124,7 @@ def hit_json(number: int, hit: Hit) -> dict[str, Any]:
         "standing": hit.standing or "",
         "settled_at": hit.settled_at,
         "amended": hit.amended,
+        "newer": hit.newer,
         "memory": hit.memory,
         "project": hit.project,
     }
@@ -171,6 +172,7 @@ def _hit_of_json(hit: Mapping[str, Any], parts: Mapping[str, float]) -> Hit:
         standing=Standing(hit["standing"]) if hit.get("standing") else None,
         settled_at=hit.get("settled_at", 0),
         amended=hit.get("amended", ""),
+        newer=hit.get("newer", ""),
         memory=hit.get("memory", ""),
         project=hit.get("project", ""),
     )
@@ -186,6 +188,8 @@ def _head(number: int, hit: Hit) -> str:
         marks.append(format_standing(hit))
     if hit.amended:
         marks.append(f"amended {escape_line(hit.amended)}")
+    if hit.newer:
+        marks.append(f"newer {escape_line(hit.newer)}")
     if hit.replaced_by:
         marks.append(f"replaced by {escape_line(hit.replaced_by)}")
     if hit.more_lines and hit.layer is not Layer.RAW:  # whose passage shows them
