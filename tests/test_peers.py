@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.answers import Asked, Shown
 from benchmarks.peers.__main__ import Trial, Yardstick
-from benchmarks.peers.peer import Door, Hit, Place, run_commands
+from benchmarks.peers.peer import Door, Hit, Place, run_command
 from memory_server.document import Document, Layer
 from memory_server.embedding.model import ModelFiles
 from memory_server.index.raw import ArchivedSession, ArchivedTurn, raw_path
@@ -35,14 +35,14 @@ for name, text in sorted(texts, key=lambda one: -len(words & set(one[1].lower().
 class Copier:
     """A memory that copies notes, and finds them by their words."""
 
-    def install(self, packages: Path) -> None:
+    def install(self, packages: Path, source: Path | None) -> None:
         packages.mkdir(parents=True)
 
     def prepare(self, place: Place, model: ModelFiles) -> Mapping[str, str]:
         return {}
 
-    def index_commands(self, place: Place) -> Sequence[Sequence[str]]:
-        return [[sys.executable, "-c", INDEX, str(place.notes)]]
+    def index_command(self, place: Place) -> Sequence[str]:
+        return [sys.executable, "-c", INDEX, str(place.notes)]
 
     def build_door(self, place: Place) -> Door:
         return Door([sys.executable, "-c", SEARCH])
@@ -96,8 +96,6 @@ def test_a_peer_is_judged_at_as_many_characters_as_recall_showed_and_comes_back_
 
 @pytest.mark.parametrize(("code", "seconds"), [("raise SystemExit(3)", 60.0), ("import time; time.sleep(60)", 0.3)])
 def test_indexing_that_fails_or_takes_too_long_is_not_complete(tmp_path: Path, code: str, seconds: float) -> None:
-    commands = [[sys.executable, "-c", code], [sys.executable, "-c", "open('second', 'w')"]]
-    spent = run_commands(commands, Place(tmp_path, tmp_path, tmp_path, tmp_path), {}, seconds)
+    spent = run_command([sys.executable, "-c", code], Place(tmp_path, tmp_path, tmp_path, tmp_path), {}, seconds)
 
     assert not spent.is_complete and spent.wall_seconds < 30
-    assert not (tmp_path / "second").exists()

@@ -16,7 +16,7 @@ import argparse
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
@@ -38,21 +38,18 @@ from benchmarks.answers import (
 from benchmarks.layouts import read_lines
 from benchmarks.machine import stamp_run
 from benchmarks.metrics import confidence, percentile
-from benchmarks.peers.basic_memory import BasicMemory
-from benchmarks.peers.episodic_memory import EpisodicMemory
-from benchmarks.peers.mempalace import MemPalace
-from benchmarks.peers.memsearch import MemSearch
-from benchmarks.peers.peer import Peer, Place, ask_all, measure_disk, run_commands
+from benchmarks.peers import basic_memory, episodic_memory, mempalace, memsearch
+from benchmarks.peers.peer import Peer, Place, ask_all, measure_disk, run_command
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
 from memory_server.embedding.catalogue import find_packaged_model
 from memory_server.index.raw import SessionStore
 
-PEERS: Mapping[str, Callable[[Path | None], Peer]] = {  # from a checkout, where one is named
-    "basic-memory": lambda _: BasicMemory(),
-    "memsearch": lambda _: MemSearch(),
-    "mempalace": lambda _: MemPalace(),
-    "episodic-memory": EpisodicMemory,
+PEERS: Mapping[str, Peer] = {
+    "basic-memory": basic_memory,
+    "memsearch": memsearch,
+    "mempalace": mempalace,
+    "episodic-memory": episodic_memory,
 }
 KILLED = 4  # transcripts of the trial with a kill, and questions that are asked after it
 
@@ -98,9 +95,9 @@ def main() -> None:
                 runs = {"recall": yardstick.recall, "rrf": ask_rrf(memory, asked), "fts5": ask_fts5(memory, asked)}
                 rows = {system: yardstick.judge(run) for system, run in runs.items()}
             else:
-                peer, live = PEERS[name](options.source), memory.root.path.parent / "live"
-                trial = Trial(peer, options.work.resolve() / name, live, store, options.minutes * 60)
-                rows = {name: trial.measure(yardstick)}
+                work, live = options.work.resolve() / name, memory.root.path.parent / "live"
+                PEERS[name].install(work / "packages", options.source)
+                rows = {name: Trial(PEERS[name], work, live, store, options.minutes * 60).measure(yardstick)}
             add_rows(options.json, rows, options.queries.name, len(asked))
 
 
@@ -126,11 +123,10 @@ class Trial:
 
     def measure(self, yardstick: Yardstick) -> dict[str, Any]:
         """What the peer finds and what it takes."""
-        self.peer.install(self.work / "packages")
         questions = [one.text for one in yardstick.asked]
         transcripts = sorted(self.live.rglob("*.jsonl"))
         place, variables = self.move_in(transcripts)
-        spent = run_commands(self.peer.index_commands(place), place, variables, self.seconds)
+        spent = run_command(self.peer.index_command(place), place, variables, self.seconds)
         disk = measure_disk(place.home)
         run = ask_all(self.peer, place, variables, questions)
         return {
@@ -145,12 +141,12 @@ class Trial:
     def try_kill(self, transcripts: Sequence[Path], questions: Sequence[str]) -> dict[str, Any]:
         """Whether indexing that was killed half-way ends when begun anew, and finds what indexing in peace finds."""
         place, variables = self.move_in(transcripts)
-        commands = self.peer.index_commands(place)
-        in_peace = run_commands(commands, place, variables, self.seconds)
+        command = self.peer.index_command(place)
+        in_peace = run_command(command, place, variables, self.seconds)
         found = ask_all(self.peer, place, variables, questions)
         place, variables = self.move_in(transcripts)
-        run_commands(commands, place, variables, in_peace.wall_seconds / 2)
-        again = run_commands(commands, place, variables, self.seconds)
+        run_command(command, place, variables, in_peace.wall_seconds / 2)
+        again = run_command(command, place, variables, self.seconds)
         pairs = zip(found, ask_all(self.peer, place, variables, questions), strict=True)
         same = [float(one.passages == other.passages) for one, other in pairs]
         return {"ends_after_kill": again.is_complete, "same_after_kill": fmean(same)}

@@ -18,32 +18,33 @@ STAND_IN = (
 )
 
 
-class BasicMemory:
-    """See the module."""
+def install(packages: Path, source: Path | None) -> None:  # noqa: ARG001  as all peers are installed
+    install_packages(packages, ["basic-memory==0.24.1", "pysqlite3-binary"])
+    library = next((packages / "lib").glob("python3.*/site-packages"))
+    (library / "sqlite_with_extensions.pth").write_text(STAND_IN, encoding="utf-8")
 
-    def install(self, packages: Path) -> None:
-        install_packages(packages, ["basic-memory==0.24.1", "pysqlite3-binary"])
-        library = next((packages / "lib").glob("python3.*/site-packages"))
-        (library / "sqlite_with_extensions.pth").write_text(STAND_IN, encoding="utf-8")
 
-    def prepare(self, place: Place, model: ModelFiles) -> Mapping[str, str]:
-        lay_hub(model, place.home / "models", "Qdrant/all-MiniLM-L6-v2-onnx")
-        return {
-            "BASIC_MEMORY_HOME": str(place.notes),
-            "BASIC_MEMORY_AUTO_UPDATE": "false",
-            "BASIC_MEMORY_SEMANTIC_MIN_SIMILARITY": "0",  # the default was set for another model
-            "BASIC_MEMORY_SEMANTIC_EMBEDDING_MODEL": MODEL,
-            "BASIC_MEMORY_SEMANTIC_EMBEDDING_DIMENSIONS": "384",
-            "BASIC_MEMORY_SEMANTIC_EMBEDDING_CACHE_DIR": str(place.home / "models"),
-        }
+def prepare(place: Place, model: ModelFiles) -> Mapping[str, str]:
+    lay_hub(model, place.home / "models", "Qdrant/all-MiniLM-L6-v2-onnx")
+    return {
+        "BASIC_MEMORY_HOME": str(place.notes),
+        "BASIC_MEMORY_AUTO_UPDATE": "false",
+        "BASIC_MEMORY_SEMANTIC_MIN_SIMILARITY": "0",  # the default was set for another model
+        "BASIC_MEMORY_SEMANTIC_EMBEDDING_MODEL": MODEL,
+        "BASIC_MEMORY_SEMANTIC_EMBEDDING_DIMENSIONS": "384",
+        "BASIC_MEMORY_SEMANTIC_EMBEDDING_CACHE_DIR": str(place.home / "models"),
+    }
 
-    def index_commands(self, place: Place) -> Sequence[Sequence[str]]:
-        return [[str(place.packages / "bin" / "basic-memory"), "reindex"]]
 
-    def build_door(self, place: Place) -> Door:
-        command = [str(place.packages / "bin" / "basic-memory"), "mcp"]
-        return Door(command, "search_notes", "query", {"page_size": HITS, "output_format": "json"})
+def index_command(place: Place) -> Sequence[str]:
+    return [str(place.packages / "bin" / "basic-memory"), "reindex"]
 
-    def read_hits(self, answer: str) -> list[Hit]:
-        found = json.loads(answer)["results"]
-        return [(Path(hit["file_path"]).stem, hit.get("matched_chunk") or hit.get("content") or "") for hit in found]
+
+def build_door(place: Place) -> Door:
+    command = [str(place.packages / "bin" / "basic-memory"), "mcp"]
+    return Door(command, "search_notes", "query", {"page_size": HITS, "output_format": "json"})
+
+
+def read_hits(answer: str) -> list[Hit]:
+    found = json.loads(answer)["results"]
+    return [(Path(hit["file_path"]).stem, hit.get("matched_chunk") or hit.get("content") or "") for hit in found]

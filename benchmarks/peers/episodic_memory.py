@@ -19,36 +19,34 @@ MODEL = "Xenova/bge-small-en-v1.5"
 NODE_HEADERS = "/usr"  # below it Debian's headers, with which the binding of SQLite is built
 
 
-class EpisodicMemory:
-    """See the module."""
+def install(packages: Path, source: Path | None) -> None:
+    if packages.exists():
+        return
+    assert source is not None, "--source names a checkout of obra/episodic-memory"
+    shutil.copytree(source, packages)
+    subprocess.run(["npm", "install", "--ignore-scripts", "--omit=dev"], cwd=packages, check=True)
+    binding = packages / "node_modules" / "better-sqlite3"
+    subprocess.run(["npm", "run", "build-release", f"--nodedir={NODE_HEADERS}"], cwd=binding, check=True)
 
-    def __init__(self, source: Path | None = None):
-        self._source = source
 
-    def install(self, packages: Path) -> None:
-        if packages.exists():
-            return
-        assert self._source is not None, "--source names a checkout of obra/episodic-memory"
-        shutil.copytree(self._source, packages)
-        subprocess.run(["npm", "install", "--ignore-scripts", "--omit=dev"], cwd=packages, check=True)
-        binding = packages / "node_modules" / "better-sqlite3"
-        subprocess.run(["npm", "run", "build-release", f"--nodedir={NODE_HEADERS}"], cwd=binding, check=True)
+def prepare(place: Place, model: ModelFiles) -> Mapping[str, str]:
+    library = place.packages / "node_modules" / "@huggingface" / "transformers"
+    lay_files(model, library / "models" / MODEL, "onnx/model_quantized.onnx")
+    return {
+        "EPISODIC_MEMORY_CONFIG_DIR": str(place.home / "config"),
+        "TEST_PROJECTS_DIR": str(place.transcripts),
+    }
 
-    def prepare(self, place: Place, model: ModelFiles) -> Mapping[str, str]:
-        library = place.packages / "node_modules" / "@huggingface" / "transformers"
-        lay_files(model, library / "models" / MODEL, "onnx/model_quantized.onnx")
-        return {
-            "EPISODIC_MEMORY_CONFIG_DIR": str(place.home / "config"),
-            "TEST_PROJECTS_DIR": str(place.transcripts),
-        }
 
-    def index_commands(self, place: Place) -> Sequence[Sequence[str]]:
-        return [["node", str(place.packages / "dist" / "index-cli.js"), "index-all", "--no-summaries"]]
+def index_command(place: Place) -> Sequence[str]:
+    return ["node", str(place.packages / "dist" / "index-cli.js"), "index-all", "--no-summaries"]
 
-    def build_door(self, place: Place) -> Door:
-        server = ["node", str(place.packages / "dist" / "mcp-server.js")]
-        return Door(server, "search", "query", {"limit": HITS, "response_format": "json"})
 
-    def read_hits(self, answer: str) -> list[Hit]:
-        found = [hit["exchange"] for hit in json.loads(answer)["results"]]
-        return [(Path(one["archivePath"]).stem, f"{one['userMessage']}\n{one['assistantMessage']}") for one in found]
+def build_door(place: Place) -> Door:
+    server = ["node", str(place.packages / "dist" / "mcp-server.js")]
+    return Door(server, "search", "query", {"limit": HITS, "response_format": "json"})
+
+
+def read_hits(answer: str) -> list[Hit]:
+    found = [hit["exchange"] for hit in json.loads(answer)["results"]]
+    return [(Path(one["archivePath"]).stem, f"{one['userMessage']}\n{one['assistantMessage']}") for one in found]

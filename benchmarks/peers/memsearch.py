@@ -17,23 +17,24 @@ MODEL = "packaged/minilm-pooled"
 SETTINGS = f'[embedding]\nprovider = "onnx"\nmodel = "{MODEL}"\n'
 
 
-class MemSearch:
-    """See the module."""
+def install(packages: Path, source: Path | None) -> None:  # noqa: ARG001  as all peers are installed
+    install_packages(packages, ["memsearch[onnx]==0.4.23"])
 
-    def install(self, packages: Path) -> None:
-        install_packages(packages, ["memsearch[onnx]==0.4.23"])
 
-    def prepare(self, place: Place, model: ModelFiles) -> Mapping[str, str]:
-        pool_graph(lay_hub(model, place.home / "models", MODEL) / "model.onnx")
-        (place.home / ".memsearch").mkdir()
-        (place.home / ".memsearch" / "config.toml").write_text(SETTINGS, encoding="utf-8")
-        return {"HF_HUB_CACHE": str(place.home / "models")}
+def prepare(place: Place, model: ModelFiles) -> Mapping[str, str]:
+    pool_graph(lay_hub(model, place.home / "models", MODEL) / "model.onnx")
+    (place.home / ".memsearch").mkdir()
+    (place.home / ".memsearch" / "config.toml").write_text(SETTINGS, encoding="utf-8")
+    return {"HF_HUB_CACHE": str(place.home / "models")}
 
-    def index_commands(self, place: Place) -> Sequence[Sequence[str]]:
-        return [[str(place.packages / "bin" / "memsearch"), "index", str(place.notes)]]
 
-    def build_door(self, place: Place) -> Door:
-        return Door([str(place.packages / "bin" / "memsearch"), "search", "--json-output", "--top-k", str(HITS)])
+def index_command(place: Place) -> Sequence[str]:
+    return [str(place.packages / "bin" / "memsearch"), "index", str(place.notes)]
 
-    def read_hits(self, answer: str) -> list[Hit]:
-        return [(Path(hit["source"]).stem, hit["content"]) for hit in json.loads(answer)]
+
+def build_door(place: Place) -> Door:
+    return Door([str(place.packages / "bin" / "memsearch"), "search", "--json-output", "--top-k", str(HITS)])
+
+
+def read_hits(answer: str) -> list[Hit]:
+    return [(Path(hit["source"]).stem, hit["content"]) for hit in json.loads(answer)]

@@ -34,15 +34,15 @@ class Place:
 
 
 class Peer(Protocol):
-    """One memory. What it cannot do as the others do stands in its module's docstring."""
+    """One memory, a module. What it cannot do as the others do stands in its docstring."""
 
-    def install(self, packages: Path) -> None:
-        """Makes its environment, where there is none."""
+    def install(self, packages: Path, source: Path | None) -> None:
+        """Makes its environment, where there is none; from a checkout, where no registry has it."""
 
     def prepare(self, place: Place, model: ModelFiles) -> Mapping[str, str]:
         """Lays settings and weights into an empty home; returns further variables of the environment."""
 
-    def index_commands(self, place: Place) -> Sequence[Sequence[str]]:
+    def index_command(self, place: Place) -> Sequence[str]:
         """What takes all sessions in, again after a kill too."""
 
     def build_door(self, place: Place) -> "Door":
@@ -64,12 +64,12 @@ class Door:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What commands took, one after the other."""
+    """What a command took."""
 
     cpu_seconds: float
     wall_seconds: float
     peak_mb: float  # of the largest process
-    is_complete: bool  # whether all ended by themselves, without a failure
+    is_complete: bool  # whether it ended by itself, without a failure
 
 
 def make_variables(place: Place, further: Mapping[str, str]) -> dict[str, str]:
@@ -78,33 +78,28 @@ def make_variables(place: Place, further: Mapping[str, str]) -> dict[str, str]:
     return {**kept, **OFFLINE, "HOME": str(place.home), **further}
 
 
-def run_commands(commands: Sequence[Sequence[str]], place: Place, further: Mapping[str, str], seconds: float) -> Spent:
-    """Runs commands, all of them killed with their children after so many seconds."""
-    started, cpu, peak, complete = time.monotonic(), 0.0, 0.0, True
+def run_command(command: Sequence[str], place: Place, further: Mapping[str, str], seconds: float) -> Spent:
+    """Runs a command, killed with its children after so many seconds."""
+    started, variables = time.monotonic(), make_variables(place, further)
     with (place.home / "commands.log").open("ab") as log:
-        for command in commands:
-            process = subprocess.Popen(
-                command,
-                cwd=place.home,
-                env=make_variables(place, further),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
-            while not ended:
-                if time.monotonic() - started > seconds:
-                    os.killpg(process.pid, signal.SIGKILL)
-                time.sleep(LOOK_SECONDS)
-                ended, status, usage = os.wait4(process.pid, os.WNOHANG)
-            process.returncode = os.waitstatus_to_exitcode(status)
-            cpu += usage.ru_utime + usage.ru_stime
-            peak = max(peak, usage.ru_maxrss / 1e3)
-            complete &= status == 0
-            if not complete:
-                break
-    return Spent(cpu, time.monotonic() - started, peak, complete)
+        process = subprocess.Popen(
+            command,
+            cwd=place.home,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+    while not ended:
+        if time.monotonic() - started > seconds:
+            os.killpg(process.pid, signal.SIGKILL)
+        time.sleep(LOOK_SECONDS)
+        ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    taken = time.monotonic() - started
+    return Spent(usage.ru_utime + usage.ru_stime, taken, usage.ru_maxrss / 1e3, process.returncode == 0)
 
 
 def ask_all(peer: Peer, place: Place, further: Mapping[str, str], questions: Sequence[str]) -> list[Shown]:

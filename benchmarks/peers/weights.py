@@ -1,5 +1,6 @@
 """Lays the packaged weights where another memory looks for a model, so that no run needs a model hub."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -13,18 +14,12 @@ from memory_server.embedding.model import ModelFiles
 SNAPSHOT = "0" * 40
 TOKENS = 256  # that the model was taught to read
 CUT = {name: f"{name}_cut" for name in ("input_ids", "attention_mask", "token_type_ids")}
-CONFIG = (
-    '{"model_type": "bert", "architectures": ["BertModel"], "hidden_size": 384, "num_hidden_layers": 6,'
-    ' "num_attention_heads": 12, "intermediate_size": 1536, "max_position_embeddings": 512, "vocab_size": 30522,'
-    ' "type_vocab_size": 2, "pad_token_id": 0}'
-)
-TOKENIZER = (
-    '{"tokenizer_class": "BertTokenizer", "do_lower_case": true, "model_max_length": 256, "pad_token": "[PAD]",'
-    ' "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}'
-)
-SPECIAL = (
-    '{"unk_token": "[UNK]", "sep_token": "[SEP]", "pad_token": "[PAD]", "cls_token": "[CLS]", "mask_token": "[MASK]"}'
-)
+SPECIAL = {f"{name}_token": f"[{name.upper()}]" for name in ("unk", "sep", "pad", "cls", "mask")}
+BESIDE = {  # what libraries want to know of a model
+    "config.json": {"model_type": "bert", "pad_token_id": 0, "hidden_size": 384, "max_position_embeddings": 512},
+    "tokenizer_config.json": {"tokenizer_class": "BertTokenizer", "model_max_length": TOKENS, **SPECIAL},
+    "special_tokens_map.json": SPECIAL,
+}
 
 
 def lay_files(model: ModelFiles, folder: Path, graph: str = "model.onnx") -> Path:
@@ -33,9 +28,8 @@ def lay_files(model: ModelFiles, folder: Path, graph: str = "model.onnx") -> Pat
     shutil.copyfile(model.weights, folder / graph)
     shutil.copyfile(model.tokenizer, folder / "vocab.txt")
     BertWordPieceTokenizer(vocab=str(model.tokenizer), lowercase=True).save(str(folder / "tokenizer.json"))
-    texts = {"config.json": CONFIG, "tokenizer_config.json": TOKENIZER, "special_tokens_map.json": SPECIAL}
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    for name, told in BESIDE.items():
+        (folder / name).write_text(json.dumps(told), encoding="utf-8")
     return folder
 
 
