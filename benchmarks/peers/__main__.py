@@ -73,7 +73,7 @@ class Yardstick:
 
 
 def main() -> None:
-    """Reads the command line, runs one name and adds its row to the file."""
+    """Reads the command line, runs the names one after the other and adds their rows to the file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="+", choices=["plain", *PEERS])
     parser.add_argument("--data", type=Path, nargs="+", required=True, help="folders of transcripts, plain or .xz")
