@@ -27,6 +27,9 @@ line { stroke: #24292f; stroke-width: 1.5 } .axis { stroke: #8c959f; stroke-widt
 .other { fill: #6e7681 } .axis { stroke: #6e7681 } }
 </style>"""
 
+ANSWERS = (("answer_at_1", "first passage"), ("answer_at_3", "first three"), ("answer_at_10", "first ten"))
+PEERS = {"recall": "oneiros", "rrf": "MiniLM and FTS5", "fts5": "FTS5"}
+
 Interval = tuple[float, float, float]  # a share, and the ends of its 95 % interval
 
 
@@ -45,6 +48,7 @@ class Chart:
     name: str  # of the file and of the picture
     title: str
     read: Callable[[Mapping[str, Any]], Iterator[Group]]
+    costs: Callable[[Mapping[str, Any]], Iterator[Sequence[str]]] | None = None  # rows of a second table
 
 
 def main() -> None:
@@ -62,7 +66,9 @@ def build_files(page: str) -> dict[Path, str]:
         groups = list(chart.read(figures))
         files[IMAGES / f"how-good-{chart.name}.svg"] = draw_bars(chart.title, groups)
         stamp = f"{figures['date']}, commit {figures['commit']}, {figures['machine'].partition(';')[0]}"
-        table = f"![{chart.title}](images/how-good-{chart.name}.svg)\n\n{format_table(groups)}\n\n{stamp}.\n"
+        tables = [format_table(groups), *([format_rows(list(chart.costs(figures)))] if chart.costs else ())]
+        picture = f"![{chart.title}](images/how-good-{chart.name}.svg)"
+        table = "\n\n".join([picture, *tables, f"{stamp}.\n"])
         page = re.sub(MARKED.format(name=chart.name), lambda found, text=table: found[1] + text + found[2], page)  # type: ignore[misc]
     return {**files, PAGE: page}
 
@@ -73,13 +79,35 @@ def build_files(page: str) -> dict[Path, str]:
 def read_answers(figures: Mapping[str, Any]) -> Iterator[Group]:
     """Answers of passages of equal length."""
     systems = {"oneiros": "recall", "MiniLM and FTS5": "rrf, equal", "FTS5": "fts5, equal"}
-    for measure, name in (
-        ("answer_at_1", "first passage"),
-        ("answer_at_3", "first three"),
-        ("answer_at_10", "first ten"),
-    ):
+    for measure, name in ANSWERS:
         rows = {system: figures[key] for system, key in systems.items()}
         yield Group(name, {key: (row[measure], *row[f"{measure}_interval"]) for key, row in rows.items()})
+
+
+def read_peers(figures: Mapping[str, Any]) -> Iterator[Group]:
+    """Answers within as many characters, and sessions named first."""
+    for measure, name in (*ANSWERS, ("session_at_1", "session of the first hit")):
+        rows = {PEERS.get(system, system): row for system, row in figures["systems"].items()}
+        yield Group(name, {key: (row[measure], *row[f"{measure}_interval"]) for key, row in rows.items()})
+
+
+def read_costs(figures: Mapping[str, Any]) -> Iterator[Sequence[str]]:
+    """What each peer took to index and to answer, and whether it came back after a kill."""
+    yield (
+        "",
+        "indexed to the end",
+        "CPU seconds",
+        "largest process, MB",
+        "disk, MB",
+        "p50 / p95, s",
+        "same after a kill",
+    )
+    for system, row in figures["systems"].items():
+        if "index" in row:
+            index, times = row["index"], f"{row['p50_ms'] / 1e3:.1f} / {row['p95_ms'] / 1e3:.1f}"
+            sizes = (f"{value:.0f}" for value in (index["cpu_seconds"], index["peak_mb"], row["disk_mb"]))
+            came_back = f"{row['same_after_kill']:.2f}" if row["ends_after_kill"] else "does not end"
+            yield system, "yes" if index["is_complete"] else "no", *sizes, times, came_back
 
 
 def read_decisions(figures: Mapping[str, Any]) -> Iterator[Group]:
@@ -120,7 +148,12 @@ def format_table(groups: Sequence[Group]) -> str:
         [group.name, *(format_share(group.shares[one]) if one in group.shares else "" for one in systems)]
         for group in groups
     ]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [["", *systems], ["---"] * (len(systems) + 1), *rows])
+    return format_rows([["", *systems], *rows])
+
+
+def format_rows(rows: Sequence[Sequence[str]]) -> str:
+    """A table whose first row is its head."""
+    return "\n".join(f"| {' | '.join(row)} |" for row in [rows[0], ["---"] * len(rows[0]), *rows[1:]])
 
 
 def format_share(share: Sequence[float]) -> str:
@@ -158,6 +191,7 @@ def _place(share: float) -> str:
 CHARTS = (
     Chart("answers-data", "64 questions of genuine sessions: the answer is shown in the", read_answers),
     Chart("answers-data2", "48 questions of further sessions: the answer is shown in the", read_answers),
+    Chart("peers", "18 questions of 24 sessions: the answer is shown in the", read_peers, read_costs),
     Chart("sde", "sde-bench: decisive words of 27 decisions", read_decisions),
     Chart("curation", "Curation: what is kept of 200 pieces of sessions", read_curation),
     Chart("harm", "Without harm, of 22 cases", read_harm),

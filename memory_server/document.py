@@ -195,6 +195,7 @@ class Hit:
     standing: Standing | None = None  # of what was said in a session
     settled_at: int = 0  # the turn that agreed to it, did it or dropped it, from 1; 0 where none did
     amended: str = ""  # the day and place where somebody took it back in so many words
+    newer: str = ""  # the day and place of a later statement on the same, which may have taken its place
     memory: str = ""  # whose it is, where two memories answer: `account`, `project NAME`
     project: str = ""  # of its source
 

@@ -9,7 +9,7 @@ ours (`harm_cases.tsv`), each a session or two among the planted ones of `benchm
 nothing of its own, it asks for what stands there. A memory does no harm where it answers
 
 absent          nothing, or nothing that it calls more than `perhaps`
-superseded      the newer one before the old one, and the old one, if it shows it, as amended
+superseded      the newer one before the old one, and the old one, if it shows it, marked with what is later
 contradictory   both, each with its day
 adjacent        nothing that it calls more than `perhaps`: `sure` is said of topics alone, and there are none here
 """
@@ -31,7 +31,7 @@ from benchmarks.curation.pieces import Piece, read_pieces
 from benchmarks.curation.systems import write_transcripts
 from benchmarks.machine import stamp_run
 from benchmarks.metrics import bound_share
-from memory_server.document import Answer, Certainty
+from memory_server.document import Answer, Certainty, Hit
 from memory_server.faces.answer_text import answer_text
 from memory_server.memory import Memory
 from memory_server.search.query import parse_query
@@ -117,7 +117,12 @@ def _is_perhaps_at_most(case: Case, answer: Answer) -> bool:  # noqa: ARG001  as
 def _shows_the_newer_one(case: Case, answer: Answer) -> bool:
     old, new = (_find_hits(words, answer) for words in (case.old_words, case.new_words))
     is_first = bool(new) and not (old and old[0] < new[0])
-    return is_first and all(answer.hits[place].amended or place in new for place in old)
+    return is_first and all(is_marked(answer.hits[place]) or place in new for place in old)
+
+
+def is_marked(hit: Hit) -> bool:
+    """Whether a hit says that something later is known."""
+    return bool(hit.amended or hit.newer)
 
 
 def _shows_both_with_days(case: Case, answer: Answer) -> bool:

@@ -1,9 +1,11 @@
-"""Which of some passages takes back, in so many words, what an older one says: the later of two is to be read first.
+"""Which of some passages takes back what an older one says, or speaks of the same later: the later is read first.
 
 A sentence amends an older passage of its project where it holds a form of words that does so and speaks of the same:
 the two passages are near in meaning, and SHARED content words of the sentence stand in the older one, one of them a
 word of the question. Forms that merely compare (`instead of`, `but`) are none: they would put every second reply
 before what it replies to.
+
+What a person told later on the same, in other words, may have taken the older one's place and is not known to have.
 """
 
 import datetime as dt
@@ -15,6 +17,7 @@ from memory_server.language.sentences import split_sentences
 from memory_server.language.words import content_words
 
 SHARED = 3
+SAME, SHARE = 2, 0.5  # content words that two statements on the same have in common
 AMENDS = ignore_case(
     r"\b(?:supersed(?:e[sd]?|ing)|amend(?:s|ed|ing|ment)?|withdr(?:aws?|ew|awn|awing)|overrul\w+|retract\w*"
     r"|disprov\w+|no longer|not [^.\n]{2,60} any ?more|chang(?:e|ed|ing) (?:my|our|your) minds?"
@@ -36,11 +39,36 @@ class SaidPassage:
     date: dt.date | None
     turn: int  # within its session
     text: str
+    own: str = ""  # what of it the person told; nothing where they ask
 
     def is_later(self, other: "SaidPassage") -> bool:
         if self.source == other.source:
             return self.turn > other.turn
         return bool(self.date and other.date and self.date > other.date and self.project == other.project)
+
+
+def find_newer(said: Sequence[SaidPassage], asked: Collection[str]) -> Mapping[int, int]:
+    """For the place of each statement, that of the latest one of another session and a later day on the same.
+
+    On the same is what persons told in one project: of the content words of the shorter one SHARE, SAME at least,
+    stand in the other, and all words of the question that the older one holds. The same words again are nothing newer.
+    """
+    words = [set(content_words(one.own)) for one in said]
+    newer: dict[int, int] = {}
+    for place, older in enumerate(said):
+        later = [
+            other
+            for other, one in enumerate(said)
+            if one.source != older.source
+            and one.is_later(older)
+            and words[other] != words[place]
+            and len(held := words[other] & words[place]) >= max(SAME, SHARE * min(len(words[other]), len(words[place])))
+            and (wanted := words[place] & set(asked))
+            and wanted <= held
+        ]
+        if later:
+            newer[place] = max(later, key=lambda other: (said[other].date or dt.date.min, said[other].turn))
+    return newer
 
 
 def find_amenders(

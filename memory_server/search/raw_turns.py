@@ -251,7 +251,8 @@ def is_deciding(hit: Hit) -> bool:
 def with_more(hit: Hit, other: Hit) -> Hit:
     """A hit that shows what another one of its source shows too, behind its lines in brackets and what became of it."""
     dropped = f"dropped at turn {other.settled_at}" if other.standing is Standing.DROPPED else ""
-    told = ", ".join(filter(None, [str(other.lines), dropped, other.amended and f"amended {other.amended}"]))
+    later = [other.amended and f"amended {other.amended}", other.newer and f"newer {other.newer}"]
+    told = ", ".join(filter(None, [str(other.lines), dropped, *later]))
     passage = f"{hit.passage}\n[{told}] {other.passage}"
     return replace(hit, passage=passage, more_lines=(*hit.more_lines, other.lines))
 

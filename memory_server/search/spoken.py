@@ -18,7 +18,7 @@ from memory_server.index.stretches import PERSON, REPLY
 from memory_server.language.cues import AskedState, find_asked_state, is_refusal, says_nothing
 from memory_server.language.words import content_words
 from memory_server.layers.sessions import find_subject
-from memory_server.search.amending import SaidPassage, find_amenders
+from memory_server.search.amending import SaidPassage, find_amenders, find_newer
 from memory_server.search.precedence import fit
 from memory_server.search.question import Question, Search
 from memory_server.search.raw_turns import session_key, with_more
@@ -81,6 +81,17 @@ class ShownStretch:
             left_out = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Later:
+    """The day and place of what is later than a stretch, where it takes that back or speaks of the same."""
+
+    amended: str = ""
+    newer: str = ""
+
+
+NOTHING_LATER = Later()
+
+
 def build_spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage], question: Question) -> list[Hit]:
     """Stretches, best first, as hits with what followed each; none shows what another one shows already.
 
@@ -92,7 +103,7 @@ def build_spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage],
     hits: list[Hit] = []
     of_source: dict[int, int] = {}
     passages = 0
-    for candidate, chunk, amended in _with_conclusion(retriever, _with_amending(retriever, candidates, question)):
+    for candidate, chunk, later in _with_conclusion(retriever, _with_amending(retriever, candidates, question)):
         if passages >= WHOLE and len(hits) >= question.limit:
             break
         most = question.per_source if passages < WHOLE else question.per_session
@@ -101,7 +112,7 @@ def build_spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage],
         for whole in _readings(retriever, chunk):
             reading = replace(whole, parts=_unshown(whole.parts, shown))
             if reading.parts and reading.passage not in texts:
-                hit = replace(_hit(candidate, reading, retriever), amended=amended)
+                hit = replace(_hit(candidate, reading, retriever), amended=later.amended, newer=later.newer)
                 _add(hits, hit, most)
                 of_source[chunk.source] = of_source.get(chunk.source, 0) + 1
                 passages += 1
@@ -117,27 +128,27 @@ def _unshown(parts: Sequence[StoredChunk], shown: Collection[tuple[int, int]]) -
 
 
 def _with_conclusion(
-    retriever: Retriever, found: Iterator[tuple[RankedPassage, StoredChunk, str]]
-) -> Iterator[tuple[RankedPassage, StoredChunk, str]]:
+    retriever: Retriever, found: Iterator[tuple[RankedPassage, StoredChunk, Later]]
+) -> Iterator[tuple[RankedPassage, StoredChunk, Later]]:
     """What was found, the last long reply of the first one's session in the third place where that is a short one.
 
-    What something amends settles nothing, and keeps its place behind that.
+    What something later amends or speaks of settles nothing, and keeps its place behind that.
     """
     first, near = list(islice(found, WHOLE - 1)), list(islice(found, 2 * COMPARED))
-    amended_rows = {chunk.row for _, chunk, amended in near if amended}
+    older_rows = {chunk.row for _, chunk, later in near if later != NOTHING_LATER}
     yield from first
     for candidate, chunk, _ in first[:1]:
         session = retriever.read_source(chunk, SHORT_SESSION)
         replies = [one for one in session if len(one.passage) - one.person_chars >= LONG_REPLY_CHARS]
-        yield from ((candidate, reply, "") for reply in replies[-1:] if reply.row not in amended_rows)
+        yield from ((candidate, reply, NOTHING_LATER) for reply in replies[-1:] if reply.row not in older_rows)
     yield from near
     yield from found
 
 
 def _with_amending(
     retriever: Retriever, candidates: Sequence[RankedPassage], question: Question
-) -> Iterator[tuple[RankedPassage, StoredChunk, str]]:
-    """What was found in its order, but what amends one of the best before it; with the day and place that amend it.
+) -> Iterator[tuple[RankedPassage, StoredChunk, Later]]:
+    """What was found in its order, but what is later than one of the best on the same before it, as that is marked.
 
     A question for what holds now begins with the newest of what is said like the best, one for the beginning with the
     oldest, which stands before what amends it.
@@ -145,23 +156,25 @@ def _with_amending(
     best, sources = list(retriever.read(candidates[:COMPARED])), retriever.snapshot.sources
     hits = [make_hit(candidate, chunk, sources[chunk.source]) for candidate, chunk in best]
     said = [
-        SaidPassage(chunk.source, hit.project, hit.date, chunk.lines.first, chunk.passage)
+        SaidPassage(chunk.source, hit.project, hit.date, chunk.lines.first, chunk.passage, _own_words(chunk))
         for hit, (_, chunk) in zip(hits, best, strict=True)
     ]
     alike = retriever.alikeness(hits)
     asked = content_words(question.text)
     amenders = find_amenders(said, asked, lambda one, other: alike(hits[one], hits[other]))
+    newer = find_newer(said, asked)
     state = find_asked_state(question.text)
     for place in _by_time(said, lambda other: alike(hits[0], hits[other]), state):
         candidate, chunk = best[place]
-        if (later := amenders.get(place)) is None:
-            yield candidate, chunk, ""
+        if (later := amenders.get(place, newer.get(place))) is None:
+            yield candidate, chunk, NOTHING_LATER
             continue
         day = f"{said[later].date} at " if said[later].date else "at "
-        amended = candidate, chunk, f"{day}{show_place(hits[later].path, best[later][1].lines)}"
-        amending = *best[later], ""
-        yield from (amended, amending) if state is AskedState.OLDEST else (amending, amended)
-    yield from ((candidate, chunk, "") for candidate, chunk in retriever.read(candidates[COMPARED:]))
+        where = f"{day}{show_place(hits[later].path, best[later][1].lines)}"
+        older = candidate, chunk, Later(amended=where) if place in amenders else Later(newer=where)
+        latest = *best[later], NOTHING_LATER
+        yield from (older, latest) if state is AskedState.OLDEST else (latest, older)
+    yield from ((candidate, chunk, NOTHING_LATER) for candidate, chunk in retriever.read(candidates[COMPARED:]))
 
 
 def _by_time(said: Sequence[SaidPassage], is_like_best: Callable[[int], bool], state: AskedState | None) -> list[int]:
@@ -227,6 +240,11 @@ def _words(chunk: StoredChunk) -> str:
     if _asks(chunk):
         return shorten(f"{PERSON}{chunk.headings[0]}", QUESTION_CHARS, placeholder=" …")
     return shorten(chunk.passage[: chunk.person_chars], STATEMENT_CHARS, placeholder=" …")
+
+
+def _own_words(chunk: StoredChunk) -> str:
+    """What the person told at the beginning of a stretch; nothing where they ask."""
+    return "" if _asks(chunk) else chunk.passage[: chunk.person_chars].removeprefix(PERSON)
 
 
 def _asks(chunk: StoredChunk) -> bool:

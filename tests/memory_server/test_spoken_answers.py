@@ -427,6 +427,24 @@ def test_a_question_for_the_beginning_begins_with_what_was_amended(tmp_path: Pat
     assert first.amended.startswith("2026-03-04 at ")
 
 
+def test_what_the_person_told_later_on_the_same_stands_first_and_the_older_names_it(
+    tmp_path: Path, make_engine: MakeEngine
+) -> None:
+    later: dict[str, Any] = {"session": OTHER_SESSION, "timestamp": "2026-03-04T10:00:00.000Z"}
+    newest = person(21, "The camera relay and its cables listen on port 9090 from today on.", **later)
+    write_transcript(tmp_path / "live", newest, assistant(22, "Done.", **later), session=OTHER_SESSION)
+    records = [person(1, "The camera relay listens on port 2525."), assistant(2, "Done.")]
+
+    with holding(tmp_path, make_engine, records) as memory:
+        first, second, *_ = recall(memory, "which port does the camera relay listen on").hits
+
+    assert "9090" in first.passage
+    assert not first.newer
+    assert "2525" in second.passage
+    assert second.newer.startswith("2026-03-04 at ")
+    assert not second.amended
+
+
 def test_a_passage_without_a_day_is_neither_the_newest_nor_the_oldest() -> None:
     days = [dt.date(2026, 3, 1), None, dt.date(2026, 3, 4)]
     said = [SaidPassage(source, "app", day, 1, "The relay uses a port.") for source, day in enumerate(days)]

@@ -7,7 +7,7 @@ import pytest
 
 from memory_server.language.cues import is_refusal
 from memory_server.language.words import content_words
-from memory_server.search.amending import SaidPassage, find_amenders
+from memory_server.search.amending import SaidPassage, find_amenders, find_newer
 
 DAY = dt.date(2026, 3, 1)
 OLD = SaidPassage(1, "shop", DAY, 4, "The payment client has a timeout of five seconds and tries three times.")
@@ -45,6 +45,34 @@ def test_within_a_session_the_later_turn_amends_and_of_several_the_latest() -> N
     second, third = (replace(NEW, source=1, date=DAY, turn=turn) for turn in (8, 12))
 
     assert amenders(OLD, second, third)[0] == 2
+
+
+TOLD = replace(OLD, own="The payment client has a timeout of five seconds.")
+TOLD_LATER = replace(NEW, own="Set the timeout of the payment client to nine seconds, please.")
+
+
+def test_what_a_person_told_later_on_the_same_is_newer_whatever_its_form() -> None:
+    latest = replace(TOLD_LATER, source=3, date=dt.date(2026, 5, 1), own="Payment client: timeout twelve seconds.")
+
+    assert find_newer([TOLD, TOLD_LATER], ASKED) == {0: 1}
+    assert find_newer([TOLD_LATER, TOLD], ASKED) == {1: 0}
+    assert find_newer([TOLD, TOLD_LATER, latest], ASKED) == {0: 2, 1: 2}
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        replace(TOLD_LATER, date=DAY),  # of the same day
+        replace(TOLD_LATER, source=1),  # of the same session
+        replace(TOLD_LATER, project="bakery"),  # a project is a border
+        replace(TOLD_LATER, own=TOLD.own),  # the same once more
+        replace(TOLD_LATER, own=""),  # the assistant said it
+        replace(TOLD_LATER, own="The client is to be called on Monday, ask the client whether she likes it."),
+        replace(TOLD_LATER, own="The payment client has five seconds."),  # of what is asked less than the older one
+    ],
+)
+def test_what_is_not_later_or_not_on_the_same_is_nothing_newer(later: SaidPassage) -> None:
+    assert find_newer([TOLD, later], ASKED) == {}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,176 @@
+"""Runs other memories, one after the other, on the questions of `benchmarks.answers`.
+
+    python -m benchmarks.peers NAME... --data TRANSCRIPTS... --queries FILE --json FILE
+
+The packages of each are installed once below `--work`, its sessions, indices and settings lie in a home of its own
+there, and it is asked through its own door. What it shows counts as in `benchmarks.answers`: an answer is found where
+it stands anywhere in as many characters as recall's first passages have. `plain` in the place of a name runs recall,
+FTS5 and the joined baseline of that benchmark, with which the other rows are compared. FILE keeps the rows of all runs.
+
+Indexing ends after `--minutes`; what is there by then is asked. The first KILLED transcripts are then indexed twice
+more, once in peace, and once killed half-way and begun anew: `same_after_kill` is the share of questions that have the
+same hits then. CPU seconds count children that were waited for, peak memory the largest process.
+"""
+
+import argparse
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from benchmarks.answers import (
+    Asked,
+    Shown,
+    as_asked,
+    ask_fts5,
+    ask_recall,
+    ask_rrf,
+    averages,
+    judged,
+    judged_as_long,
+    kept_memory,
+    own_words,
+)
+from benchmarks.layouts import read_lines
+from benchmarks.machine import stamp_run
+from benchmarks.metrics import confidence, percentile
+from benchmarks.peers import basic_memory, episodic_memory, mempalace, memsearch
+from benchmarks.peers.peer import Peer, Place, ask_all, measure_disk, run_command
+from crawler.archive.store import Archive
+from crawler.archived import ArchivedSessions
+from memory_server.embedding.catalogue import find_packaged_model
+from memory_server.index.raw import SessionStore
+
+PEERS: Mapping[str, Peer] = {
+    "basic-memory": basic_memory,
+    "memsearch": memsearch,
+    "mempalace": mempalace,
+    "episodic-memory": episodic_memory,
+}
+KILLED = 4  # transcripts of the trial with a kill, and questions that are asked after it
+
+
+@dataclass(frozen=True, slots=True)
+class Yardstick:
+    """What a run is judged by."""
+
+    asked: Sequence[Asked]
+    own: Sequence[str]
+    recall: Sequence[Shown]
+
+    def judge(self, run: Sequence[Shown]) -> dict[str, Any]:
+        """The shares of one system, at equal characters."""
+        rows = [
+            judged_as_long(one, shown, judged(one, shown, self.own), of_recall)
+            for one, shown, of_recall in zip(self.asked, run, self.recall, strict=True)
+        ]
+        of_session = [float(row["session_at_1"]) for row in rows]
+        return {**averages(rows), "session_at_1_interval": confidence(of_session)}
+
+
+def main() -> None:
+    """Reads the command line, runs the names one after the other and adds their rows to the file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="+", choices=["plain", *PEERS])
+    parser.add_argument("--data", type=Path, nargs="+", required=True, help="folders of transcripts, plain or .xz")
+    parser.add_argument("--queries", type=Path, required=True, help="questions in the shape of answers.jsonl")
+    parser.add_argument("--json", type=Path, required=True, help="the file of rows")
+    parser.add_argument("--work", type=Path, default=Path("benchmarks/out/peers"), help="packages and homes")
+    parser.add_argument("--cache", type=Path, default=Path("benchmarks/out/answers"), help="as of benchmarks.answers")
+    parser.add_argument("--source", type=Path, help="a checkout of a peer that no registry has")
+    parser.add_argument("--minutes", type=float, default=12, help="at most, of indexing")
+    options = parser.parse_args()
+    with kept_memory([folder.resolve() for folder in options.data], options.cache.resolve()) as memory:
+        folder = memory.root.path / "sessions" / "archive"
+        archive, store = Archive(folder), ArchivedSessions(folder, memory.root.sessions)
+        asked = [one for one in map(as_asked, read_lines(options.queries)) if archive.holds(one.session)]
+        own = own_words({name: list(archive.turns(name)) for name in archive.session_ids()})
+        yardstick = Yardstick(asked, own, ask_recall(memory, asked))
+        for name in options.names:
+            if name == "plain":
+                runs = {"recall": yardstick.recall, "rrf": ask_rrf(memory, asked), "fts5": ask_fts5(memory, asked)}
+                rows = {system: yardstick.judge(run) for system, run in runs.items()}
+            else:
+                work, live = options.work.resolve() / name, memory.root.path.parent / "live"
+                PEERS[name].install(work / "packages", options.source)
+                rows = {name: Trial(PEERS[name], work, live, store, options.minutes * 60).measure(yardstick)}
+            add_rows(options.json, rows, options.queries.name, len(asked))
+
+
+def add_rows(file: Path, rows: Mapping[str, Mapping[str, Any]], queries: str, asked: int) -> None:
+    """Puts rows beside those that a file has of other systems."""
+    stamp = stamp_run()
+    kept = json.loads(file.read_text(encoding="utf-8"))["systems"] if file.exists() else {}
+    added = {name: {**stamp, "load": os.getloadavg()[2], **row} for name, row in rows.items()}
+    found = {**stamp, "queries": queries, "n": asked, "systems": {**kept, **added}}
+    file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(added))
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One peer, and the sessions that it is given."""
+
+    peer: Peer
+    work: Path  # its folder
+    live: Path  # the folder of the transcripts
+    store: SessionStore
+    seconds: float  # at most, of indexing
+
+    def measure(self, yardstick: Yardstick) -> dict[str, Any]:
+        """What the peer finds and what it takes."""
+        questions = [one.text for one in yardstick.asked]
+        transcripts = sorted(self.live.rglob("*.jsonl"))
+        place, variables = self.move_in(transcripts)
+        spent = run_command(self.peer.index_command(place), place, variables, self.seconds)
+        disk = measure_disk(place.home)
+        run = ask_all(self.peer, place, variables, questions)
+        return {
+            **yardstick.judge(run),
+            "p95_ms": percentile([shown.milliseconds for shown in run], 0.95),
+            "transcripts": len(transcripts),
+            "index": asdict(spent),
+            "disk_mb": disk,
+            **self.try_kill(transcripts[:KILLED], questions[:KILLED]),
+        }
+
+    def try_kill(self, transcripts: Sequence[Path], questions: Sequence[str]) -> dict[str, Any]:
+        """Whether indexing that was killed half-way ends when begun anew, and finds what indexing in peace finds."""
+        place, variables = self.move_in(transcripts)
+        command = self.peer.index_command(place)
+        in_peace = run_command(command, place, variables, self.seconds)
+        found = ask_all(self.peer, place, variables, questions)
+        place, variables = self.move_in(transcripts)
+        run_command(command, place, variables, in_peace.wall_seconds / 2)
+        again = run_command(command, place, variables, self.seconds)
+        pairs = zip(found, ask_all(self.peer, place, variables, questions), strict=True)
+        same = [float(one.passages == other.passages) for one, other in pairs]
+        return {"ends_after_kill": again.is_complete, "same_after_kill": fmean(same)}
+
+    def move_in(self, transcripts: Sequence[Path]) -> tuple[Place, Mapping[str, str]]:
+        """An empty home with the peer's settings, and transcripts with what was said in them beside it."""
+        sessions = self.work / "sessions"
+        place = Place(self.work / "packages", self.work / "home", sessions / "transcripts", sessions / "notes")
+        for folder in (place.home, sessions):
+            shutil.rmtree(folder, ignore_errors=True)
+        for folder in (place.home, place.notes):
+            folder.mkdir(parents=True)
+        for path in transcripts:
+            copy = place.transcripts / path.relative_to(self.live)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+        for name in {path.stem for path in transcripts} & set(self.store.marks()):
+            turns = [turn for turn in self.store.session(name).turns if turn.said]
+            text = "\n\n".join(f"## {'Person' if turn.is_person else 'Assistant'}\n\n{turn.said}" for turn in turns)
+            (place.notes / f"{name}.md").write_text(text + "\n", encoding="utf-8")
+        model = find_packaged_model()
+        assert model is not None, "the packaged model is installed with the benchmarks"
+        return place, self.peer.prepare(place, model)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""A memory of others is run, asked, killed and judged as the benchmark says."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from benchmarks.answers import Asked, Shown
+from benchmarks.peers.__main__ import Trial, Yardstick
+from benchmarks.peers.peer import Door, Hit, Place, run_command
+from memory_server.document import Document, Layer
+from memory_server.embedding.model import ModelFiles
+from memory_server.index.raw import ArchivedSession, ArchivedTurn, raw_path
+from memory_server.layers.notes import SessionNote
+
+SAID = {"relay": "The relay listens on port 4711.", "printer": "The printer jams on Mondays."}
+INDEX = """
+import pathlib, sys, time
+for path in sorted(pathlib.Path(sys.argv[1]).glob("*.md")):
+    copy = pathlib.Path("index", path.name)
+    copy.parent.mkdir(exist_ok=True)
+    copy.write_text(path.read_text())
+    time.sleep(0.3)
+"""
+SEARCH = """
+import pathlib, sys
+words = set(sys.argv[1].lower().split())
+texts = [(path.stem, path.read_text()) for path in pathlib.Path("index").glob("*")]
+for name, text in sorted(texts, key=lambda one: -len(words & set(one[1].lower().split()))):
+    print(name, " ".join(text.split()))
+"""
+
+
+class Copier:
+    """A memory that copies notes, and finds them by their words."""
+
+    def install(self, packages: Path, source: Path | None) -> None:
+        packages.mkdir(parents=True)
+
+    def prepare(self, place: Place, model: ModelFiles) -> Mapping[str, str]:
+        return {}
+
+    def index_command(self, place: Place) -> Sequence[str]:
+        return [sys.executable, "-c", INDEX, str(place.notes)]
+
+    def build_door(self, place: Place) -> Door:
+        return Door([sys.executable, "-c", SEARCH])
+
+    def read_hits(self, answer: str) -> list[Hit]:
+        hits = [line.partition(" ") for line in answer.splitlines()]
+        return [(name, text) for name, _, text in hits]
+
+
+class Sessions:
+    """Two sessions of a turn each."""
+
+    def marks(self) -> Mapping[str, str]:
+        return dict.fromkeys(SAID, "")
+
+    def read_sizes(self) -> Mapping[str, int]:
+        return dict.fromkeys(SAID, 1)
+
+    def session(self, session_id: str) -> ArchivedSession:
+        text = SAID[session_id]
+        return ArchivedSession(
+            Document(raw_path(session_id), Layer.RAW, ""), [ArchivedTurn("person", text, text, True)]
+        )
+
+    def notes(self, session_id: str) -> tuple[str, Sequence[SessionNote]]:
+        return "", ()
+
+    def at_depth(self, session_id: str, depth: str, first: int) -> str:
+        return SAID[session_id]
+
+
+def test_a_peer_is_judged_at_as_many_characters_as_recall_showed_and_comes_back_after_a_kill(tmp_path: Path) -> None:
+    live = tmp_path / "live"
+    live.mkdir()
+    transcripts = [live / f"{name}.jsonl" for name in SAID]
+    for path in transcripts:
+        path.write_text("{}\n", encoding="utf-8")
+    asked = [
+        Asked("1", "app", "port the relay listens on", "relay", (("4711",),), ""),
+        Asked("2", "app", "when printer jams", "printer", (("mondays",),), ""),
+    ]
+    recall = [Shown(["x" * 60], ["relay"], 1.0), Shown(["x" * 10], ["printer"], 1.0)]
+
+    row = Trial(Copier(), tmp_path / "work", live, Sessions(), 60).measure(Yardstick(asked, [], recall))
+
+    assert row["session_at_1"] == 1
+    assert row["answer_at_1"] == 0.5  # the second answer stands behind the ten characters that recall showed
+    assert row["index"]["is_complete"] and row["ends_after_kill"]
+    assert row["same_after_kill"] == 1 and row["transcripts"] == 2
+
+
+@pytest.mark.parametrize(("code", "seconds"), [("raise SystemExit(3)", 60.0), ("import time; time.sleep(60)", 0.3)])
+def test_indexing_that_fails_or_takes_too_long_is_not_complete(tmp_path: Path, code: str, seconds: float) -> None:
+    spent = run_command([sys.executable, "-c", code], Place(tmp_path, tmp_path, tmp_path, tmp_path), {}, seconds)
+
+    assert not spent.is_complete and spent.wall_seconds < 30
