@@ -16,10 +16,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from benchmarks.filing import Made, build_parser
+from benchmarks.filing import PERSON, Made, build_parser
 from benchmarks.page import FOLLOW, LEVEL_SECONDS, window
 from benchmarks.sessions import copy_transcripts
+from dream.records import State
 from dream.topics import read_topics
+from memory_server.errors import ContentError
 from tests.dream.builders import git
 from tests.system.house import House, wait_until
 
@@ -30,6 +32,11 @@ REPLACED = (  # what stands for people in the transcripts
     (re.compile(rb"(?i)christian\W?boos|cboos|c[e\xc3\xa9\xa8]+dric\W?teyton"), b"ben"),
     (re.compile(rb"\b(?:dain|daaain)\b"), b"ann"),
 )
+SAY_HOME = """folder => {
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replace(folder, "~");
+}"""
+WAITING = 12  # changes that are left to be decided
 QUESTION = "which model is used for the evaluation"
 
 
@@ -49,11 +56,15 @@ def main() -> None:
             with window(house, viewport={"width": width, "height": height}, color_scheme=scheme) as page:
                 page.evaluate(FOLLOW, [address, "h1"])
                 page.wait_for_timeout(1_500)
+                page.evaluate(SAY_HOME, str(house.folder))
                 page.screenshot(path=str(options.folder / f"page-{name}.png"))
 
 
 def fill(house: House, data: list[Path]) -> dict[str, tuple[Any, ...]]:
-    """A memory of the sessions below some folders; of each picture the address, the window's size and the colours."""
+    """A memory of the sessions below some folders, all but some changes taken up.
+
+    Of each picture: the address, the size of the window and the colours.
+    """
     live = house.folder / ".claude" / "projects"
     copy_transcripts(data, live, {})
     for file in live.rglob("*.jsonl"):
@@ -66,6 +77,10 @@ def fill(house: House, data: list[Path]) -> dict[str, tuple[Any, ...]]:
     made = Made(house.memory_root, live, build_parser().parse_args(["--data", *map(str, data)]))
     git(house.root, "init", "-q")
     made.dream()
+    with made.decisions.together():
+        for hunk in [one for one in made.decisions.store.hunks() if one.state is State.PENDING][:-WAITING]:
+            with contextlib.suppress(ContentError):  # one that an accepted one has left no place
+                made.decisions.accept(hunk.id, PERSON)
     git(house.root, "add", "-A", ":!.oneiros")
     git(house.root, "commit", "-q", "-m", "Take up what sessions settled")
     house.command("ingest", seconds=1_800)
