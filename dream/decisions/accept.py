@@ -161,7 +161,8 @@ class Decisions:
     def carry_out(self, foreseen: Foreseen, signing: ChainEntry) -> list[Decided]:
         """Does what was foreseen, and adds the entry that signs it.
 
-        Raises ContentError where anything that it rests on has changed; then nothing has been done.
+        Raises ContentError where anything that it rests on has changed. Then nothing has been done, unless somebody
+        writes into one of its files at this moment: what was decided before that stands, unsigned.
         """
         with self.together(), self.hold_lock() as journal:
             self._require_as_foreseen(foreseen)

@@ -69,7 +69,8 @@ class Journal:
         self._file = store.root.journal
 
     def carry_out(self, plan: Plan) -> None:
-        """Does everything, or raises before anything is done."""
+        """Does everything, or raises before anything is done; behind what a plan before it has left half done."""
+        self.finish()
         self._log.chain.require_sound()
         if plan.message and self._repository is not None:
             self._repository.require_unfiltered(list(plan.texts))
@@ -84,15 +85,14 @@ class Journal:
     def finish(self) -> bool:
         """Goes on with what a killed process has begun; whether there was anything. This sitting does not sign it."""
         plan = self._read_plan()
-        if plan is not None:
-            self._complete_plan(plan)
+        if plan is not None and self._complete_plan(plan) is None:
+            logger.warning("an interrupted decision was given up: %s has changed since", next(iter(plan.texts)))
         return plan is not None
 
     def _complete_plan(self, plan: Plan) -> list[str] | None:
         """Does what is left of a plan; the hashes of the entries that were added, None where it was given up."""
         files = self._write_files(plan)
         if files is None:
-            logger.warning("an interrupted acceptance was given up: %s has changed since", next(iter(plan.texts)))
             self._file.unlink()
             return None
         if plan.message and self._repository is not None:
@@ -140,8 +140,10 @@ class Journal:
         if target in changed or (target and present[target] != wanted[target] and changed - {root.index_page.name}):
             return None
         for path, text in plan.texts.items():
-            if path in changed:
-                continue  # of the index page pointers are written anew with the next change
+            if path in changed:  # the index page, whose pointers are written anew with the next change, or of a move
+                if path != root.index_page.name:
+                    logger.warning("%s has changed since and stays as it is", path)
+                continue
             if present[path] != wanted[path]:
                 _put(root.path / path, text)
             done[path] = text.encode("utf-8") if text is not None else None

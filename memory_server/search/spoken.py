@@ -162,18 +162,19 @@ def _with_amending(
     alike = retriever.alikeness(hits)
     asked = content_words(question.text)
     amenders = find_amenders(said, asked, lambda one, other: alike(hits[one], hits[other]))
-    newer = find_newer(said, asked)
-    state = find_asked_state(question.text)
-    for place in _by_time(said, lambda other: alike(hits[0], hits[other]), state):
-        candidate, chunk = best[place]
-        if (later := amenders.get(place, newer.get(place))) is None:
-            yield candidate, chunk, NOTHING_LATER
-            continue
+    later_places = {**find_newer(said, asked), **amenders}
+    marks = {}
+    for place, later in later_places.items():
         day = f"{said[later].date} at " if said[later].date else "at "
         where = f"{day}{show_place(hits[later].path, best[later][1].lines)}"
-        older = candidate, chunk, Later(amended=where) if place in amenders else Later(newer=where)
-        latest = *best[later], NOTHING_LATER
-        yield from (older, latest) if state is AskedState.OLDEST else (latest, older)
+        marks[place] = Later(amended=where) if place in amenders else Later(newer=where)
+    state = find_asked_state(question.text)
+    for place in _by_time(said, lambda other: alike(hits[0], hits[other]), state):
+        chain = [place]
+        while (later := later_places.get(chain[-1], place)) not in chain:
+            chain.append(later)
+        for one in chain if state is AskedState.OLDEST else reversed(chain):
+            yield *best[one], marks.get(one, NOTHING_LATER)
     yield from ((candidate, chunk, NOTHING_LATER) for candidate, chunk in retriever.read(candidates[COMPARED:]))
 
 

@@ -95,8 +95,16 @@ def ingest(
     if machine and paths:
         raise UsageError("--machine does not go with a path", remedy="Give one of them")
     require_memory(environment.choice.root)
-    limits, places = (parse_day_begin(since), limit, project, dry_run), tuple(paths or ())
-    wanted = Wanted(*limits, places, machine, agent=agent or read_as, me=me)
+    wanted = Wanted(
+        since=parse_day_begin(since),
+        limit=limit,
+        project=project,
+        dry_run=dry_run,
+        paths=tuple(paths or ()),
+        machine=machine,
+        agent=agent or read_as,
+        me=me,
+    )
     require_choice(environment, wanted, read_as=read_as)
     outcome = ingest_once(environment, wanted, as_json=as_json, one_line=follow, waits=not no_wait)
     if follow:

@@ -14,7 +14,14 @@ from typer.core import TyperCommand, TyperOption
 from memory_server.document import TYPES, UNAPPROVED, Answer, Hit
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import escape_line, escape_text
-from memory_server.faces.answer_text import answer_json, explain_answer, format_remark, format_standing, format_type
+from memory_server.faces.answer_text import (
+    BOLD,
+    answer_json,
+    explain_answer,
+    format_remark,
+    format_standing,
+    format_type,
+)
 from memory_server.fields import FIELDS, Field
 from memory_server.language.shortening import shorten_passage
 from memory_server.language.words import content_words
@@ -26,8 +33,8 @@ from oneiros.cli.terminal.screen import Screen, see_stdout, show
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, find_top
 
-FENCE = re.compile(r"^\s*(?:```|~~~).*$", re.MULTILINE)
-HEADING = re.compile(r"^\s*#{1,6}\s+(.*?)[:.\s]*$", re.MULTILINE)
+FENCE = re.compile(r"\s*(?:```|~~~)")
+HEADING = re.compile(r"\s*#{1,6}\s+(.*?)[:.\s]*")
 SAID_CHARS = 320  # of a passage, around the words that were looked up; --verbose shows it whole
 
 Words = Annotated[list[str], typer.Argument(help="words, a question, or the query syntax", show_default=False)]
@@ -231,8 +238,22 @@ def _mark_words(text: str, wanted: frozenset[str], screen: Screen) -> str:
 
 def _shorten_passage(hit: Hit, terms: tuple[str, ...]) -> str:
     """What stands around the words that were looked up, on one line without Markdown's blocks."""
-    text = HEADING.sub(r"\1:", FENCE.sub("", hit.passage)).replace("**", "")
-    return " ".join(escape_text(shorten_passage(text, terms, SAID_CHARS)).split())
+    return " ".join(escape_text(shorten_passage(_flatten(hit.passage), terms, SAID_CHARS)).split())
+
+
+def _flatten(text: str) -> str:
+    """A text without fences and, outside of code, without the signs of headings and bold type."""
+    lines, is_code = [], False
+    for line in text.split("\n"):
+        if FENCE.match(line):
+            is_code = not is_code
+        elif is_code:
+            lines.append(line)
+        elif heading := HEADING.fullmatch(line):
+            lines.append(f"{heading[1]}:")
+        else:
+            lines.append(BOLD.sub(r"\1", line))
+    return "\n".join(lines)
 
 
 def _passage(hit: Hit) -> list[str]:

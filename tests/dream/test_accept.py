@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dream.decisions.page import Chosen
 from dream.records import State
 from dream.topics import read_topics
 from memory_server.errors import ContentError, NeedsRepair
@@ -153,6 +154,30 @@ def test_a_lock_of_git_that_goes_at_once_is_waited_for(root: MemoryRoot) -> None
     threading.Timer(0.2, lock.unlink).start()
 
     assert decisions.accept(hunk.id, PERSON).commit
+
+
+def test_what_git_refuses_midway_is_finished_before_anything_else_is_decided(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    wanted = extending(root, "It needs TLS.", "old server")
+    not_wanted = extending(root, "It is blue.", "old server", number=2)
+    accepted, rejected = proposed(decisions, wanted, not_wanted)
+    branch = git(root.path, "symbolic-ref", "HEAD").strip()
+    lock = root.path / ".git" / f"{branch}.lock"
+    lock.touch()
+    told: list[str] = []
+
+    decisions.decide(
+        [(Chosen(accepted.id, "accept"), accepted), (Chosen(rejected.id, "reject"), rejected)],
+        PERSON,
+        lambda hunk, _: told.append(hunk.id),
+    )
+
+    assert told == [accepted.id, rejected.id] and decisions.store.hunk(rejected.id).state is State.PENDING
+    lock.unlink()
+    decisions.reject(rejected.id, PERSON, "")
+    assert decisions.store.hunk(accepted.id).state is State.ACCEPTED
+    assert decisions.store.hunk(rejected.id).state is State.REJECTED
+    assert git(root.path, "status", "--porcelain", "--", "topics") == ""
 
 
 def test_that_nothing_was_committed_is_said_with_its_reason(root: MemoryRoot) -> None:

@@ -288,3 +288,17 @@ def test_a_file_that_changes_before_the_first_is_written_undoes_the_move(
 
     assert read(root, RELAY) == before and TLS in read(root, MAIL)
     assert decisions.store.hunk(hunk.id).state is State.PENDING and "was given up" in caplog.text
+
+
+def test_a_move_whose_origin_changes_between_its_writes_is_told(
+    root: MemoryRoot, decisions: Decisions, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    hunk = move(decisions)
+    assert in_child(lambda: decide(root, hunk.id, 1)) == -signal.SIGKILL  # the one is written, the other is not
+    (root.path / MAIL).write_text(f"{read(root, MAIL)}\nBy hand.\n", encoding="utf-8")
+
+    repair(root)
+
+    assert TLS in read(root, RELAY) and TLS in read(root, MAIL) and "By hand." in read(root, MAIL)
+    assert f"{MAIL} has changed since and stays as it is" in caplog.text

@@ -445,6 +445,27 @@ def test_what_the_person_told_later_on_the_same_stands_first_and_the_older_names
     assert not second.amended
 
 
+def test_what_is_later_and_has_itself_been_followed_keeps_its_mark(tmp_path: Path, make_engine: MakeEngine) -> None:
+    third = "33333333-3333-4333-8333-333333333333"
+    told = {
+        OTHER_SESSION: ("03", "I changed my mind: the camera relay no longer listens on port 2525 but on port 3030."),
+        third: ("09", "The camera relay and its cables listen on port 9090 from today on."),
+    }
+    for session, (day, words) in told.items():
+        later: dict[str, Any] = {"session": session, "timestamp": f"2026-03-{day}T10:00:00.000Z"}
+        records = [person(21, words, **later), assistant(22, "Done.", **later)]
+        write_transcript(tmp_path / "live", *records, session=session)
+    records = [person(1, "The camera relay listens on port 2525."), assistant(2, "Done.")]
+
+    with holding(tmp_path, make_engine, records) as memory:
+        first, second, third_hit, *_ = recall(memory, "which port does the camera relay listen on").hits
+
+    assert "9090" in first.passage and not (first.newer or first.amended)
+    assert "3030" in second.passage and second.newer.startswith("2026-03-09 at ")
+    assert third_hit.passage.startswith("you: The camera relay listens on port 2525.")
+    assert third_hit.amended.startswith("2026-03-03 at ")
+
+
 def test_a_passage_without_a_day_is_neither_the_newest_nor_the_oldest() -> None:
     days = [dt.date(2026, 3, 1), None, dt.date(2026, 3, 4)]
     said = [SaidPassage(source, "app", day, 1, "The relay uses a port.") for source, day in enumerate(days)]

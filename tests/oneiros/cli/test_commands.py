@@ -235,11 +235,12 @@ def test_a_hit_has_two_lines_and_all_of_it_only_where_more_is_asked_for(shell: S
 
 
 def test_a_hit_is_shown_on_one_line_without_headings_bold_and_fences(shell: Shell, own: Path) -> None:
-    write_topic(own, "kiln", "# Kiln\n\nThe **kiln** is fired by\n\n```sh\nfire --cone 6\n```\n")
+    code = "```sh\n# hot\nfire --cone 6 --power 2**10\n```"
+    write_topic(own, "kiln", f"# Kiln\n\nThe **kiln** calls `f(*args, **kwargs)` by\n\n{code}\n")
 
     said, _ = shell("exact", "cone")[1].splitlines()
 
-    assert said == " 1  The kiln is fired by fire --cone 6"
+    assert said == " 1  The kiln calls `f(*args, **kwargs)` by # hot fire --cone 6 --power 2**10"
 
 
 def test_in_a_work_tree_what_another_project_holds_is_at_most_likely(shell: Shell, own: Path) -> None:

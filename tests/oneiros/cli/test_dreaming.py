@@ -75,7 +75,7 @@ def test_the_keys_of_the_json_answers_are_these(oneiros: Oneiros) -> None:
     [hunk] = json.loads(oneiros("review", "--json")[1])["hunks"]
     assert list(hunk) == [
         *("id", "proposal", "state", "target", "kind", "relation", "text", "confidence", "why", "extractor"),
-        *("replaces", "reason", "warnings", "quotes", "given", "metadata", "agent_inferred"),
+        *("replaces", "moved_from", "reason", "warnings", "quotes", "given", "metadata", "agent_inferred"),
     ]
     assert list(hunk["quotes"][0]) == ["session", "entry", "role", "time", "first", "end", "text"]
     review = json.loads(oneiros("report", "--json")[1])
