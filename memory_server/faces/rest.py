@@ -53,6 +53,7 @@ MAX_LOG_ROWS = 1_000
 MAX_NUMBER = 1 << 31
 MAX_ID_CHARS = 200
 
+KEPT_UNTIL = "you change your settings"
 UNTIL = "the daemon ends or your settings change; ask with `keep` and they are your settings"
 TEXTS = ("text", "raw_exchange")  # of an episode: not in a list
 
@@ -478,17 +479,19 @@ def _add_indexing(
             unknown = sorted(set(workers.cores) - set(usable_cores()))
             if unknown:
                 raise UsageError(f"this process may not use core {unknown[0]}", remedy=f"Usable: {usable_cores()}")
-        changed = {}
-        if workers.share is not None:
-            changed = {"embedding_share": workers.share, "embedding_cores": ()}
+        if workers.share and workers.keep and workers.cores is None and memory.person.embedding_cores:
+            remedy = 'Name them too: "cores": [] gives them up'
+            raise UsageError("cores are set, which stand before a share", remedy=remedy)
+        named: dict[str, Any] = {} if workers.share is None else {"embedding_share": workers.share}
         if workers.cores is not None:
-            changed["embedding_cores"] = tuple(workers.cores)
-        memory.person = dataclasses.replace(memory.person, **changed)  # type: ignore[arg-type]  # keys of our own
-        for key, value in changed.items() if workers.keep else ():
+            named["embedding_cores"] = tuple(workers.cores)
+        for key, value in named.items() if workers.keep else ():
             keep_setting(key, value)
+        instead = {} if workers.share is None else {"embedding_cores": ()}
+        memory.person = dataclasses.replace(memory.person, **{**instead, **named})
         if workers.paused is not None:
             (memory.embedding.pause if workers.paused else memory.embedding.resume)()
-        return {**state_json(), "until": "you change your settings" if workers.keep else UNTIL}
+        return {**state_json(), "until": KEPT_UNTIL if workers.keep and named and workers.paused is None else UNTIL}
 
     @api.post("/api/model", status_code=202)
     def model(wanted: Model) -> dict[str, Any]:
