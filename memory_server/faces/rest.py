@@ -53,7 +53,6 @@ MAX_LOG_ROWS = 1_000
 MAX_NUMBER = 1 << 31
 MAX_ID_CHARS = 200
 
-KEPT_UNTIL = "you change your settings"
 UNTIL = "the daemon ends or your settings change; ask with `keep` and they are your settings"
 TEXTS = ("text", "raw_exchange")  # of an episode: not in a list
 
@@ -491,7 +490,8 @@ def _add_indexing(
         memory.person = dataclasses.replace(memory.person, **{**instead, **named})
         if workers.paused is not None:
             (memory.embedding.pause if workers.paused else memory.embedding.resume)()
-        return {**state_json(), "until": KEPT_UNTIL if workers.keep and named and workers.paused is None else UNTIL}
+        is_kept = workers.keep and named and workers.paused is None
+        return {**state_json(), "until": "you change your settings" if is_kept else UNTIL}
 
     @api.post("/api/model", status_code=202)
     def model(wanted: Model) -> dict[str, Any]:
