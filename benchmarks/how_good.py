@@ -106,7 +106,8 @@ def read_costs(figures: Mapping[str, Any]) -> Iterator[Sequence[str]]:
         if "index" in row:
             index, times = row["index"], f"{row['p50_ms'] / 1e3:.1f} / {row['p95_ms'] / 1e3:.1f}"
             sizes = (f"{value:.0f}" for value in (index["cpu_seconds"], index["peak_mb"], row["disk_mb"]))
-            came_back = f"{row['same_after_kill']:.2f}" if row["ends_after_kill"] else "does not end"
+            same = row["same_after_kill"]
+            came_back = "does not end" if not row["ends_after_kill"] else "–" if same is None else f"{same:.2f}"
             yield system, "yes" if index["is_complete"] else "no", *sizes, times, came_back
 
 
