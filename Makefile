@@ -4,7 +4,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
-SESSIONS ?= $(addprefix ../shared/data2/transcripts/,context-evaluator claude-code-log)
 OUT := benchmarks/out
 
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of processes would each compile what they import
@@ -156,8 +155,9 @@ test-trainer: setup-trainer  ## the trainer's tests
 stress: setup  ## crash tests with many repetitions
 	$(PYTEST) -m stress --timeout 7200
 
-screenshots: setup-page  ## draw the pictures of docs/page.md anew, from the transcripts below SESSIONS
-	$(BIN)/python -m benchmarks.pictures docs/images --data $(SESSIONS)
+screenshots: setup-page  ## draw the pictures of docs/page.md anew, from the transcripts below SESSIONS, without the names in NAMES
+	@test -n '$(SESSIONS)' || { echo 'say whose sessions: make screenshots SESSIONS="DIR..." [NAMES=FILE]; NAMES: names to be replaced, one a line' >&2; exit 2; }
+	$(BIN)/python -m benchmarks.pictures docs/images --data $(SESSIONS) $(if $(NAMES),--names $(NAMES))
 
 recording: setup-client  ## record the first minutes of the README anew
 	$(BIN)/python -m benchmarks.recording docs/images/first-minutes.svg

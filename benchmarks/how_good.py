@@ -46,7 +46,7 @@ class Chart:
     """A picture and a table of one file of figures."""
 
     name: str  # of the file and of the picture
-    title: str
+    title: str  # counts in braces stand in the file
     read: Callable[[Mapping[str, Any]], Iterator[Group]]
     costs: Callable[[Mapping[str, Any]], Iterator[Sequence[str]]] | None = None  # rows of a second table
 
@@ -63,11 +63,11 @@ def build_files(page: str) -> dict[Path, str]:
     files = dict[Path, str]()
     for chart in CHARTS:
         figures = json.loads((FIGURES / f"{chart.name}.json").read_text(encoding="utf-8"))
-        groups = list(chart.read(figures))
-        files[IMAGES / f"how-good-{chart.name}.svg"] = draw_bars(chart.title, groups)
+        groups, title = list(chart.read(figures)), chart.title.format_map(figures)
+        files[IMAGES / f"how-good-{chart.name}.svg"] = draw_bars(title, groups)
         stamp = f"{figures['date']}, commit {figures['commit']}, {figures['machine'].partition(';')[0]}"
         tables = [format_table(groups), *([format_rows(list(chart.costs(figures)))] if chart.costs else ())]
-        picture = f"![{chart.title}](images/how-good-{chart.name}.svg)"
+        picture = f"![{title}](images/how-good-{chart.name}.svg)"
         table = "\n\n".join([picture, *tables, f"{stamp}.\n"])
         page = re.sub(MARKED.format(name=chart.name), lambda found, text=table: found[1] + text + found[2], page)  # type: ignore[misc]
     return {**files, PAGE: page}
@@ -106,7 +106,8 @@ def read_costs(figures: Mapping[str, Any]) -> Iterator[Sequence[str]]:
         if "index" in row:
             index, times = row["index"], f"{row['p50_ms'] / 1e3:.1f} / {row['p95_ms'] / 1e3:.1f}"
             sizes = (f"{value:.0f}" for value in (index["cpu_seconds"], index["peak_mb"], row["disk_mb"]))
-            came_back = f"{row['same_after_kill']:.2f}" if row["ends_after_kill"] else "does not end"
+            same = row["same_after_kill"]
+            came_back = "does not end" if not row["ends_after_kill"] else "–" if same is None else f"{same:.2f}"
             yield system, "yes" if index["is_complete"] else "no", *sizes, times, came_back
 
 
@@ -189,11 +190,16 @@ def _place(share: float) -> str:
 
 
 CHARTS = (
-    Chart("answers-data", "64 questions of genuine sessions: the answer is shown in the", read_answers),
-    Chart("answers-data2", "48 questions of further sessions: the answer is shown in the", read_answers),
-    Chart("peers", "18 questions of 24 sessions: the answer is shown in the", read_peers, read_costs),
+    Chart("answers-data", "{recall[n]} questions of genuine sessions: the answer is shown in the", read_answers),
+    Chart("answers-data2", "{recall[n]} questions of further sessions: the answer is shown in the", read_answers),
+    Chart(
+        "peers",
+        "{n} questions of {systems[memsearch][transcripts]} sessions: the answer is shown in the",
+        read_peers,
+        read_costs,
+    ),
     Chart("sde", "sde-bench: decisive words of 27 decisions", read_decisions),
-    Chart("curation", "Curation: what is kept of 200 pieces of sessions", read_curation),
+    Chart("curation", "Curation: what is kept of {systems[rules][all][pieces]} pieces of sessions", read_curation),
     Chart("harm", "Without harm, of 22 cases", read_harm),
 )
 

@@ -154,7 +154,7 @@ class Memory:
         # what hooks compare prompts with stays the same from one to the next
         self._tokens_of = lru_cache(maxsize=KEPT_STATEMENTS)(lambda _, text: self.engine().embed([text])[0].tokens)
         # it reads the description of every model, and is asked for each hit of a memory in another language
-        self._tell_unread = lru_cache(maxsize=1)(lambda _: unread_note(self.model.card, self.catalogue))
+        self._tell_unread = lru_cache(maxsize=1)(lambda *_: unread_note(self.model.card, self.catalogue))
         self._noting = threading.Lock()  # looking for a note's id and writing it are one step
 
     def __enter__(self) -> "Memory":
@@ -309,7 +309,11 @@ class Memory:
             floor=floor,
             rerank=rerank,
             cross=further.cross if rerank else None,
-            unread=lambda text: "" if trial or self._model.reads(text) else self._tell_unread(self.model.card.name),
+            unread=lambda text: (
+                ""
+                if trial or self._model.reads(text)
+                else self._tell_unread(self.model.card.name, self.catalogue.stamp_added())
+            ),
         )
 
     @contextmanager

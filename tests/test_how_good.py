@@ -26,3 +26,9 @@ def test_a_table_has_a_row_a_measure_and_a_column_a_system() -> None:
         "| --- | --- | --- |",
         "| first passage | 0.50 (0.25 to 0.75) | 0.10 (0.00 to 0.20) |",
     ]
+
+
+def test_no_number_of_questions_sessions_or_pieces_is_typed() -> None:
+    typed = [chart.name for chart in CHARTS if any(letter.isdigit() for letter in chart.title)]
+
+    assert typed == ["sde", "harm"], "whose files do not hold how many there are"

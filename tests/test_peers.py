@@ -2,13 +2,14 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from benchmarks.answers import Asked, Shown
 from benchmarks.peers.__main__ import Trial, Yardstick
-from benchmarks.peers.peer import Door, Hit, Place, run_command
+from benchmarks.peers.peer import Door, Hit, Place, install_once, run_command
 from memory_server.document import Document, Layer
 from memory_server.embedding.model import ModelFiles
 from memory_server.index.raw import ArchivedSession, ArchivedTurn, raw_path
@@ -50,6 +51,13 @@ class Copier:
     def read_hits(self, answer: str) -> list[Hit]:
         hits = [line.partition(" ") for line in answer.splitlines()]
         return [(name, text) for name, _, text in hits]
+
+
+class Mute(Copier):
+    """A memory that indexes and finds nothing."""
+
+    def read_hits(self, answer: str) -> list[Hit]:
+        return []
 
 
 class Sessions:
@@ -99,3 +107,28 @@ def test_indexing_that_fails_or_takes_too_long_is_not_complete(tmp_path: Path, c
     spent = run_command([sys.executable, "-c", code], Place(tmp_path, tmp_path, tmp_path, tmp_path), {}, seconds)
 
     assert not spent.is_complete and spent.wall_seconds < 30
+
+
+def test_nothing_is_known_of_a_kill_where_nothing_was_found_in_peace(tmp_path: Path) -> None:
+    (tmp_path / "live").mkdir()
+    trial = Trial(Mute(), tmp_path / "work", tmp_path / "live", Sessions(), 60)
+
+    assert trial.try_kill([], ["which port"]) == {"ends_after_kill": True, "same_after_kill": None}
+
+
+def test_an_environment_that_was_made_half_is_made_anew_and_a_whole_one_is_kept(tmp_path: Path) -> None:
+    packages = tmp_path / "packages"
+
+    made = list[str]()
+
+    def make(name: str, *, fails: bool = False) -> None:
+        packages.mkdir()
+        made.append(name)
+        assert not fails
+
+    with pytest.raises(AssertionError):
+        install_once(packages, partial(make, "half", fails=True))
+    install_once(packages, partial(make, "whole"))
+    install_once(packages, partial(make, "again"))
+
+    assert made == ["half", "whole"]

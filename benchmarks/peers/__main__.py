@@ -8,8 +8,9 @@ it stands anywhere in as many characters as recall's first passages have. `plain
 FTS5 and the joined baseline of that benchmark, with which the other rows are compared. FILE keeps the rows of all runs.
 
 Indexing ends after `--minutes`; what is there by then is asked. The first KILLED transcripts are then indexed twice
-more, once in peace, and once killed half-way and begun anew: `same_after_kill` is the share of questions that have the
-same hits then. CPU seconds count children that were waited for, peak memory the largest process.
+more, once in peace, and once killed half-way and begun anew: `same_after_kill` is the share of questions with
+hits in peace that have the same then; nothing is known of it where none has any, or where it did not end in peace. CPU
+seconds count children that were waited for, peak memory the largest process.
 """
 
 import argparse
@@ -148,8 +149,9 @@ class Trial:
         run_command(command, place, variables, in_peace.wall_seconds / 2)
         again = run_command(command, place, variables, self.seconds)
         pairs = zip(found, ask_all(self.peer, place, variables, questions), strict=True)
-        same = [float(one.passages == other.passages) for one, other in pairs]
-        return {"ends_after_kill": again.is_complete, "same_after_kill": fmean(same)}
+        same = [float(one.passages == other.passages) for one, other in pairs if one.passages]
+        is_known = in_peace.is_complete and same
+        return {"ends_after_kill": again.is_complete, "same_after_kill": fmean(same) if is_known else None}
 
     def move_in(self, transcripts: Sequence[Path]) -> tuple[Place, Mapping[str, str]]:
         """An empty home with the peer's settings, and transcripts with what was said in them beside it."""

@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.peers.peer import HITS, Door, Hit, Place
+from benchmarks.peers.peer import HITS, Door, Hit, Place, install_once
 from benchmarks.peers.weights import lay_files
 from memory_server.embedding.model import ModelFiles
 
@@ -20,13 +20,14 @@ NODE_HEADERS = "/usr"  # below it Debian's headers, with which the binding of SQ
 
 
 def install(packages: Path, source: Path | None) -> None:
-    if packages.exists():
-        return
-    assert source is not None, "--source names a checkout of obra/episodic-memory"
-    shutil.copytree(source, packages)
-    subprocess.run(["npm", "install", "--ignore-scripts", "--omit=dev"], cwd=packages, check=True)
-    binding = packages / "node_modules" / "better-sqlite3"
-    subprocess.run(["npm", "run", "build-release", f"--nodedir={NODE_HEADERS}"], cwd=binding, check=True)
+    def make() -> None:
+        assert source is not None, "--source names a checkout of obra/episodic-memory"
+        shutil.copytree(source, packages)
+        subprocess.run(["npm", "install", "--ignore-scripts", "--omit=dev"], cwd=packages, check=True)
+        binding = packages / "node_modules" / "better-sqlite3"
+        subprocess.run(["npm", "run", "build-release", f"--nodedir={NODE_HEADERS}"], cwd=binding, check=True)
+
+    install_once(packages, make)
 
 
 def prepare(place: Place, model: ModelFiles) -> Mapping[str, str]:

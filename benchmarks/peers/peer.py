@@ -2,10 +2,11 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +21,7 @@ OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARAL
 WAIT_SECONDS = 300  # for one answer: the first one loads a model, on a machine that has other work
 LOOK_SECONDS = 0.1
 HITS = MOST
+INSTALLED = "installed"  # the mark of an environment that is whole
 Hit = tuple[str, str]  # the session, and the text that is shown
 
 
@@ -151,6 +153,20 @@ def measure_disk(folder: Path) -> float:
 
 def install_packages(packages: Path, wanted: Sequence[str], python: str = "python3.12") -> None:
     """A virtual environment with packages, where there is none."""
-    if not packages.exists():
+
+    def make() -> None:
         subprocess.run([python, "-m", "venv", packages], check=True)
         subprocess.run([packages / "bin" / "pip", "install", "--quiet", *wanted], check=True)
+
+    install_once(packages, make)
+
+
+def install_once(packages: Path, make: Callable[[], None]) -> None:
+    """Makes an environment unless it is whole; what a failure left is removed first.
+
+    Its mark is written last. It is made in its place: its scripts name it, and would not survive a rename.
+    """
+    if not (packages / INSTALLED).exists():
+        shutil.rmtree(packages, ignore_errors=True)
+        make()
+        (packages / INSTALLED).touch()

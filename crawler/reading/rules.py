@@ -26,7 +26,11 @@ MIN_CHARS, MAX_CHARS = 20, 260  # of a sentence that is a statement
 MIN_WORDS = 4
 MAX_LINES = 8  # of one session: who says more for good has it read by a model
 GOAL_CHARS = 420
-ASKS_TO_KEEP = ignore_case(r"^(?:note|remember|(?:keep|bear) in mind|(?:do not|don['’]?t) forget) that\s+")
+ASKS_TO_KEEP = ignore_case(  # behind it stands a clause; `remember that week`, `note that down` point
+    r"^(?:note|remember|(?:keep|bear) in mind|(?:do not|don['’]?t) forget) that\s+"
+    r"(?=`|(?-i:[A-Z])\S*\s+(?:can|must|may|will|should|\w+s)\b|(?:the|an?|i|you|we|it|he|she|they|there|this|these|those"
+    r"|my|your|our|his|her|its|their|all|every|each|no|any|if|when|for|only)\b)"
+)
 GIVEN_UP = ("never mind", "forget it", "nevermind", "abandon", "scrap this", "drop this", "let's stop")
 
 

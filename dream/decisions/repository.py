@@ -6,7 +6,6 @@ branch at the old or the new commit.
 """
 
 import datetime as dt
-import os
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from memory_server.errors import NeedsRepair
-from memory_server.root.git import NONE_MORE, ask_git, run_git, split_batch
+from memory_server.root.git import NONE_MORE, ask_git, is_in_repository, run_git, split_batch
 
 UNDER_WAY = {
     "MERGE_HEAD": "a merge",
@@ -280,12 +279,6 @@ def refusal_of_git(folder: Path) -> str:
         return error.what
     said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
     return said.removeprefix("fatal: ") if done.returncode else ""
-
-
-def is_in_repository(folder: Path) -> bool:
-    """Whether a folder or one above it has a `.git`, by a look at the disk: git takes milliseconds to tell."""
-    real = folder.resolve()
-    return any(os.path.lexists(place / ".git") for place in (real, *real.parents))
 
 
 def _own_filters(folder: Path) -> frozenset[str]:

@@ -22,6 +22,7 @@ from memory_server.chunking import code_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, Problem
 from memory_server.escaping import escape_line
+from memory_server.language.shortening import clip
 from memory_server.language.words import Rarity, content_words
 from memory_server.layers.footnotes import find_footnotes, without_code_spans
 from memory_server.layers.sessions import cut_id8
@@ -349,7 +350,7 @@ def _make_finding(one: Asked, what: str, step: str) -> Finding:
 
 
 def _short(text: str) -> str:
-    return shorten_text(escape_line(text), QUESTION_CHARS)
+    return clip(escape_line(text), QUESTION_CHARS)
 
 
 # -- sessions -------------------------------------------------------------------------------------------------------
@@ -365,12 +366,13 @@ def find_repeated_errors(readings: Iterable[Reading], recent: Collection[str], t
         (project, met)
         for project, met in group_errors(readings)
         if any(name in recent for name, _ in met)
-        and not any(set(content_words(met[-1][1].error)) <= words for words in told)
+        and not any(set(content_words(_short(met[-1][1].error))) <= words for words in told)
     )
     for project, met in islice(again, MOST_SHOWN):
         worked = next((one.worked for _, one in reversed(met) if one.worked), "")
         error, fix = _short(met[-1][1].error), _short(worked)
-        then, lesson = (f"; “{fix}” worked", f"On “{error}” run `{fix}`.") if fix else ("", "...")
+        then = f"; “{fix}” worked" if fix else ""
+        lesson = f"On “{error}” run `{fix}`." if fix and fix == worked else f"On “{error}” ..."
         what = f"“{error}” in {len(met)} sessions of {escape_line(project) or 'no project'}{then}"
         step = f"say what to do: oneiros remember {shlex.quote(lesson)} --topic lessons"
         yield Finding(Concern.ERRORS, "", 0, what, step)

@@ -56,7 +56,7 @@ WEEK = dt.timedelta(days=7)
 MAX_QUESTIONS = 1_000
 SHOWN = 3  # findings of a part on the first screen
 # of a step: words that a shell takes as they are, or quoted; a name may hold anything else
-COMMAND = re.compile(r"git -C .+|(?<![\w/'])oneiros(?: (?:'[^']*'|[\w@%+=:./-]+))+")
+COMMAND = re.compile(r"""git -C .+|(?<![\w/'])oneiros(?: (?:'[^']*'|"[^"]*"|[\w@%+=:./-])+)+""")
 COUNTED = ("offered", "accepted", "rejected")
 
 
@@ -245,7 +245,8 @@ def _say(finding: Finding) -> str:
 
 
 def _in_detail(finding: Finding) -> str:
-    return f"- {_say(finding)}. Next: {finding.step}."
+    ends_in_command = finding.step.endswith(tuple(COMMAND.findall(finding.step)))  # a full stop would be read as of it
+    return f"- {_say(finding)}. Next: {finding.step}{'' if ends_in_command else '.'}"
 
 
 def _format_kinds(kinds: Mapping[str, Mapping[str, int]]) -> str:

@@ -129,6 +129,11 @@ class Catalogue:
         hashes: Mapping[str, str] = self._read_record().get(card.name, {})
         return hashes
 
+    def stamp_added(self) -> tuple[tuple[str, int], ...]:
+        """What differs once a model is added or described anew, without reading a description."""
+        files = self.added.glob(f"*/{DESCRIPTION}") if self.added else ()
+        return tuple(sorted((file.parent.name, file.stat().st_mtime_ns) for file in files))
+
     def _folders(self) -> list[Path]:
         """The folders that describe a model; where two have one name, the shipped one."""
         places = [self.shipped, *([self.added] if self.added and self.added.is_dir() else [])]

@@ -478,17 +478,20 @@ def _add_indexing(
             unknown = sorted(set(workers.cores) - set(usable_cores()))
             if unknown:
                 raise UsageError(f"this process may not use core {unknown[0]}", remedy=f"Usable: {usable_cores()}")
-        changed = {}
-        if workers.share is not None:
-            changed = {"embedding_share": workers.share, "embedding_cores": ()}
+        if workers.share and workers.keep and workers.cores is None and memory.person.embedding_cores:
+            remedy = 'Name them too: "cores": [] gives them up'
+            raise UsageError("cores are set, which stand before a share", remedy=remedy)
+        named: dict[str, Any] = {} if workers.share is None else {"embedding_share": workers.share}
         if workers.cores is not None:
-            changed["embedding_cores"] = tuple(workers.cores)
-        memory.person = dataclasses.replace(memory.person, **changed)  # type: ignore[arg-type]  # keys of our own
-        for key, value in changed.items() if workers.keep else ():
+            named["embedding_cores"] = tuple(workers.cores)
+        for key, value in named.items() if workers.keep else ():
             keep_setting(key, value)
+        instead = {} if workers.share is None else {"embedding_cores": ()}
+        memory.person = dataclasses.replace(memory.person, **{**instead, **named})
         if workers.paused is not None:
             (memory.embedding.pause if workers.paused else memory.embedding.resume)()
-        return {**state_json(), "until": "you change your settings" if workers.keep else UNTIL}
+        is_kept = workers.keep and named and workers.paused is None
+        return {**state_json(), "until": "you change your settings" if is_kept else UNTIL}
 
     @api.post("/api/model", status_code=202)
     def model(wanted: Model) -> dict[str, Any]:

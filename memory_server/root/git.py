@@ -49,6 +49,12 @@ def ask_git(folder: Path, *words: str) -> str | None:
     return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
 
 
+def is_in_repository(folder: Path) -> bool:
+    """Whether a folder or one above it has a `.git`, by a look at the disk: git takes milliseconds to tell."""
+    real = folder.resolve()
+    return any(os.path.lexists(place / ".git") for place in (real, *real.parents))
+
+
 def split_batch(printed: bytes, count: int) -> Iterator[bytes]:
     """The contents that `git cat-file --batch` printed, in their order; empty for what it says is missing."""
     at = 0

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memory_server.machine.files import append_line, make_folder, read_json, remove_file, replace_file
-from memory_server.root.git import run_git
+from memory_server.root.git import is_in_repository, run_git
 from memory_server.root.paths import MemoryRoot, state_key
 
 MARK = "root.json"  # of a state: which root it belongs to; written last
@@ -176,8 +176,7 @@ def _is_own_file(file: Path) -> bool:
 
 def list_tracked_paths(folder: Path, paths: tuple[str, ...]) -> frozenset[str]:
     """Which files at or below these paths git has in its index; none where there is no git or no repository."""
-    is_cloned = any(os.path.lexists(place / ".git") for place in (folder, *folder.parents))
-    if not is_cloned or not shutil.which("git"):  # without git nothing was cloned with it
+    if not is_in_repository(folder) or not shutil.which("git"):  # without git nothing was cloned with it
         return frozenset()
     listed = run_git(folder, ("ls-files", "-z", "--", *paths)).stdout
     return frozenset(os.fsdecode(path) for path in listed.split(b"\0") if path)

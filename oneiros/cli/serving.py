@@ -47,10 +47,11 @@ def serve(
     environment: Environment = context.obj
     root = environment.choice.root.path
     if port is not None:
-        change_setting(environment.person_file, "http_port", port, follow=True)
-        if port and is_running(str(root)) and daemon_json(environment.choice.root)["port"] != port:
+        taken = daemon_json(environment.choice.root)["port"]  # none while it is just starting
+        if port and taken not in (None, port):
             talk("It runs on another port; end it first: oneiros stop")
             raise typer.Exit(1)
+        change_setting(environment.person_file, "http_port", port, follow=True)
     if foreground:
         if is_running(str(root)):
             talk("It runs already; `oneiros status` shows where.")

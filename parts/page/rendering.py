@@ -30,6 +30,7 @@ from parts.page.markdown import render_text
 TEMPLATES = Path(__file__).with_name("templates")
 CLIP_CHARS = 2_000
 ENTRIES = re.compile(r" \[[0-9A-Za-z-]{8,36}(?:, [0-9A-Za-z-]{8,36})*\]$", re.MULTILINE)  # behind a session's line
+CODE = re.compile(r"(?<!`)(`+)(?!`) ?(.+?) ?(?<!`)\1(?!`)")  # as many backticks as opened it
 TAG = re.compile(r'(<[^<>"]*(?:"[^"]*"[^<>"]*)*>)')  # of HTML that was cleaned
 GUARDED = {  # headers of every answer
     "Cache-Control": "no-store",
@@ -126,8 +127,12 @@ def mark_words(text: str, words: Sequence[str]) -> Markup:
 
 def mark_code(text: str) -> Markup:
     """A line of text in which what stands between backticks is code."""
-    pieces = re.split(r"`([^`\n]+)`", escape_text(text))
-    return Markup("").join(Markup("<code>%s</code>") % piece if odd % 2 else piece for odd, piece in enumerate(pieces))
+    pieces = CODE.split(escape_text(text))
+    plain, codes = pieces[::3], [*pieces[2::3], ""]  # between them the backticks
+    marked = (
+        Markup("%s<code>%s</code>") % (one, code) if code else one for one, code in zip(plain, codes, strict=True)
+    )
+    return Markup("").join(marked)
 
 
 def drop_references(text: str) -> str:

@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import shutil
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -28,12 +29,13 @@ from parts.team.indexing import TenantIndexer
 from parts.team.migrating import seed_vectors
 from parts.team.opening import catalogue
 from parts.team.outbox import Outbox
-from parts.team.repositories import Repositories, run_program
+from parts.team.repositories import Repositories
 from parts.team.settings import TeamSettings
 from parts.team.tenants import Tenant, find_tenant, tenants
 
 DUMP = "tenants.dump"
 KEPT = ("tenant", "token")  # tables of which nothing is in git
+PROGRAM_SECONDS = 600.0  # of PostgreSQL, over a database
 PURGE_SECONDS = 600  # that an indexer may take to end, between two batches of texts
 BOUNDLESS = 2**31 - 1  # passages
 
@@ -205,4 +207,15 @@ def _run(settings: TeamSettings, program: str, *arguments: str) -> None:
         raise NeedsRepair(f"{program} is not here", remedy="Install PostgreSQL's client programs, or set `programs`")
     told = psycopg.pq.Conninfo.parse(settings.owner_dsn.encode())
     place = {os.fsdecode(one.envvar): os.fsdecode(one.val) for one in told if one.val and one.envvar}
-    run_program([found, "--no-password", *arguments], **place)
+    try:
+        environment = {**os.environ, **place}
+        subprocess.run(
+            [found, "--no-password", *arguments],
+            check=True,
+            capture_output=True,
+            timeout=PROGRAM_SECONDS,
+            env=environment,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        said = (getattr(error, "stderr", None) or b"").decode("utf-8", "replace").strip()
+        raise NeedsRepair(f"{program} failed ({said or error})", remedy="Mend that, then try again") from error

@@ -8,7 +8,6 @@ commit has any effect.
 import hashlib
 import os
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from dream.decisions.repository import Repository
 from memory_server.errors import NeedsRepair
 from memory_server.machine.files import make_folder, replace_file
-from memory_server.root.git import SAFE_GIT, SECONDS
+from memory_server.root.git import SECONDS, run_git
 from parts.team.errors import Unfit
 
 AT_ONCE = 1_000  # files that are read from git in one step
@@ -94,8 +93,8 @@ class TeamRepository:
 
     def bundle(self, file: Path) -> None:
         """Writes all of the history into one file, which `git clone` reads; git has checked it."""
-        _git(self.folder, "bundle", "create", "--quiet", str(file), "--all")
-        _git(self.folder, "bundle", "verify", "--quiet", str(file))
+        for words in (("create", "--quiet", str(file.resolve()), "--all"), ("verify", "--quiet", str(file.resolve()))):
+            _run_git(self.folder, "--git-dir=.", "bundle", *words)
 
 
 class Repositories:
@@ -137,9 +136,9 @@ class Repositories:
         make_folder(self.folder)
         with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
             made = Path(scratch, "made")
-            _git(None, *command, str(made))
+            _run_git(self.folder, *command, str(made.resolve()))
             for key, value in CONFIGURED:
-                _git(made, "config", key, value)
+                _run_git(made, "--git-dir=.", "config", key, value)
             try:
                 made.rename(self.folder / f"{tenant}.git")
             except OSError:  # another process was quicker
@@ -176,20 +175,9 @@ def _blob(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
-def _git(folder: Path | None, *arguments: str) -> None:
-    place = [] if folder is None else [f"--git-dir={folder}"]
-    run_program(["git", *SAFE_GIT, *place, *arguments])
-
-
-def run_program(command: Sequence[str], **variables: str) -> None:
-    """Runs git or a program of PostgreSQL to its end, with these variables beside those of this process.
-
-    Raises NeedsRepair with what it said where it fails.
-    """
-    try:
-        environment = {**os.environ, **variables}
-        subprocess.run(command, check=True, capture_output=True, timeout=10 * SECONDS, env=environment)
-    except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stderr", None) or b"").decode("utf-8", "replace").strip()
-        name = Path(command[0]).name
-        raise NeedsRepair(f"{name} failed ({said or error})", remedy="Mend that, then try again") from error
+def _run_git(folder: Path, *words: str) -> None:
+    """Runs git to its end. Raises NeedsRepair with what it said where it fails."""
+    done = run_git(folder, words, seconds=10 * SECONDS)
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip()
+        raise NeedsRepair(f"git failed ({said})", remedy="Mend that, then try again")

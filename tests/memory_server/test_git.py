@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_server.root.git import ask_git, run_git, split_batch
+from memory_server.root.git import ask_git, is_in_repository, run_git, split_batch
 from memory_server.root.state import list_tracked_paths
 from tests.dream.builders import begin_history
 from tests.memories import new_root, write_topic
@@ -26,6 +26,14 @@ def test_what_a_hook_of_another_repository_leaves_us_leads_nowhere(
 
     assert list_tracked_paths(root.path, (".oneiros",)) == {".oneiros/token"}
     assert ask_git(root.path, "ls-files", "--", "topics") == "topics/mail.md\n"
+
+
+def test_a_folder_that_a_link_leads_to_lies_in_the_repository_that_holds_it(tmp_path: Path) -> None:
+    (tmp_path / "project" / ".git").mkdir(parents=True)
+    (tmp_path / "project" / "memory").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "project" / "memory")
+
+    assert is_in_repository(tmp_path / "link") and not is_in_repository(tmp_path)
 
 
 def test_what_git_refuses_is_nothing(tmp_path: Path) -> None:

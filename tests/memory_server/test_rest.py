@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, Literal
 from unicodedata import normalize
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
+from memory_server.errors import NeedsRepair
 from memory_server.faces.indexing import FRESH_SECONDS
 from memory_server.faces.rest import QuestionBody, create_api, make_fresh
 from memory_server.fields import FIELDS, FilterKind
@@ -191,6 +193,37 @@ def test_a_note_is_found_among_notes_by_the_next_request_and_a_deleted_one_is_no
 
 def test_a_share_of_the_cores_says_how_long_it_holds(api: TestClient) -> None:
     assert "the daemon ends" in api.put("/api/embedding", json={"share": 0.25}).json()["until"]
+
+
+def test_what_is_kept_of_the_workers_is_what_was_named_and_written_first(memory: Memory) -> None:
+    kept = dict[str, object]()
+    memory.person = replace(memory.person, embedding_cores=(0,))
+    with closing(IndexRuns(memory)) as indexer:
+        served = create_api(memory, indexer, "1.0", on_stop=print, on_restart=print, keep_setting=kept.__setitem__)
+        api = TestClient(served, raise_server_exceptions=False)
+
+        refused = api.put("/api/embedding", json={"share": 0.25, "keep": True})
+        only_kept = api.put("/api/embedding", json={"keep": True}).json()
+        rests = api.put("/api/embedding", json={"paused": False, "keep": True}).json()
+
+        assert (refused.status_code, kept, memory.person.embedding_cores) == (400, {}, (0,))
+        assert "the daemon ends" in only_kept["until"] and "the daemon ends" in rests["until"]
+
+        answer = api.put("/api/embedding", json={"share": 0.25, "cores": [], "keep": True}).json()
+
+        assert (kept, answer["until"]) == (
+            {"embedding_share": 0.25, "embedding_cores": ()},
+            "you change your settings",
+        )
+
+    def refuse(key: str, value: object) -> None:
+        raise NeedsRepair(f"{key} cannot be {value}")
+
+    with closing(IndexRuns(memory)) as indexer:
+        served = create_api(memory, indexer, "1.0", on_stop=print, on_restart=print, keep_setting=refuse)
+
+        assert TestClient(served).put("/api/embedding", json={"share": 0.75, "keep": True}).status_code >= 400
+        assert memory.person.embedding_share == 0.25
 
 
 @pytest.mark.parametrize("typed", ["NFC", "NFD"])

@@ -102,6 +102,12 @@ def test_the_same_sentence_is_one_line_and_a_session_has_a_few(tmp_path: Path) -
         ("please remember that the label printer is at 10.0.0.8", "The label printer is at 10.0.0.8."),
         ("Don't forget that Marta owns the billing", "Marta owns the billing."),
         ("remember that it works", "Remember that it works."),
+        ("note that `make wheel` needs the network", "`make wheel` needs the network."),
+        ("Remember that week when the relay was down", "Remember that week when the relay was down."),
+        ("note that down in the relay file please", "Note that down in the relay file please."),
+        ("remember that Slack thread about the relay", "Remember that Slack thread about the relay."),
+        ("keep in mind that one from the last review", "Keep in mind that one from the last review."),
+        ("do not forget that in the next release notes", "Do not forget that in the next release notes."),
     ],
 )
 def test_a_line_loses_the_words_of_the_talk_and_keeps_identifiers(sentence: str, text: str) -> None:

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import re
+import shlex
 import textwrap
 from pathlib import Path
 
@@ -252,3 +253,33 @@ def test_an_error_that_came_back_is_told_with_the_command_for_a_lesson_until_the
     assert finding.step.endswith("oneiros remember 'On “No module named psycopg” run `uv sync`.' --topic lessons")
     assert list(find_repeated_errors(met, ["b"], build_topics({LESSONS: told}))) == []
     assert list(find_repeated_errors(met, [], build_topics({}))) == [], "nothing of it is of this week"
+
+
+def test_the_command_offered_for_a_long_error_that_came_back_ends_the_finding_and_runs_nothing_that_was_cut() -> None:
+    error = "cannot open the socket of the relay, " + "because the lease at the upstream expired " * 4 + "zuletzt"
+    fix = "make mend " + "RELAY=upstream " * 10
+    met = [Reading(one, "", RULES, 1, "shop", failures=(Failure("x", one, error, fix.strip()),)) for one in "ab"]
+
+    [finding] = find_repeated_errors(met, ["b"], build_topics({}))
+    _, command = finding.step.split("say what to do: ")
+    *_, lesson, option, topic = shlex.split(command)
+
+    assert (option, topic) == ("--topic", "lessons")
+    assert lesson.endswith("” ...")
+    assert list(find_repeated_errors(met, ["b"], build_topics({LESSONS: f"# Lessons\n\n- {lesson}\n"}))) == []
+
+
+def test_no_full_stop_stands_behind_a_command_of_the_report_which_is_printed_whole() -> None:
+    met = [
+        Reading(one, "", RULES, 1, "shop", failures=(Failure("x", one, "it isn't here", "uv sync"),)) for one in "ab"
+    ]
+    findings = (
+        *find_repeated_errors(met, ["b"], build_topics({})),
+        Finding(Concern.QUERIES, "", 0, "what", "look at it"),
+    )
+    page = report_page(Review("2026-W10", NOW.date(), findings, 2, 1, 0, 3))
+
+    command = findings[0].step.removeprefix("say what to do: ")
+    assert f"Next: say what to do: {command}\n" in page
+    assert "Next: look at it.\n" in page
+    assert f"    {command}\n" in report_page(Review("2026-W10", NOW.date(), findings[:1], 2, 1, 0, 3))

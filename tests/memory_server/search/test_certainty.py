@@ -1,6 +1,7 @@
 """How sure a hit is, as a word: by what speaks for it, and never rising down an answer."""
 
 import csv
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memory_server.document import Answer, Certainty, ChunkId, Hit, Layer, LineRange, Reason, SourcePath, Standing
-from memory_server.embedding.catalogue import Catalogue
+from memory_server.embedding.catalogue import PACKAGED_MODEL, SHIPPED, Catalogue
 from memory_server.embedding.model import ModelCard
 from memory_server.errors import UsageError
 from memory_server.memory import Memory
@@ -164,6 +165,23 @@ def test_an_english_question_beside_a_foreign_topic_says_so_too(memory: Memory) 
 
     assert [one.certainty for one in answer.hits] == [PERHAPS]
     assert "does not read this language" in answer.note
+
+
+def test_a_model_that_is_added_while_the_memory_is_open_is_named_as_what_reads_the_language(
+    tmp_path: Path, make_engine: MakeEngine
+) -> None:
+    added = tmp_path / "models"
+    with open_memory(new_root(tmp_path / "memory"), make_engine, added=added) as memory:
+        write_topic(memory, "t", "Die Bestellungen liegen in PostgreSQL, die Sitzungen in Redis.")
+        memory.reindex()
+        assert "multilingual-e5-small" in recall(memory, "where are the orders in PostgreSQL?").note
+
+        (added / "small-many").mkdir(parents=True)
+        described = (SHIPPED / PACKAGED_MODEL / "model.toml").read_text(encoding="utf-8")
+        many = re.sub("(?m)^languages = .*", 'languages = ["many"]', re.sub("(?m)^short_names = .*\n", "", described))
+        (added / "small-many" / "model.toml").write_text(many, encoding="utf-8")
+
+        assert "`oneiros model small-many` changes that." in recall(memory, "where are the orders in PostgreSQL?").note
 
 
 def test_the_descriptions_of_models_are_read_once_for_all_hits_that_the_model_does_not_read(

@@ -18,6 +18,7 @@ import pytest
 from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.search.pipeline import NOTHING
 from memory_server.search.question import with_commands
+from oneiros.cli import serving
 from oneiros.cli.app import load_command
 from oneiros.cli.main import main
 from oneiros.cli.table import group_commands
@@ -747,3 +748,20 @@ def test_a_topic_is_muted_as_its_pointer_names_it(shell: Shell, own: Path) -> No
     assert shell.json("config", "muted_pointers") == {"muted_pointers": ["topics/mail.md", "shop=topics/mail.md"]}
     assert shell("mute", "mail", "--off")[0] == 0
     assert shell.json("config", "muted_pointers") == {"muted_pointers": ["shop=topics/mail.md"]}
+
+
+@pytest.mark.parametrize(
+    ("taken", "code", "kept"), [({}, 0, "8400"), ({"port": 8400}, 0, "8400"), ({"port": 1}, 1, "")]
+)
+def test_a_port_is_refused_and_not_kept_where_the_daemon_is_known_to_have_another(
+    shell: Shell, own: Path, monkeypatch: pytest.MonkeyPatch, taken: dict[str, int], code: int, kept: str
+) -> None:
+    monkeypatch.setattr(serving, "is_running", lambda _: True)
+    monkeypatch.setattr(serving, "daemon_state", lambda _: taken)
+
+    assert shell("serve", "--foreground", "--port", "8400")[0] == code
+
+    file = shell.home / ".config" / "oneiros" / "config.toml"
+    assert (tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}) == (
+        {"http_port": int(kept)} if kept else {}
+    )

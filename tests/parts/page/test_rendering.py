@@ -5,7 +5,7 @@ import pytest
 from parts.page.diffs import diff_rows
 from parts.page.markdown import is_renderable, render_blocks, render_text
 from parts.page.plots import divide, draw_line
-from parts.page.rendering import drop_references, mark_html, mark_words
+from parts.page.rendering import drop_references, mark_code, mark_html, mark_words
 from parts.page.search import add_filters, parse_chips
 
 
@@ -114,6 +114,19 @@ def test_marks_stand_in_the_text_of_rendered_markdown_and_in_no_tag() -> None:
 
     assert "<strong><mark>relay</mark></strong>" in html and 'href="https://example.org/strong"' in html
     assert "<mark>strong</mark></a> &amp; <code><mark>relay</mark> x &lt; y</code>" in html
+
+
+@pytest.mark.parametrize(
+    ("line", "html"),
+    [
+        ("run `make x` and `y`", "run <code>make x</code> and <code>y</code>"),
+        ("a ``double `inner` run`` b", "a <code>double `inner` run</code> b"),
+        ("`` ` `` is a backtick", "<code>`</code> is a backtick"),
+        ("open `only ``twice`` & <b>", "open `only <code>twice</code> &amp; &lt;b&gt;"),
+    ],
+)
+def test_code_ends_with_as_many_backticks_as_opened_it(line: str, html: str) -> None:
+    assert mark_code(line) == html
 
 
 def test_a_passage_is_shown_without_what_points_at_its_sources() -> None:
