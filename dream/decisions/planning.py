@@ -12,6 +12,7 @@ from functools import cached_property
 from dream.decisions.approvals import Approvals, list_approved_files, make_change
 from dream.decisions.journal import Noted, Plan
 from dream.decisions.log import DecisionLog, new_nonce
+from dream.decisions.moving import may_move
 from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository, require_rest
 from dream.proposals.offering import ProposalQueue, find_home
@@ -134,7 +135,8 @@ class Planner:
         said, decided = hunk.update.candidate, replace(hunk, state=State.REJECTED, decided=self._now, reason=reason)
         told = (hunk.id, hunk.target, hunk.text, reason, self._now, said.quotes, said.given, said.project)
         entry = self._log.entry_without_files(Event.REJECTED, consent, hunk.id)
-        rejection = None if hunk.origin else Rejection(*told)  # the statement of a move stands where it stood
+        is_move = may_move(hunk, self._queue.store, self._log.chain)  # its statement stands where it stood
+        rejection = None if is_move else Rejection(*told)
         return Plan({}, (Noted(entry, rejection=rejection),), (decided,))
 
     def _leave(self, hunk: Hunk, origin: StatementOrigin, day: dt.date) -> tuple[list[Rewritten], str]:
