@@ -9,6 +9,7 @@ from dream.decisions.chain import Chain
 from dream.proposals.placing import find_item, read_item_note
 from dream.proposals.store import Approval, Event, ProposalStore, check_path, find_approvals
 from dream.records import Hunk, Place, StatementOrigin, make_hunk_id
+from dream.topics import LESSONS
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.topics import read_text
@@ -17,9 +18,11 @@ from memory_server.layers.topics import read_text
 def find_movable(path: SourcePath, label: str, store: ProposalStore, chain: Chain) -> Approval:
     """The yes behind the statement of a topic that has this footnote.
 
-    Raises ContentError where the chain vouches for none, where no one list item says just this, and where its footnote
-    is not one line.
+    Raises ContentError for a lesson, where the chain vouches for none, where no one list item says just this, and where
+    its footnote is not one line.
     """
+    if path == LESSONS:
+        raise ContentError("a lesson stays in lessons.md", where=path, remedy="Edit it there")
     text = read_text(check_path(store.root, path))
     yes = find_approvals(text, store.approvals()).get(label)
     if yes is None or not chain.find_entry(yes):

@@ -19,6 +19,7 @@ from dream.proposals.offering import ProposalQueue, find_home
 from dream.proposals.placing import (
     Manner,
     anchor_hunk,
+    find_item,
     new_file,
     place_hunk,
     says_already,
@@ -233,17 +234,26 @@ class Planner:
         undone: Approval | None = None,
     ) -> Plan:
         texts = {one.path: one.new for one in written if one.new is not None}
-        moved = []
-        for hunk in self._queue.store.hunks():
-            if hunk.is_open and hunk.target in homes:
-                home = find_home(hunk, {path: texts[path] for path in homes[hunk.target]})
-                if home != hunk.target:
-                    moved.append((hunk.id, self._queue.follow_file(hunk, home, texts[home])))
+        followed = ((one, self._follow(one, homes, texts)) for one in self._queue.store.hunks() if one.is_open)
+        moved = tuple((hunk.id, new) for hunk, new in followed if new != hunk)
         files = self._with_index_page(list(written), undone)
         name = undone.name if undone else ""
         approval = Approval(event, self._now, make_changes(files), name, text=what, nonce=new_nonce())
         message = self._message(arranging(what, [one.path for one in files], approval))
-        return replace(self._plan(files, approval, consent, message), moved=tuple(moved))
+        return replace(self._plan(files, approval, consent, message), moved=moved)
+
+    def _follow(self, hunk: Hunk, homes: Mapping[str, Sequence[str]], texts: Texts) -> Hunk:
+        """An open hunk with the paths that its topics have now; retired where it fits no longer."""
+        origin = hunk.origin
+        if origin and origin.path in homes:
+            said = (SourcePath(path) for path in homes[origin.path] if find_item(texts[path], origin.text))
+            origin = replace(origin, path=next(said, origin.path))
+            hunk = replace(hunk, update=replace(hunk.update, place=replace(hunk.update.place, origin=origin)))
+        if hunk.target not in homes:
+            return hunk
+        home = find_home(hunk, {path: texts[path] for path in homes[hunk.target]})
+        is_there = origin is not None and origin.path == home
+        return self._queue.follow_file(hunk, home, texts[home]) if is_there or home != hunk.target else hunk
 
     def _plan(
         self,

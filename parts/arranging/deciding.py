@@ -155,7 +155,7 @@ def retire_topic(environment: Environment, name: str) -> None:
     """Takes a topic out: git keeps it, and the way back is noted."""
     decisions = open_decisions(environment)
     path = _new_path(name)
-    if waiting := [hunk.id for hunk in decisions.store.hunks() if hunk.is_open and hunk.target == path]:
+    if waiting := [hunk.id for hunk in decisions.store.hunks() if hunk.is_open and path in hunk.paths]:
         raise UsageError(f"{len(waiting)} proposed changes wait for {path}", remedy="Decide about them: oneiros review")
     arrange(environment, decisions, lambda texts: plan_retirement(_find_path(decisions, texts, name)))
 

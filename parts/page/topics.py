@@ -18,6 +18,7 @@ from dream.decisions.repository import Version, find_repository
 from dream.proposals.store import Approval, find_approvals
 from dream.records import Hunk, State
 from dream.statements.provenance import CLAUDE, YOU, read_notes
+from dream.topics import LESSONS
 from memory_server.chunking import split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
@@ -108,7 +109,7 @@ class _Topics:
     def render_list(self, first: int, rows: int) -> HTMLResponse:
         """A part of the list by name, with what waits for each."""
         hunks = self._served.decisions().store.hunks()
-        waiting = Counter(hunk.target for hunk in hunks if hunk.state is State.PENDING)
+        waiting = Counter(path for hunk in hunks if hunk.state is State.PENDING for path in hunk.paths)
         heads = topic_heads(self._root)
         part = heads[first : first + rows]
         return self._render(
@@ -140,19 +141,20 @@ class _Topics:
             lines=split_lines(text[:SOURCE_CHARS]) if is_shown else [],
             is_source=is_source,
             blocks=blocks[1:] if is_titled else blocks,
-            notes=self._notes(text, blocks) if day is None else {},
+            notes=self._notes(source.path, text, blocks) if day is None else {},
+            is_movable=day is None and source.path != LESSONS,
             line=line,
             day=day,
             file=file,
             editing=f"${{EDITOR:-vi}} {shlex.quote(str(file))}",
             is_doubted=day is None and bool(self._served.memory.unapproved([source.path])),
             waiting=sum(
-                hunk.state is State.PENDING and source.path in (hunk.target, hunk.origin and hunk.origin.path)
+                hunk.state is State.PENDING and source.path in hunk.paths
                 for hunk in self._served.decisions().store.hunks()
             ),
         )
 
-    def _notes(self, text: str, blocks: Sequence[Block]) -> dict[str, NoteBeside]:
+    def _notes(self, path: SourcePath, text: str, blocks: Sequence[Block]) -> dict[str, NoteBeside]:
         """What the approvals know of each footnote; the archive is asked for one line at a time, by `blame`."""
         labels = {label for block in blocks for _, label in block.notes}
         if not labels:
@@ -161,7 +163,11 @@ class _Topics:
         approvals, chain = find_approvals(text, decisions.store.approvals()), decisions.chain()
         found = {label: approvals.get(label) for label in labels}
         signed = {label for label, one in found.items() if one is not None and chain.is_approval_signed(one)}
-        waiting = {hunk.origin.approval: hunk for hunk in decisions.store.hunks() if hunk.is_open and hunk.origin}
+        waiting = {
+            hunk.origin.approval: hunk
+            for hunk in decisions.store.hunks()
+            if hunk.is_open and hunk.origin and hunk.origin.path == path
+        }
         moving = {label: waiting.get(one.name) for label, one in found.items() if one is not None}
         return {
             label: NoteBeside(label, said.get(label, ""), found[label], label in signed, moving.get(label))

@@ -16,7 +16,17 @@ from memory_server.document import SourcePath
 from memory_server.errors import ContentError, OneirosError
 from memory_server.root.paths import MemoryRoot
 from tests.dream.accepting_under_fire import STEPS, decide, in_child, repair
-from tests.dream.builders import PERSON, TODAY, begin_history, decisions_on, extending, files_of, git, proposed
+from tests.dream.builders import (
+    PERSON,
+    TODAY,
+    begin_history,
+    decisions_on,
+    extending,
+    files_of,
+    git,
+    new_lesson,
+    proposed,
+)
 from tests.memories import new_root, write_topic
 
 MAIL, RELAY = SourcePath("topics/mail.md"), SourcePath("topics/relay.md")
@@ -247,6 +257,14 @@ def test_of_a_paragraph_and_an_item_in_the_same_words_only_the_item_moves(decisi
     with pytest.raises(ContentError, match="no list item of its own"):
         decisions.propose_move(MAIL, "3", "relay", "")
     assert move(decisions).target == RELAY
+
+
+def test_a_lesson_stays_among_the_lessons(root: MemoryRoot, decisions: Decisions) -> None:
+    [hunk] = proposed(decisions, new_lesson("Check first: the port.", 2))
+    decisions.accept(hunk.id, PERSON)
+
+    with pytest.raises(ContentError, match="a lesson stays"):
+        move(decisions, path=SourcePath("lessons.md"))
 
 
 def test_it_does_not_leave_its_project(root: MemoryRoot, decisions: Decisions) -> None:
