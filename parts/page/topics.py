@@ -22,6 +22,7 @@ from dream.topics import LESSONS
 from memory_server.chunking import split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
+from memory_server.layers.footnotes import find_footnotes
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import SourceFile, TopicHead, as_document, read_text, topic_heads
 from memory_server.reading import find_source
@@ -50,6 +51,7 @@ class NoteBeside:
     """Whose words stand behind a block."""
 
     label: str
+    line: int  # of the file that defines it, else the first that refers to it, counted from 1
     text: str  # of the footnote
     approval: Approval | None
     is_signed: bool
@@ -161,7 +163,8 @@ class _Topics:
             return {}
         decisions, said = self._served.decisions(), read_notes(text)
         approvals, chain = find_approvals(text, decisions.store.approvals()), decisions.chain()
-        found = {label: approvals.get(label) for label in labels}
+        footnotes, found = find_footnotes(text), {label: approvals.get(label) for label in labels}
+        lines = {label: places[0] + 1 for label, places in {**footnotes.used, **footnotes.defined}.items()}
         signed = {label for label, one in found.items() if one is not None and chain.is_approval_signed(one)}
         waiting = {
             hunk.origin.approval: hunk
@@ -170,8 +173,8 @@ class _Topics:
         }
         moving = {label: waiting.get(one.name) for label, one in found.items() if one is not None}
         return {
-            label: NoteBeside(label, said.get(label, ""), found[label], label in signed, moving.get(label))
-            for label in found
+            label: NoteBeside(label, lines.get(label, 0), said.get(label, ""), one, label in signed, moving.get(label))
+            for label, one in found.items()
         }
 
     def history(self, source: SourceFile, at: int) -> HTMLResponse:

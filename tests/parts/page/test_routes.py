@@ -204,6 +204,21 @@ def test_a_move_is_shown_at_the_topic_that_it_leaves_alone(
     assert listed.count('<a href="/review">1</a>') == 2 and "Check first" in told["lessons"]
 
 
+def test_each_note_of_a_list_item_is_looked_up_by_itself(
+    make_engine: MakeEngine, pages: PageSessions, tmp_path: Path
+) -> None:
+    root = new_root(tmp_path / "memory")
+    notes = "[^1]: you, 2026-03-01, session 11111111\n[^2]: you, 2026-03-02, session 22222222\n"
+    write_topic(root, "mail", f"# Mail\n\n- Relays:\n  - one with TLS,[^1]\n  - one without.[^2]\n\n{notes}")
+
+    with open_memory(root, make_engine) as memory:
+        page = serve(memory, pages, tmp_path)
+        asked = re.findall(r'hx-get="(/page/blame/[^"]+)"', page.get("/page/topics/mail").text)
+        told = [page.get(html.unescape(one)).text for one in asked]
+
+    assert [re.findall("session [12]{8}", one) for one in told] == [["session 11111111"], ["session 22222222"]]
+
+
 def test_the_topics_that_a_change_may_go_to_are_read_where_a_person_wants_them(
     page: TestClient, memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
