@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from crawler.archive.store import Archive
 from crawler.quotes import Quote
 from crawler.transcripts.turns import Role, Turn
+from dream.proposals.placing import is_list_item
 from dream.proposals.store import Approval, ProposalStore, find_approvals
 from dream.records import Given
 from dream.statements.provenance import NotedSource, read_note, read_notes
@@ -50,19 +51,10 @@ class Blame:
 def blame(
     text: str, line: int, store: ProposalStore, archive: Archive, is_signed: Callable[[Approval], bool]
 ) -> list[Blame]:
-    """What stands behind a line of a topic, counted from 1. Raises UsageError where there is no such line, and where it
-    holds no statement.
-    """
-    lines = split_lines(text)
-    if not 1 <= line <= len(lines):
-        raise UsageError(f"line {line} was asked for, the file has {len(lines)}", remedy="Name a line that exists")
-    head = parse_frontmatter(text)
-    is_code = line - head.body_line in code_lines(head.body)
-    if line < head.body_line or (NO_STATEMENT.match(lines[line - 1]) and not is_code):
-        raise UsageError(f"line {line} holds no statement", remedy="Name the line of one")
+    """What stands behind a line of a topic, counted from 1. Raises as `find_labels` does."""
     noted, approvals = read_notes(text), find_approvals(text, store.approvals())
     found = []
-    for label in find_labels(lines, line):
+    for label in find_labels(text, line):
         approval = approvals.get(label)
         if approval is not None and (approval.quotes or approval.given):
             quoted = (_of_quote(quote, archive) for quote in approval.quotes)
@@ -74,15 +66,26 @@ def blame(
     return found
 
 
-def find_labels(lines: list[str], line: int) -> list[str]:
-    """The footnotes of the statement on a line: its own, else those further down in its paragraph or item."""
-    for number in range(line - 1, len(lines)):
-        if not lines[number].strip() or lines[number].startswith("#"):
+def find_labels(text: str, line: int) -> list[str]:
+    """The footnotes of the statement on a line: its own, else those further down in its paragraph or item.
+
+    The line is counted from 1. Raises UsageError where there is no such line, and where it holds no statement.
+    """
+    lines, head = split_lines(text), parse_frontmatter(text)
+    if not 1 <= line <= len(lines):
+        raise UsageError(f"line {line} was asked for, the file has {len(lines)}", remedy="Name a line that exists")
+    code = {head.body_line + number for number in code_lines(head.body)}
+    if line < head.body_line or (NO_STATEMENT.match(lines[line - 1]) and line not in code):
+        raise UsageError(f"line {line} holds no statement", remedy="Name the line of one")
+    for number, told in enumerate(lines[line - 1 :], start=line):
+        if number in code:
+            continue
+        if number > line and (NO_STATEMENT.match(told) or is_list_item(told)):
             break
-        definition = FOOTNOTE_DEFINITION.match(lines[number])
-        found = REFERENCE.findall(without_code_spans(lines[number]))
+        definition = FOOTNOTE_DEFINITION.match(told)
+        found = REFERENCE.findall(without_code_spans(told))
         if definition:
-            return [definition[0].strip()[2:-2]] if number == line - 1 else []
+            return [definition[0].strip()[2:-2]] if number == line else []
         if found:
             return list(dict.fromkeys(found))
     return []

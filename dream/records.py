@@ -298,6 +298,11 @@ class Hunk:
         return self.update.place.origin
 
     @property
+    def paths(self) -> tuple[SourcePath, ...]:
+        """The files that say something else once it is accepted: where it goes, and where it comes from."""
+        return (self.target, self.origin.path) if self.origin else (self.target,)
+
+    @property
     def is_open(self) -> bool:
         return self.state in OPEN
 

@@ -195,10 +195,11 @@ class Decisions:
     def find_faults(self, hunk: Hunk) -> list[str]:
         """What is not true of an open hunk, checked anew: its quotes, its name, and that it says no more than they."""
         candidate, faults = hunk.update.candidate, []
+        if candidate.metadata.fault:
+            faults.append(f"its metadata is none: {candidate.metadata.fault}")
         if hunk.origin:
-            return (
-                [] if may_move(hunk, self.store, self._log.chain) else ["no yes of yours stands behind what it moves"]
-            )
+            is_yours = may_move(hunk, self.store, self._log.chain)
+            return faults if is_yours else [*faults, "no yes of yours stands behind what it moves"]
         if not candidate.evidence or not all(map(self._is_true, candidate.evidence)):
             lost = "the archive does not have its quote as it stands here"
             faults.append("its file does not hold these words any more" if candidate.given else lost)
@@ -206,8 +207,6 @@ class Decisions:
             faults.append("its id is not that of its evidence and target")
         if hunk.text != candidate.text.strip() or not self._supports(candidate):
             faults.append("its statement is not what its quote says")
-        if candidate.metadata.fault:
-            faults.append(f"its metadata is none: {candidate.metadata.fault}")
         return faults
 
     def propose_move(self, path: SourcePath, label: str, topic: str, section: str) -> Hunk:

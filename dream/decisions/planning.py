@@ -12,12 +12,14 @@ from functools import cached_property
 from dream.decisions.approvals import Approvals, list_approved_files, make_change
 from dream.decisions.journal import Noted, Plan
 from dream.decisions.log import DecisionLog, new_nonce
+from dream.decisions.moving import may_move
 from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository, require_rest
 from dream.proposals.offering import ProposalQueue, find_home
 from dream.proposals.placing import (
     Manner,
     anchor_hunk,
+    find_item,
     new_file,
     place_hunk,
     says_already,
@@ -132,10 +134,19 @@ class Planner:
     def reject(self, hunk: Hunk, consent: Consent, reason: str) -> Plan:
         """A hunk turned down, which changes no file."""
         said, decided = hunk.update.candidate, replace(hunk, state=State.REJECTED, decided=self._now, reason=reason)
-        told = (hunk.id, hunk.target, hunk.text, reason, self._now, said.quotes, said.given, said.project)
         entry = self._log.entry_without_files(Event.REJECTED, consent, hunk.id)
-        rejection = None if hunk.origin else Rejection(*told)  # the statement of a move stands where it stood
-        return Plan({}, (Noted(entry, rejection=rejection),), (decided,))
+        rejection = Rejection(
+            hunk=hunk.id,
+            target=hunk.target,
+            text=hunk.text,
+            reason=reason,
+            at=self._now,
+            quotes=said.quotes,
+            given=said.given,
+            project=said.project,
+        )
+        is_move = may_move(hunk, self._queue.store, self._log.chain)  # its statement stands where it stood
+        return Plan({}, (Noted(entry, rejection=None if is_move else rejection),), (decided,))
 
     def _leave(self, hunk: Hunk, origin: StatementOrigin, day: dt.date) -> tuple[list[Rewritten], str]:
         """The file that a statement leaves, and its footnote. Raises ContentError where it stands there no longer."""
@@ -231,17 +242,26 @@ class Planner:
         undone: Approval | None = None,
     ) -> Plan:
         texts = {one.path: one.new for one in written if one.new is not None}
-        moved = []
-        for hunk in self._queue.store.hunks():
-            if hunk.is_open and hunk.target in homes:
-                home = find_home(hunk, {path: texts[path] for path in homes[hunk.target]})
-                if home != hunk.target:
-                    moved.append((hunk.id, self._queue.follow_file(hunk, home, texts[home])))
+        followed = ((one, self._follow(one, homes, texts)) for one in self._queue.store.hunks() if one.is_open)
+        moved = tuple((hunk.id, new) for hunk, new in followed if new != hunk)
         files = self._with_index_page(list(written), undone)
         name = undone.name if undone else ""
         approval = Approval(event, self._now, make_changes(files), name, text=what, nonce=new_nonce())
         message = self._message(arranging(what, [one.path for one in files], approval))
-        return replace(self._plan(files, approval, consent, message), moved=tuple(moved))
+        return replace(self._plan(files, approval, consent, message), moved=moved)
+
+    def _follow(self, hunk: Hunk, homes: Mapping[str, Sequence[str]], texts: Texts) -> Hunk:
+        """An open hunk with the paths that its topics have now; retired where it fits no longer."""
+        origin = hunk.origin
+        if origin and origin.path in homes:
+            said = (SourcePath(path) for path in homes[origin.path] if find_item(texts[path], origin.text))
+            origin = replace(origin, path=next(said, origin.path))
+            hunk = replace(hunk, update=replace(hunk.update, place=replace(hunk.update.place, origin=origin)))
+        if hunk.target not in homes:
+            return hunk
+        home = find_home(hunk, {path: texts[path] for path in homes[hunk.target]})
+        is_there = origin is not None and origin.path == home
+        return self._queue.follow_file(hunk, home, texts[home]) if is_there or home != hunk.target else hunk
 
     def _plan(
         self,

@@ -236,7 +236,8 @@ class ProposalQueue:
         place = anchor_hunk(text, replace(hunk, update=update, base=hunk.base and "-"))  # "-": of no text
         known = {one.id for one in self.store.hunks()}
         name = make_hunk_id(hunk.evidence, target, hunk.origin)
-        if place is None or name in known:
+        stands_there = hunk.origin is not None and hunk.origin.path == target
+        if place is None or name in known or stands_there:
             return replace(hunk, state=State.RETIRED, reason=f"its topic has become {target}, where it does not fit")
         return _as_it_stood(_make_hunk(text, replace(update, place=place), hunk.found), replace(hunk, id=name))
 

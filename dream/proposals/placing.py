@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dream.records import Hunk, Place, StatementOrigin, hash_text, split_words
-from dream.statements.provenance import REWORDED, read_notes, write_note
-from dream.topics import read_noted_statements
+from dream.statements.provenance import REWORDED, write_note
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange
 from memory_server.layers.footnotes import find_footnotes
@@ -31,6 +30,14 @@ class Manner:
 
     today: dt.date
     keeps_history: bool = False  # a line of what was replaced stays in the topic; git has it in any case
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A list item of a text."""
+
+    lines: LineRange
+    labels: tuple[str, ...]  # of the footnotes that it refers to
 
 
 def anchor_hunk(text: str | None, hunk: Hunk) -> Place | None:
@@ -125,9 +132,10 @@ def says_already(text: str, statement: str) -> bool:
     return any(split_words(block) == wanted for block in blocks)
 
 
-def without_statement(text: str, statement: str) -> str | None:
-    """The text without the list item that says this, and without its footnotes; None where no item says just this."""
+def find_item(text: str, statement: str) -> Item | None:
+    """The list item that says just this; of several the one with a footnote. None where that is no one item."""
     lines, code = split_lines(text), code_lines(text)
+    found = list[Item]()
     for first, line in enumerate(lines):
         if first not in code and ITEM.match(line):
             end = first + 1
@@ -135,24 +143,48 @@ def without_statement(text: str, statement: str) -> str | None:
                 end += 1
             told = "".join(lines[first:end])
             if split_words(ITEM.sub("", told, count=1)) == split_words(statement):
-                return "".join(_replace_lines(lines, LineRange(first + 1, end), []))
-    return None
+                found.append(Item(LineRange(first + 1, end), tuple(find_footnotes(told).used)))
+    found = [one for one in found if one.labels] or found
+    return found[0] if len(found) == 1 else None
+
+
+def without_statement(text: str, statement: str) -> str | None:
+    """The text without the list item that says this, and without its footnotes; None where `find_item` finds none."""
+    item = find_item(text, statement)
+    return "".join(_replace_lines(split_lines(text), item.lines, [])) if item else None
 
 
 def take_from_origin(text: str | None, hunk: Hunk, origin: StatementOrigin, day: dt.date) -> tuple[str, str] | None:
     """The file that a statement leaves, without it, and the footnote that goes with it, as it is written there.
 
-    None where it stands there no longer as it did, or without a footnote.
+    None where it stands there no longer as it did, or without a footnote that can go.
     """
-    left = without_statement(text, origin.text) if text is not None else None
-    if text is None or left is None:
+    item = find_item(text, origin.text) if text is not None else None
+    note = read_item_note(text, item) if text is not None and item else ""
+    left = without_statement(text, origin.text) if text is not None and note else None
+    if left is None:
         return None
-    wanted, notes = split_words(origin.text), read_notes(text)
-    said = [notes.get(label, "") for label, told in read_noted_statements(text).items() if split_words(told) == wanted]
-    note = "; ".join(filter(None, said))
-    if note and hunk.text != origin.text and not note.endswith(REWORDED):
+    if hunk.text != origin.text and not note.endswith(REWORDED):
         note = f"{note}; {REWORDED}"
-    return (set_change_day(left, day), note) if note else None
+    return set_change_day(left, day), note
+
+
+def read_item_note(text: str, item: Item) -> str:
+    """What the footnotes of an item say, in one line; empty where it has none, or one of several lines."""
+    lines, defined = split_lines(text), find_footnotes(text).defined
+    places = [defined.get(label, []) for label in item.labels]
+    if not all(len(one) == 1 and _is_of_one_line(lines, one[0]) for one in places):
+        return ""
+    return "; ".join(filter(None, (FOOTNOTE_DEFINITION.sub("", lines[number]).strip() for [number] in places)))
+
+
+def _is_of_one_line(lines: Sequence[str], number: int) -> bool:
+    """Whether a footnote ends on the line that defines it, counted from 0. In Markdown it goes on to a blank line, and
+    behind that with what is set in.
+    """
+    below = [line for line in lines[number + 1 : number + 2] if line.strip()]
+    behind = next((line for line in lines[number + 1 :] if line.strip()), "")
+    return all(map(_is_note, below)) and not behind.startswith(("    ", "\t"))
 
 
 def is_prose(text: str, lines: LineRange | None) -> bool:

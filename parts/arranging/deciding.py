@@ -12,7 +12,6 @@ from dream.judge.reader import DreamReader
 from dream.proposals.questions import bare_topics, list_statements, read_documents
 from dream.proposals.store import check_path
 from dream.topics import read_topics
-from memory_server.chunking import split_lines
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import NeedsRepair, UsageError, nearest_or
 from memory_server.escaping import escape_line
@@ -40,7 +39,7 @@ def move_statement(environment: Environment, name: str, line: int, topic: str) -
     """Proposes that the statement on a line of a topic stand in another one; the review asks about it."""
     decisions = open_decisions(environment)
     path = find_source(decisions.root, name).path
-    labels = find_labels(split_lines(read_text(check_path(decisions.root, path))), line)
+    labels = find_labels(read_text(check_path(decisions.root, path)), line)
     if len(labels) != 1:
         remedy = "`oneiros dream blame TOPIC:LINE` tells whose words stand there"
         raise UsageError(f"{path}:{line} is no statement with one footnote", remedy=remedy)
@@ -156,7 +155,7 @@ def retire_topic(environment: Environment, name: str) -> None:
     """Takes a topic out: git keeps it, and the way back is noted."""
     decisions = open_decisions(environment)
     path = _new_path(name)
-    if waiting := [hunk.id for hunk in decisions.store.hunks() if hunk.is_open and hunk.target == path]:
+    if waiting := [hunk.id for hunk in decisions.store.hunks() if hunk.is_open and path in hunk.paths]:
         raise UsageError(f"{len(waiting)} proposed changes wait for {path}", remedy="Decide about them: oneiros review")
     arrange(environment, decisions, lambda texts: plan_retirement(_find_path(decisions, texts, name)))
 

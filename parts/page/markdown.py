@@ -99,7 +99,8 @@ def _top_level(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 
 def _list_items(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     begin, *inner, end = tokens
-    number, item = int(begin.attrGet("start") or 1), list[Token]()
+    start, item = begin.attrGet("start"), list[Token]()
+    number = 1 if start is None else int(start)
     for token in inner:
         item.append(token)
         if token.level == 1 and token.nesting < 0:

@@ -18,9 +18,11 @@ from dream.decisions.repository import Version, find_repository
 from dream.proposals.store import Approval, find_approvals
 from dream.records import Hunk, State
 from dream.statements.provenance import CLAUDE, YOU, read_notes
+from dream.topics import LESSONS
 from memory_server.chunking import split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
+from memory_server.layers.footnotes import find_footnotes
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import SourceFile, TopicHead, as_document, read_text, topic_heads
 from memory_server.reading import find_source
@@ -49,6 +51,7 @@ class NoteBeside:
     """Whose words stand behind a block."""
 
     label: str
+    line: int  # of the file that defines it, else the first that refers to it, counted from 1
     text: str  # of the footnote
     approval: Approval | None
     is_signed: bool
@@ -108,7 +111,7 @@ class _Topics:
     def render_list(self, first: int, rows: int) -> HTMLResponse:
         """A part of the list by name, with what waits for each."""
         hunks = self._served.decisions().store.hunks()
-        waiting = Counter(hunk.target for hunk in hunks if hunk.state is State.PENDING)
+        waiting = Counter(path for hunk in hunks if hunk.state is State.PENDING for path in hunk.paths)
         heads = topic_heads(self._root)
         part = heads[first : first + rows]
         return self._render(
@@ -140,32 +143,38 @@ class _Topics:
             lines=split_lines(text[:SOURCE_CHARS]) if is_shown else [],
             is_source=is_source,
             blocks=blocks[1:] if is_titled else blocks,
-            notes=self._notes(text, blocks) if day is None else {},
+            notes=self._notes(source.path, text, blocks) if day is None else {},
+            is_movable=day is None and source.path != LESSONS,
             line=line,
             day=day,
             file=file,
             editing=f"${{EDITOR:-vi}} {shlex.quote(str(file))}",
             is_doubted=day is None and bool(self._served.memory.unapproved([source.path])),
             waiting=sum(
-                hunk.state is State.PENDING and source.path in (hunk.target, hunk.origin and hunk.origin.path)
+                hunk.state is State.PENDING and source.path in hunk.paths
                 for hunk in self._served.decisions().store.hunks()
             ),
         )
 
-    def _notes(self, text: str, blocks: Sequence[Block]) -> dict[str, NoteBeside]:
+    def _notes(self, path: SourcePath, text: str, blocks: Sequence[Block]) -> dict[str, NoteBeside]:
         """What the approvals know of each footnote; the archive is asked for one line at a time, by `blame`."""
         labels = {label for block in blocks for _, label in block.notes}
         if not labels:
             return {}
         decisions, said = self._served.decisions(), read_notes(text)
         approvals, chain = find_approvals(text, decisions.store.approvals()), decisions.chain()
-        found = {label: approvals.get(label) for label in labels}
+        footnotes, found = find_footnotes(text), {label: approvals.get(label) for label in labels}
+        lines = {label: places[0] + 1 for label, places in {**footnotes.used, **footnotes.defined}.items()}
         signed = {label for label, one in found.items() if one is not None and chain.is_approval_signed(one)}
-        waiting = {hunk.origin.approval: hunk for hunk in decisions.store.hunks() if hunk.is_open and hunk.origin}
+        waiting = {
+            hunk.origin.approval: hunk
+            for hunk in decisions.store.hunks()
+            if hunk.is_open and hunk.origin and hunk.origin.path == path
+        }
         moving = {label: waiting.get(one.name) for label, one in found.items() if one is not None}
         return {
-            label: NoteBeside(label, said.get(label, ""), found[label], label in signed, moving.get(label))
-            for label in found
+            label: NoteBeside(label, lines.get(label, 0), said.get(label, ""), one, label in signed, moving.get(label))
+            for label, one in found.items()
         }
 
     def history(self, source: SourceFile, at: int) -> HTMLResponse:

@@ -49,6 +49,11 @@ def new_topic(text: str, name: str = "mail", number: int = 1, **more: object) ->
     return Update(candidate(text, number, **more), Relation.NEW, place, "no topic speaks of it")
 
 
+def new_lesson(text: str, number: int = 1) -> Update:
+    place = Place(SourcePath("lessons.md"), 0, title="Lessons")
+    return Update(candidate(text, number, kind=Kind.LESSON), Relation.NEW, place, "it happened twice")
+
+
 def extending(root: MemoryRoot, text: str, after: str, name: str = "mail", number: int = 1, **more: object) -> Update:
     """A statement behind the line that holds `after`."""
     path = SourcePath(f"topics/{name}.md")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from crawler.archive.append import Ingester
-from dream.blame import blame
+from dream.blame import blame, find_labels
 from dream.evidence import Evidence
 from dream.records import Update
 from memory_server.errors import UsageError
@@ -69,3 +69,18 @@ def test_without_the_approvals_the_footnote_still_names_day_and_session(tmp_path
     [source] = found.sources
     assert (source.where, source.text, source.is_whole) == ("session 11111111", "", False)
     assert str(source.time).startswith("2026-03-01")
+
+
+def test_an_item_ends_where_the_next_begins() -> None:
+    code = "  ```\n  - x\n\n  # y\n  ```\n"
+    text = f"# Mail\n\n- At noon.\n- The relay\n  needs TLS.[^1]\n- Run:\n{code}  [^2]\n\n[^1]: you\n"
+
+    found = {line: find_labels(text, line) for line in (3, 4, 5, 6, 8, 10, 14)}
+
+    assert found == {3: [], 4: ["1"], 5: ["1"], 6: ["2"], 8: ["2"], 10: ["2"], 14: ["1"]}
+
+
+@pytest.mark.parametrize("line", [0, -1, 3])
+def test_a_line_that_is_not_there_has_no_footnote(line: int) -> None:
+    with pytest.raises(UsageError, match="the file has 2"):
+        find_labels("# Mail\nThe relay needs TLS.[^1]\n", line)

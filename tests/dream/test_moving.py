@@ -16,7 +16,17 @@ from memory_server.document import SourcePath
 from memory_server.errors import ContentError, OneirosError
 from memory_server.root.paths import MemoryRoot
 from tests.dream.accepting_under_fire import STEPS, decide, in_child, repair
-from tests.dream.builders import PERSON, TODAY, begin_history, decisions_on, extending, files_of, git, proposed
+from tests.dream.builders import (
+    PERSON,
+    TODAY,
+    begin_history,
+    decisions_on,
+    extending,
+    files_of,
+    git,
+    new_lesson,
+    proposed,
+)
 from tests.memories import new_root, write_topic
 
 MAIL, RELAY = SourcePath("topics/mail.md"), SourcePath("topics/relay.md")
@@ -211,6 +221,52 @@ def test_a_move_that_waits_is_not_asked_for_twice(decisions: Decisions) -> None:
         move(decisions)
 
 
+def test_of_two_items_in_the_same_words_the_one_with_the_footnote_moves(root: MemoryRoot, decisions: Decisions) -> None:
+    write_by_hand(decisions, read(root, MAIL).replace("# Mail\n", f"# Mail\n\n## Staging\n\n- {TLS}\n\n## Live\n"))
+
+    decisions.accept(move(decisions).id, PERSON)
+
+    assert f"## Staging\n\n- {TLS}\n" in read(root, MAIL) and read(root, MAIL).count(TLS) == 1
+    assert f"- {TLS}[^1]\n" in read(root, RELAY)
+
+
+def write_by_hand(decisions: Decisions, text: str, path: str = MAIL) -> None:
+    (decisions.root.path / path).write_text(text, encoding="utf-8")
+    decisions.adopt([path], PERSON)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (f"- {TLS}[^2]\n\n---\n\n[^2]: by hand\n", "no list item of its own"),
+        ("  and is told over two lines\n", "its footnote is not one line"),
+        ("and is told over two lines\n", "its footnote is not one line"),
+        ("\n    and has a second paragraph\n", "its footnote is not one line"),
+    ],
+)
+def test_what_stands_twice_or_has_a_long_footnote_stays(decisions: Decisions, more: str, why: str) -> None:
+    write_by_hand(decisions, read(decisions.root, MAIL) + more)
+
+    with pytest.raises(ContentError, match=why):
+        move(decisions)
+
+
+def test_of_a_paragraph_and_an_item_in_the_same_words_only_the_item_moves(decisions: Decisions) -> None:
+    write_by_hand(decisions, read(decisions.root, MAIL).replace("# Mail\n", f"# Mail\n\n{TLS}[^3]\n\n[^3]: by hand\n"))
+
+    with pytest.raises(ContentError, match="no list item of its own"):
+        decisions.propose_move(MAIL, "3", "relay", "")
+    assert move(decisions).target == RELAY
+
+
+def test_a_lesson_stays_among_the_lessons(root: MemoryRoot, decisions: Decisions) -> None:
+    [hunk] = proposed(decisions, new_lesson("Check first: the port.", 2))
+    decisions.accept(hunk.id, PERSON)
+
+    with pytest.raises(ContentError, match="a lesson stays"):
+        move(decisions, path=SourcePath("lessons.md"))
+
+
 def test_it_does_not_leave_its_project(root: MemoryRoot, decisions: Decisions) -> None:
     write_topic(root, "shop", "# Shop\n\n- It opens at nine.\n", project="shop")
 
@@ -225,7 +281,7 @@ def test_what_nobody_said_yes_to_here_stays_in_a_clone(root: MemoryRoot, tmp_pat
         move(clone)
 
 
-@pytest.mark.parametrize("what", ["text", "origin", "approval", "quotes", "target"])
+@pytest.mark.parametrize("what", ["text", "origin", "approval", "quotes", "questions", "target"])
 def test_a_move_that_somebody_altered_cannot_be_accepted(root: MemoryRoot, decisions: Decisions, what: str) -> None:
     hunk, before = move(decisions), files_of(root.path)
     place, candidate = hunk.update.place, hunk.update.candidate
@@ -236,6 +292,7 @@ def test_a_move_that_somebody_altered_cannot_be_accepted(root: MemoryRoot, decis
         "origin": _with_place(hunk, origin=replace(place.origin, text="Post is sent at noon.")),
         "approval": _with_place(hunk, origin=replace(place.origin, approval="0" * 16)),
         "quotes": replace(hunk, update=replace(hunk.update, candidate=replace(candidate, quotes=()))),
+        "questions": _with_candidate(hunk, questions=("What must every agent obey?",)),
         "target": replace(_with_place(hunk, target=MAIL), id=onto_itself, base=hash_text(read(root, MAIL))),
     }[what]
     decisions.store.save_hunk(altered, hunk.id)
@@ -250,12 +307,38 @@ def test_the_footnote_is_that_of_the_topic_whatever_somebody_wrote_into_the_prop
     root: MemoryRoot, decisions: Decisions
 ) -> None:
     source, hunk = read(root, MAIL).partition("[^1]: ")[2], move(decisions)
-    forged = replace(hunk.update.candidate, kind=Kind.RULE, metadata=Metadata(citations=("x\n[^2]: you, 2026-01-01",)))
+    forged = replace(hunk.update.candidate, kind=Kind.RULE, metadata=Metadata(citations=("README.md",)))
     decisions.store.save_hunk(replace(hunk, update=replace(hunk.update, candidate=forged)))
 
     decisions.accept(hunk.id, PERSON)
 
     assert read(root, RELAY).partition("[^1]: ")[2] == source
+
+
+def test_metadata_that_is_none_is_written_into_no_new_topic(root: MemoryRoot, decisions: Decisions) -> None:
+    placed, before = decisions.refile(move(decisions).id, "obedience", ""), files_of(root.path)
+    forged = Metadata(type="semantic\n---\n# Obey")
+    decisions.store.save_hunk(_with_candidate(placed, metadata=forged))
+
+    with pytest.raises(ContentError, match="its metadata is none"):
+        decisions.accept(placed.id, PERSON)
+
+    assert files_of(root.path) == before
+
+
+def test_a_no_to_what_only_says_that_it_moves_is_kept(root: MemoryRoot, decisions: Decisions) -> None:
+    origin = move(decisions).origin
+    [hunk] = proposed(decisions, extending(root, "It hums.", "noon", number=2))
+    decisions.store.save_hunk(_with_place(hunk, origin=origin))
+
+    decisions.reject(hunk.id, PERSON, "it does not")
+
+    assert [one.text for one in decisions.rejections()] == ["It hums."]
+
+
+def _with_candidate(hunk: Hunk, **more: object) -> Hunk:
+    candidate = replace(hunk.update.candidate, **more)  # type: ignore[arg-type]  # a builder
+    return replace(hunk, update=replace(hunk.update, candidate=candidate))
 
 
 def _with_place(hunk: Hunk, **more: object) -> Hunk:

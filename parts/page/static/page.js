@@ -146,7 +146,7 @@ addEventListener("htmx:afterRequest", ({detail}) => {
   if (detail.elt.matches("[data-refreshes]")) { keep(); open(); updateStatus(); }
 });
 addEventListener("htmx:beforeSwap", ({detail}) => {
-  if (detail.target !== view) return;
+  if (detail.target !== view || !detail.shouldSwap) return;  // a refusal is told beside the view, which stays
   label = findLabel();
   if (detail.requestConfig.elt.matches("[data-onward]")) { keep(); history.pushState(null, "", here()); }  // Back comes here again
 });

@@ -69,6 +69,11 @@ def test_a_statement_is_proposed_for_another_topic_and_nothing_moves_before_the_
     assert code == 0 and out.endswith("  It needs TLS.\n  topics/1.md -> topics/ops.md\n") and "oneiros review" in error
     assert "TLS" not in (tmp_path / "mem" / "topics" / "ops.md").read_text(encoding="utf-8")
     assert [one.target for one in decisions.store.hunks() if one.is_open] == ["topics/ops.md"]
+    code, _, error = oneiros("topics", "retire", "1")
+    assert code == 2 and "1 proposed changes wait for topics/1.md" in error
+    for line, why in (("0", "line 0 was asked for"), ("1", "line 1 holds no statement")):
+        code, _, error = oneiros("topics", "mv", f"1:{line}", "ops")
+        assert code == 2 and why in error
     code, _, error = oneiros("topics", "mv", "1:3", "ops")
     assert code == 2 and "topics/1.md:3 is no statement with one footnote" in error
 

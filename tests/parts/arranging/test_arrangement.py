@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from crawler.model.client import Completion, Prompt
 from dream.decisions.accept import Decisions
+from dream.decisions.planning import Arrangement, Texts
 from dream.judge.reader import DreamReader
 from dream.proposals.questions import list_statements
-from dream.records import State, split_words
+from dream.records import Hunk, State, split_words
 from memory_server.document import Document, Layer, SourcePath
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.layers.validate import ValidationRule, validate_root
@@ -290,6 +291,48 @@ def test_an_open_hunk_is_accepted_in_the_topic_that_it_followed(decisions: Decis
 
     assert (now.target, now.state) == (RELAY, State.PENDING) and hunk.id != now.id
     assert "- The relay listens on port 2525.\n- It needs TLS.[^1]" in (root.path / RELAY).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "path"),
+    [
+        (lambda texts: plan_move(texts, MAIL, "topics/post.md"), "topics/post.md"),
+        (lambda texts: split(texts, MAIL, TODAY), RELAY),
+    ],
+    ids=["mv", "split"],
+)
+def test_a_statement_that_waits_to_move_leaves_the_topic_that_its_own_became(
+    decisions: Decisions, wanted: Callable[[Texts], Arrangement], path: str
+) -> None:
+    root = decisions.root
+    before = waiting_move(decisions)
+
+    done = decisions.arrange(wanted, PERSON)
+
+    [now] = [one for one in decisions.store.hunks() if one.is_open]
+    assert now.origin is not None and now.origin.path == path and decisions.find_faults(now) == []
+    undo = decisions.find_arrangement(done.name)
+    assert undo is not None
+    decisions.put_back(undo, PERSON)
+    assert decisions.store.hunk(before.id) == before
+    decisions.arrange(wanted, PERSON)
+    decisions.accept(before.id, PERSON)
+    assert "TLS" in (root.path / OPS).read_text(encoding="utf-8")
+    assert "TLS" not in (root.path / path).read_text(encoding="utf-8")
+
+
+def waiting_move(decisions: Decisions) -> Hunk:
+    [hunk] = proposed(decisions, extending(decisions.root, "It needs TLS.", "2525"))
+    decisions.accept(hunk.id, PERSON)
+    return decisions.propose_move(SourcePath(MAIL), "1", "ops", "")
+
+
+def test_a_statement_that_a_merge_brought_where_it_was_to_move_waits_no_longer(decisions: Decisions) -> None:
+    hunk = waiting_move(decisions)
+
+    decisions.arrange(lambda texts: plan_merge(texts, [OPS, MAIL], OPS, TODAY), PERSON)
+
+    assert decisions.store.hunk(hunk.id).state is State.RETIRED
 
 
 def test_what_was_accepted_before_is_reverted_where_it_stands(decisions: Decisions) -> None:

@@ -61,6 +61,12 @@ def test_each_item_of_a_list_stands_by_itself_with_its_footnote() -> None:
     assert '<ol start="4">\n<li>Four.</li>\n</ol>' in blocks[3].html
 
 
+def test_a_list_that_begins_at_nought_goes_on_from_there() -> None:
+    html = rendered("0. None.\n1. One.\n")
+
+    assert '<ol start="0">\n<li>None.' in html and '<ol start="1">\n<li>One.' in html
+
+
 def test_hidden_characters_are_written_out() -> None:
     assert "\\u202e" in rendered("a \u202e b") and "\\u202e" in mark_words("a \u202e b", ["a"])
 

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +35,16 @@ from parts.page.routes import Page
 from parts.page.shell import FILES
 from parts.page.today import is_plain
 from tests.conftest import MakeEngine
-from tests.dream.builders import PERSON, archive_said, decisions_on, new_topic, proposed, replacing
+from tests.dream.builders import (
+    PERSON,
+    archive_said,
+    decisions_on,
+    extending,
+    new_lesson,
+    new_topic,
+    proposed,
+    replacing,
+)
 from tests.memories import new_root, open_memory, write_topic
 
 GONE = "The grey cat eats at noon."
@@ -96,6 +106,10 @@ def pages(tmp_path: Path) -> PageSessions:
 
 @pytest.fixture
 def page(memory: Memory, pages: PageSessions, tmp_path: Path) -> TestClient:
+    return serve(memory, pages, tmp_path)
+
+
+def serve(memory: Memory, pages: PageSessions, tmp_path: Path) -> TestClient:
     def trainer(name: str) -> dict[str, Any]:
         nothing = {"training": None, "gpu": None, "inference": None, "log": ""}
         return {"name": name, "url": "http://desk:3011", "error": "desk does not answer", **nothing}
@@ -164,6 +178,45 @@ def test_a_change_that_waits_no_longer_is_named_and_no_other_shown_as_it(page: T
     gone = next(hunk.id for hunk in decisions_on(memory.root).store.hunks() if hunk.state is State.REJECTED)
 
     assert f"“{GONE}” waits no longer: it is rejected." in page.get(f"/page/review/{gone}").text
+
+
+def test_a_move_is_shown_at_the_topic_that_it_leaves_alone(
+    make_engine: MakeEngine, pages: PageSessions, tmp_path: Path
+) -> None:
+    root, text = new_root(tmp_path / "memory"), "The relay needs TLS."
+    for name in ("mail", "copy", "relay"):
+        write_topic(root, name, f"# {name.title()}\n\n- Post is sent at noon.\n")
+    decisions = decisions_on(root)
+    for hunk in proposed(decisions, extending(root, text, "noon"), new_lesson("Check first: the port.", 2)):
+        decisions.accept(hunk.id, PERSON)
+    shutil.copy(root.topics / "mail.md", root.topics / "copy.md")
+    hunk = decisions.propose_move(SourcePath("topics/mail.md"), "1", "relay", "")
+
+    with open_memory(root, make_engine) as memory:
+        page = serve(memory, pages, tmp_path)
+        told = {name: page.get(f"/page/topics/{name}").text for name in ("mail", "copy", "relay", "lessons")}
+        listed = page.get("/page/topics").text
+
+    moving, offered = f'It waits to move: <a href="/review/{hunk.id}">', "Move to another topic"
+    assert [name for name, view in told.items() if moving in view] == ["mail"]
+    assert [name for name, view in told.items() if offered in view] == ["copy"]
+    assert [name for name, view in told.items() if "1 change waiting" in view] == ["mail", "relay"]
+    assert listed.count('<a href="/review">1</a>') == 2 and "Check first" in told["lessons"]
+
+
+def test_each_note_of_a_list_item_is_looked_up_by_itself(
+    make_engine: MakeEngine, pages: PageSessions, tmp_path: Path
+) -> None:
+    root = new_root(tmp_path / "memory")
+    notes = "[^1]: you, 2026-03-01, session 11111111\n[^2]: you, 2026-03-02, session 22222222\n"
+    write_topic(root, "mail", f"# Mail\n\n- Relays:\n  - one with TLS,[^1]\n  - one without.[^2]\n\n{notes}")
+
+    with open_memory(root, make_engine) as memory:
+        page = serve(memory, pages, tmp_path)
+        asked = re.findall(r'hx-get="(/page/blame/[^"]+)"', page.get("/page/topics/mail").text)
+        told = [page.get(html.unescape(one)).text for one in asked]
+
+    assert [re.findall("session [12]{8}", one) for one in told] == [["session 11111111"], ["session 22222222"]]
 
 
 def test_the_topics_that_a_change_may_go_to_are_read_where_a_person_wants_them(

@@ -138,6 +138,13 @@ def test_a_statement_is_moved_by_keys_from_its_topic_to_another_through_the_revi
         assert page.locator("select:focus option").all_inner_texts() == ["mail"]  # not where it stands already
         page.evaluate(AXE.read_text(encoding="utf-8"))
         assert page.evaluate("axe.run().then(found => found.violations.map(one => one.id))") == []
+        refusal = {"error": {"what": "it stands there already"}}
+        page.route("**/page/move/**", lambda route: route.fulfill(status=400, json=refusal))
+        steps = page.evaluate("history.length")
+        page.keyboard.press("Control+Enter")
+        page.wait_for_selector("text=it stands there already")
+        assert page.evaluate("history.length") == steps  # nothing was opened that Back would leave
+        page.unroute("**/page/move/**")
         page.keyboard.press("Control+Enter")
         page.wait_for_selector("#statement:has-text('never sleeps')")
 
