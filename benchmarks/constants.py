@@ -49,8 +49,8 @@ MEASURED: Mapping[str, Mapping[str, str]] = {
         "memory_server/search/certainty.py": "LEAST_COVERED",
     },
     "Silence": {
-        "memory_server/search/ranking/ranking.py": "SILENCE FLOOR EVEN STEEPNESS MOST_STRETCH",
-        "memory_server/search/ranking/calibration.py": "USUAL_REACH",
+        "memory_server/search/ranking/ranking.py": "SILENCE FLOOR EVEN STEEPNESS",
+        "memory_server/search/ranking/calibration.py": "USUAL_REACH MOST_STRETCH",
     },
     "Hooks": {"oneiros/hooks/pointers.py": "SHARED CLOSE CLOSE_EVERYWHERE"},
     "Two memories": {"memory_server/search/joining.py": "LIKELIER"},

@@ -1,6 +1,7 @@
 """Whether what a memory is not taught to read is called sure: twenty topics in each of ten languages.
 
     python -m benchmarks.languages --json FILE
+    python -m benchmarks.languages --models FOLDER --dense NAME
 
 `languages.tsv` has for each language twenty topics of one statement, a question that each answers, and twenty questions
 that none does, the same ones in every language. A memory a language. `first`: the right topic is the first hit; of the
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.layouts import Case
 from benchmarks.machine import machine_text
-from benchmarks.systems import built_memory, model_text
+from benchmarks.systems import Measured, built_memory, model_text
 from memory_server.document import Certainty
 from memory_server.memory import Memory
 from memory_server.search.query import parse_query
@@ -31,13 +32,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--vectors", type=Path, default=Path("benchmarks/out/vectors"))
+    parser.add_argument("--models", type=Path, help="a folder with folders of models, beside those of this machine")
+    parser.add_argument("--dense", default="", help="the model that makes vectors; empty: the best at hand")
     options = parser.parse_args()
+    models = Measured(options.models, options.dense)
     options.vectors.mkdir(parents=True, exist_ok=True)
-    print(f"{machine_text()}\nmodel: {model_text()}")
+    print(f"{machine_text()}\nmodel: {model_text(models)}")
     print(f"{'':<4}" + "".join(f"{name:>16}" for name in SHARES))
     found = {}
     for language, rows in read_topics().items():
-        with built_memory(case_of(rows), options.vectors.resolve()) as memory:
+        with built_memory(case_of(rows), options.vectors.resolve(), models) as memory:
             found[language] = shares(list(ask(memory, rows)))
         print(f"{language:<4}" + "".join(f"{found[language][name]:>16.2f}" for name in SHARES))
     if options.json:

@@ -1,12 +1,13 @@
 """What an unrelated question looks like in an index: the scales by which all scores are read.
 
 Learnt at the end of every reindex from the probe questions, and from some of its own passages asked by their first
-words, as a function of what the index holds and of nothing else, so that an index built anew has the same scales.
+words, as a function of what the index holds and of nothing else, so that an index built anew has the same scales. All
+that reads a scaled score was fitted to one model; those of a model that tells less apart are stretched.
 """
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,10 +25,11 @@ SAMPLE = 512  # passages whose token matches stand for all; where there are fewe
 PROBES_AT_ONCE = 8
 NEAREST = 24  # passages nearest to a probe, among which its best token match is looked for
 OWN = 16  # passages that are asked for by their own words
-OWN_WORDS = 12  # the first of each, some as many as a question has
-USUAL_REACH = 3.4  # the model that confidence was fitted to has 3.5 to 4.4, multilingual-e5-small 1.9 to 2.1
+OWN_WORDS = 12  # the first of each, some as many as a question has, of half of the passage at most
+USUAL_REACH = (2.9, 3.4)  # by meaning and by tokens, the least that the model has to which all was fitted
+MOST_STRETCH = 2.0  # a model that needs more tells nothing apart
 NOTE = "calibration"
-FORMAT = "3/"  # before the mark of what is noted, so that scales of another form are learnt anew
+FORMAT = "4/"  # before the mark of what is noted, so that scales of another form are learnt anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,6 @@ class Calibration:
     meaning: Scale  # of cosines of vectors
     tokens: Scale  # of mean token matches
     background: float  # the typical match of one token
-    reach: float = USUAL_REACH  # what its own passages score for their own words: low where a model tells little apart
     sparse: Scale | None = None  # of what a sparse model scores, where one is on
 
 
@@ -51,9 +52,9 @@ def read_calibration(note: str) -> Calibration:
     found = json.loads(note)
     if not found["content"].startswith(FORMAT):
         return NEUTRAL
-    middle, unit, token_middle, token_unit, background, reach, *sparse = found["values"]
+    middle, unit, token_middle, token_unit, background, *sparse = found["values"]
     return Calibration(
-        Scale(middle, unit), Scale(token_middle, token_unit), background, reach, Scale(*sparse) if sparse else None
+        Scale(middle, unit), Scale(token_middle, token_unit), background, Scale(*sparse) if sparse else None
     )
 
 
@@ -78,8 +79,8 @@ def calibrate(
         ledger.set_note(NOTE, "")
         return
     learnt = _learn(ledger, snapshot, stemmer, [*map(embed_query, PROBES)], places)
+    learnt = _stretch(learnt, _measure_reach(ledger, snapshot, stemmer, embed_query, learnt))
     values = [learnt.meaning.middle, learnt.meaning.unit, learnt.tokens.middle, learnt.tokens.unit, learnt.background]
-    values.append(_reach(ledger, snapshot, stemmer, embed_query, learnt))
     if sparse:
         scores = np.stack([sparse(snapshot, probe) for probe in PROBES])
         scale = learn_scale(scores, scores.max(axis=1))
@@ -125,14 +126,23 @@ def _match_nearest(snapshot: Snapshot, probes: list[Embedded], places: Places) -
     return np.array(best), matches
 
 
-def _reach(
+def _stretch(scales: Calibration, reach: tuple[float, float]) -> Calibration:
+    """Scales in which own passages score what the usual model gives them, if a bounded stretch is enough for it."""
+    meaning, tokens = (
+        replace(scale, unit=scale.unit * float(np.clip(reached / usual, 1 / MOST_STRETCH, 1.0)))
+        for scale, reached, usual in zip((scales.meaning, scales.tokens), reach, USUAL_REACH, strict=True)
+    )
+    return replace(scales, meaning=meaning, tokens=tokens)
+
+
+def _measure_reach(
     ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, embed_query: Callable[[str], Embedded], scales: Calibration
-) -> float:
-    """The median of what passages of the index score, by meaning and tokens, where their first words are asked."""
+) -> tuple[float, float]:
+    """The medians, by meaning and by tokens, of what passages of the index score where their first words are asked."""
     reached = []
     for row, chunk in ledger.chunks(ledger.lowest(OWN)).items():
         place = snapshot.passages.places([row])
-        text = " ".join(chunk.passage.split()[:OWN_WORDS])
+        text = " ".join(chunk.passage[: (len(chunk.passage) + 1) // 2].split()[:OWN_WORDS])
         if len(place) == 0 or snapshot.passages.vectors[place[0]] < 0 or snapshot.passages.token_counts[place[0]] == 0:
             continue
         question = embed_query(text)
@@ -140,8 +150,9 @@ def _reach(
         weights = token_weights(question, terms, len(snapshot.passages))
         meaning = scales.meaning(snapshot.exact_cosines(question.vector[None], place))
         tokens = scales.tokens(weights @ compute_matches(snapshot, question.tokens, place))
-        reached.append(float(meaning[0, 0] + tokens[0]) / 2)
-    return float(np.median(reached)) if reached else USUAL_REACH
+        reached.append((meaning[0, 0], tokens[0]))
+    by_meaning, by_tokens = np.median(reached or [USUAL_REACH], axis=0).tolist()
+    return by_meaning, by_tokens
 
 
 def _matches_in_sample(snapshot: Snapshot, probes: Sequence[Embedded], sample: Places) -> Iterator[Vectors]:

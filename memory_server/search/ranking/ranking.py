@@ -13,7 +13,7 @@ from memory_server.index.passages import sort_distinct
 from memory_server.index.snapshot import Snapshot
 from memory_server.language.times import Time
 from memory_server.search.ranking.arms import Nearest, Scope, WordScores, best_first, number_runs, with_neighbours
-from memory_server.search.ranking.calibration import USUAL_REACH, Calibration
+from memory_server.search.ranking.calibration import Calibration
 from memory_server.search.ranking.likeness import Likeness
 from memory_server.search.ranking.scoring import (
     FUSION_WEIGHTS,
@@ -41,7 +41,6 @@ SILENCE = 0.03  # confidence below which nothing is said; see the curve in bench
 MOST_EXPONENT = 700.0  # of e, as a float holds it
 EVEN, STEEPNESS = 3.0, 4.0  # the logistic curve of confidence over its score, in units of the unrelated
 JUDGED = ("meaning", "meaning_near", "tokens_near", "sparse")  # the scores whose best tell whether there is an answer
-MOST_STRETCH = 2.0  # of the scores of a model that tells little apart; one that needs more tells nothing apart
 COVERED = 1.3  # units of confidence that a passage gives which holds every word of the question
 TIE = 9  # decimals beyond which two scores are equal
 SHORT_QUESTION = 2  # content words: a name that stands there as asked is an answer, whatever its score
@@ -224,7 +223,6 @@ class Ranker:
         The curve was fitted to questions that a memory answers and to those of others; see `benchmarks.silence`.
         """
         found = np.mean([features[name].max() for name in JUDGED if name in features])
-        found *= USUAL_REACH / np.clip(self.calibration.reach, USUAL_REACH / MOST_STRETCH, USUAL_REACH)
         lacking = STEEPNESS * (EVEN - found - COVERED * self._measure_coverage(pool))
         likely = float(1 / (1 + np.exp(min(lacking, MOST_EXPONENT))))
         content = [term for term in self.words.terms if not term.is_stop]

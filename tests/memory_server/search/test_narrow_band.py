@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from memory_server.document import Answer, Certainty
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded, Engine, Vectors
 from memory_server.embedding.model import ModelFiles
 from memory_server.memory import Memory
-from memory_server.search.ranking.calibration import NOTE, USUAL_REACH, read_calibration
 from memory_server.search.ranking.ranking import FLOOR, SILENCE
 from tests.conftest import MakeEngine
 from tests.garden import write_garden
@@ -142,20 +142,30 @@ def _dulled(rows: Vectors, text: str) -> Vectors:
 def test_a_model_that_tells_little_apart_is_not_silent_for_it(
     tmp_path: Path, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root = new_root(tmp_path / "memory")
+    now, unanswered = ask_dull(tmp_path / "now", make_engine)
+
+    monkeypatch.setattr("memory_server.search.ranking.calibration.MOST_STRETCH", 1.0)
+    before, _ = ask_dull(tmp_path / "before", make_engine)
+
+    unread = ANSWERED.index("東京都のサーバー")  # found by its words alone, which no scale moves
+    assert now.pop(unread).confidence == before.pop(unread).confidence
+    assert all(one.confidence > other.confidence for one, other in zip(now, before, strict=True))
+    # one question of seven, which has no word of its statement, stays lost: a passage is one statement of few tokens
+    assert min(answer.confidence for answer in before) < SILENCE
+    assert sum(answer.confidence > SILENCE for answer in now) >= len(now) - 1
+    assert max(answer.confidence for answer in unanswered) < FLOOR
+    # which port the relay uses is told by a topic; it was a perhaps
+    assert now[0].hits[0].decides and now[0].hits[0].certainty is Certainty.LIKELY
+    assert before[0].hits[0].certainty is Certainty.PERHAPS
+
+
+def ask_dull(folder: Path, make_engine: MakeEngine) -> tuple[list[Answer], list[Answer]]:
+    """The answers of a dull engine: to what the memory holds, and to what it does not."""
+    root = new_root(folder)
     write_garden(root)
     with open_memory(root, lambda model: DullEngine(make_engine(model))) as memory:
         memory.reindex()
-        assert 0 < read_calibration(memory.indices.ledger.note(NOTE)).reach < USUAL_REACH
-        now = [recall(memory, question).confidence for question in ANSWERED]
-        unanswered = [recall(memory, question).confidence for question in UNANSWERED]
-
-        monkeypatch.setattr("memory_server.search.ranking.ranking.MOST_STRETCH", 1.0)
-        before = [recall(memory, question).confidence for question in ANSWERED]
-
-    unread = ANSWERED.index("東京都のサーバー")  # found by its words alone, which no scale moves
-    assert now.pop(unread) == before.pop(unread)
-    assert all(one > other for one, other in zip(now, before, strict=True))
-    # one question of seven, which has no word of its statement, stays lost: a passage is one statement of few tokens
-    assert min(before) < SILENCE and sum(one > SILENCE for one in now) >= len(now) - 1
-    assert max(unanswered) < FLOOR
+        answered, unanswered = (
+            [recall(memory, question) for question in questions] for questions in (ANSWERED, UNANSWERED)
+        )
+        return answered, unanswered
