@@ -196,16 +196,15 @@ def test_what_is_being_read_is_told_in_a_sentence(tmp_path: Path, monkeypatch: p
 def test_a_session_that_comes_into_the_archive_alone_is_indexed_by_the_next_look(tmp_path: Path) -> None:
     """As where its digest was read by a run that began before its turns were archived."""
     with archived(tmp_path) as memory:
+        memory.reindex()
+        write_transcript(tmp_path / "later", person(21, "Is the okapi striped?", sessionId=LATER), session=LATER)
+        closed = ClosedWhen(NOW, process_start=lambda pid: None)
+        of_root, readings = settings_in(memory.root.path), Readings(tmp_path / "readings")
+        ingest([tmp_path / "later"], of_root, tmp_path / "digests of another", readings, closed)
+        assert [one.kind for one in memory.upkeep.list_skipped(memory.upkeep.changes())] == [SkipKind.SESSION]
         indexer = IndexRuns(memory)
         indexer.worker.start()
         try:
-            assert indexer.wait(indexer.poke(), 60)
-            write_transcript(tmp_path / "later", person(21, "Is the okapi striped?", sessionId=LATER), session=LATER)
-            closed = ClosedWhen(NOW, process_start=lambda pid: None)
-            of_root, readings = settings_in(memory.root.path), Readings(tmp_path / "readings")
-            ingest([tmp_path / "later"], of_root, tmp_path / "digests of another", readings, closed)
-            assert [one.kind for one in memory.upkeep.list_skipped(memory.upkeep.changes())] == [SkipKind.SESSION]
-
             assert indexer.wait(indexer.poke(), 60)
 
             assert memory.upkeep.list_skipped(memory.upkeep.changes()) == []
