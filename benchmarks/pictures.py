@@ -95,7 +95,10 @@ def fill(house: House, data: list[Path], names: list[str]) -> dict[str, tuple[An
         "topic": (f"/{str(largest.path).removesuffix('.md')}", *wide, "light"),
         "sessions": ("/sessions", *wide, "light"),
         "session": (f"/sessions/{session}?depth=raw", *wide, "dark"),
+        "chat": ("/chat", *wide, "light"),
+        "notes": ("/notes", *wide, "light"),
         "settings": ("/settings", *wide, "light"),
+        "trainers": ("/trainers", *wide, "light"),
         "phone": ("/review", *phone, "light"),
     }
 
