@@ -22,7 +22,7 @@ for path in sorted(pathlib.Path(sys.argv[1]).glob("*.md")):
     copy = pathlib.Path("index", path.name)
     copy.parent.mkdir(exist_ok=True)
     copy.write_text(path.read_text())
-    time.sleep(0.3)
+    time.sleep(0.3)  # so that a kill half-way leaves something undone
 """
 SEARCH = """
 import pathlib, sys

@@ -126,7 +126,7 @@ class Trial:
         """What the peer finds and what it takes."""
         questions = [one.text for one in yardstick.asked]
         transcripts = sorted(self.live.rglob("*.jsonl"))
-        place, variables = self.move_in(transcripts)
+        place, variables = self.lay_out(transcripts)
         spent = run_command(self.peer.index_command(place), place, variables, self.seconds)
         disk = measure_disk(place.home)
         run = ask_all(self.peer, place, variables, questions)
@@ -141,11 +141,11 @@ class Trial:
 
     def try_kill(self, transcripts: Sequence[Path], questions: Sequence[str]) -> dict[str, Any]:
         """Whether indexing that was killed half-way ends when begun anew, and finds what indexing in peace finds."""
-        place, variables = self.move_in(transcripts)
+        place, variables = self.lay_out(transcripts)
         command = self.peer.index_command(place)
         in_peace = run_command(command, place, variables, self.seconds)
         found = ask_all(self.peer, place, variables, questions)
-        place, variables = self.move_in(transcripts)
+        place, variables = self.lay_out(transcripts)
         run_command(command, place, variables, in_peace.wall_seconds / 2)
         again = run_command(command, place, variables, self.seconds)
         pairs = zip(found, ask_all(self.peer, place, variables, questions), strict=True)
@@ -153,7 +153,7 @@ class Trial:
         is_known = in_peace.is_complete and same
         return {"ends_after_kill": again.is_complete, "same_after_kill": fmean(same) if is_known else None}
 
-    def move_in(self, transcripts: Sequence[Path]) -> tuple[Place, Mapping[str, str]]:
+    def lay_out(self, transcripts: Sequence[Path]) -> tuple[Place, Mapping[str, str]]:
         """An empty home with the peer's settings, and transcripts with what was said in them beside it."""
         sessions = self.work / "sessions"
         place = Place(self.work / "packages", self.work / "home", sessions / "transcripts", sessions / "notes")

@@ -140,8 +140,8 @@ class Journal:
         if target in changed or (target and present[target] != wanted[target] and changed - {root.index_page.name}):
             return None
         for path, text in plan.texts.items():
-            if path in changed:  # the index page, whose pointers are written anew with the next change, or of a move
-                if path != root.index_page.name:
+            if path in changed:
+                if path != root.index_page.name:  # which gets its pointers anew with the next change
                     logger.warning("%s has changed since and stays as it is", path)
                 continue
             if present[path] != wanted[path]:
