@@ -111,6 +111,7 @@ def test_no_view_leaves_nodes_behind(at: OpenView) -> None:
     debugger = page.context.new_cdp_session(page)
 
     def count_nodes() -> int:
+        page.locator(".plots svg").first.wait_for()  # most of its nodes, and they come behind the view
         debugger.send("HeapProfiler.collectGarbage")
         return int(debugger.send("Memory.getDOMCounters")["nodes"])
 
