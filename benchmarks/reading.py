@@ -47,6 +47,7 @@ from dream.evidence import Evidence
 from dream.judge.compare import compare, is_worth_asking
 from dream.judge.gate import Gate, Refusal
 from dream.judge.rejections import Rejections
+from dream.mending import settle
 from dream.records import Candidate, Kind
 from dream.topics import build_topics
 from memory_server.redaction import Redactor
@@ -103,7 +104,7 @@ class Project:
     name: str
     readings: Mapping[str, Reading]
     offered: list[Candidate]
-    refused: list[tuple[Candidate, tuple[Refusal, ...]]]
+    refused: list[tuple[Candidate, Sequence[Refusal]]]
     with_words: frozenset[str]  # sessions in which a person spoke
     is_settled_on: bool  # whether the prompt was read with it in view
 
@@ -126,11 +127,11 @@ def read_project(source: Path, client: ModelClient | None, folder: Path) -> Proj
     for one in unread:
         session = evidence.session(one.session.session_id)
         for candidate in make_candidates(readings[session.session_id], session, gone=gone, habits=habits):
-            refusals = gate.check(candidate)
+            settled, refusals = settle(candidate, session, gate.check)
             if refusals:
                 refused.append((candidate, refusals))
-            elif is_worth_asking(compare(candidate, topics)):
-                offered.setdefault((candidate.quotes[0].mark, candidate.text), candidate)
+            elif is_worth_asking(compare(settled, topics)):
+                offered.setdefault((settled.quotes[0].mark, settled.text), settled)
     with_words = frozenset(one.session.session_id for one in unread if any(t.is_prompt for t in one.session.turns))
     return Project(name, readings, list(offered.values()), refused, with_words, name in SETTLED_ON)
 

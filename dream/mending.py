@@ -1,4 +1,8 @@
-"""What would pass in the place of a statement that the gate refused: the person's own sentence about the same."""
+"""What passes in the place of a statement that the gate refused: the person's own sentence about the same.
+
+What a reader of sessions found and worded beyond its proof is offered in those words; whoever proposes one statement is
+told which would pass.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -18,7 +22,21 @@ MENDABLE = frozenset(
     {RefusalReason.NOT_FOUND, RefusalReason.BEYOND_QUOTE}
 )  # what other words of the same place may mend; the rest is about what was said
 NEAR = 0.5  # of 1.5: from which on a clause may be what was meant; a quote that was given always may
+SAYS_SO = 0.4  # of 1: likeness to the wording from which on a sentence stands in its place unasked, see RESULTS.md
 TRIED = 6  # clauses offered to the gate for one refusal
+
+
+def settle(candidate: Candidate, session: SessionTurns, check: Check) -> tuple[Candidate, Sequence[Refusal]]:
+    """A line of a reading as it passes, in the person's own sentence where its wording is more than its proof; else as
+    it is, with what is against it. A question never stands for a statement.
+    """
+    refusals = check(candidate)
+    if refusals and all(refusal.reason in MENDABLE for refusal in refusals):
+        near = nearest(session, candidate, candidate.quotes[0].text, check)
+        stated = content_words(candidate.text)
+        if near and _likeness(near.text, stated) >= SAYS_SO and not near.quotes[0].text.rstrip().endswith("?"):
+            return replace(near, why=f"{near.why}; in the words of its quote"), ()
+    return candidate, refusals
 
 
 def nearest(session: SessionTurns, wanted: Candidate, words: str, check: Check) -> Candidate | None:

@@ -24,6 +24,7 @@ from dream.judge.correction import make_correction, remove_statement, wrong_stat
 from dream.judge.gate import Gate, Refusal
 from dream.judge.reader import DreamReader, ReaderRun
 from dream.judge.rejections import Rejections
+from dream.mending import settle
 from dream.progress import DreamProgress, make_mark, unread
 from dream.proposals.offering import Offer
 from dream.proposals.questions import write_questions
@@ -242,11 +243,12 @@ class Dream:
         found, refused = [], Counter(report.refused)
         for candidate in candidates:
             report.candidates += 1
-            refusals = gate.check(candidate)
+            session = self._evidence.session(candidate.quotes[0].session_id)
+            settled, refusals = settle(candidate, session, gate.check)
             refused.update(str(refusal.reason) for refusal in refusals)
             if refusals:
                 continue
-            update = compare(gate.annotate(candidate), topics)
+            update = compare(gate.annotate(settled), topics)
             if is_worth_asking(update):
                 found.append(update)
             else:

@@ -319,6 +319,22 @@ def test_what_was_taken_back_in_a_later_session_is_offered_no_longer(house: Hous
     assert f"{old.id} (retired)" in page and diff == ""
 
 
+def test_what_is_worded_beyond_its_proof_is_offered_in_the_words_that_were_said(house: House) -> None:
+    asked = "Should the export run before the database migrations of the billing service?"
+    house.ingest(*said(RULE, asked, session=ONE), session=ONE)
+    house.has_read(
+        ONE, RULE, "The database migrations always run before deploying the billing service, because tables are locked."
+    )
+    house.has_read(ONE, asked, "The export runs before the database migrations of the billing service.")
+
+    report = house.dreamer().run(Bounds())
+
+    [hunk] = house.decisions.store.hunks()
+    assert (hunk.update.candidate.text, hunk.quotes[0].text) == (RULE, RULE)
+    assert "in the words of its quote" in hunk.update.candidate.why
+    assert report.refused == {"beyond the quote": 1}
+
+
 def test_a_rejected_quote_does_not_come_back_under_another_wording_and_topic(house: House) -> None:
     house.ingest(*said(RULE, session=ONE), session=ONE)
     house.dream()
