@@ -2,7 +2,7 @@
 
 Of what was spoken and of what failed alone: the output of a tool holds thousands of versions that nobody meant.
 Commands stand where they failed, among the errors: a line of those run most often (`git status`) made sessions alike
-and their search worse, see docs/ingest.md.
+and their search worse, see benchmarks/RESULTS.md.
 """
 
 import re
