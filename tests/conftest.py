@@ -81,7 +81,7 @@ def _lives_below(process: psutil.Process, folder: Path) -> bool:
     """Whether a process other than this one has its home or its memory there."""
     try:
         places = [process.environ().get(name, "") for name in ("HOME", "ONEIROS_ROOT")]
-        ends_with_us = "multiprocessing.resource_tracker" in " ".join(process.cmdline())
+        ends_with_us = process.ppid() == os.getpid() and "from multiprocessing." in " ".join(process.cmdline())
     except psutil.Error:
         return False
     is_below = any(place and Path(place).is_relative_to(folder) for place in places)
