@@ -17,6 +17,7 @@ from hypothesis import settings
 from memory_server.embedding.catalogue import find_packaged_model
 from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles
+from memory_server.embedding.workers import WorkerPool
 from memory_server.index.build import Report
 from memory_server.index.indices import Indices
 from memory_server.machine.process import prepare_process
@@ -73,6 +74,14 @@ def entry_points_read_once() -> Iterator[None]:
     known = functools.cache(lambda _, **wanted: read(**wanted))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(importlib.metadata, "entry_points", lambda **wanted: known(tuple(sys.path), **wanted))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def free_workers() -> Iterator[None]:
+    """Threads that embed run as all others do: pinned to one core and nice, they would wait there for other tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WorkerPool, "_pin_thread", lambda *_: None)
         yield
 
 
