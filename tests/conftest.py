@@ -1,8 +1,11 @@
 """Settings of the whole test run, and the memories and houses that many tests ask."""
 
 import contextlib
+import functools
+import importlib.metadata
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ from hypothesis import settings
 from memory_server.embedding.catalogue import find_packaged_model
 from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles
+from memory_server.embedding.workers import WorkerPool
 from memory_server.index.build import Report
 from memory_server.index.indices import Indices
 from memory_server.machine.process import prepare_process
@@ -30,6 +34,16 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REAL_HOME = Path.home()
 MakeEngine = Callable[[ModelFiles], Engine]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Passes over a file that lacks the marker which is asked for first: to import all of them takes half a minute."""
+    marker, *more = str(config.option.markexpr).split() or ["not"]
+    if marker == "not" or "or" in more or not collection_path.match("test_*.py"):
+        return None  # pytest and others decide
+    if marker == collection_path.parent.name or f"mark.{marker}" in collection_path.read_text(encoding="utf-8"):
+        return None
+    return True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -54,6 +68,24 @@ def no_real_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def entry_points_read_once() -> Iterator[None]:
+    """What is installed stays the same for one `sys.path`: to look through it is a fifth of what a command costs."""
+    read = importlib.metadata.entry_points
+    known = functools.cache(lambda _, **wanted: read(**wanted))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(importlib.metadata, "entry_points", lambda **wanted: known(tuple(sys.path), **wanted))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def free_workers() -> Iterator[None]:
+    """Threads that embed run as all others do: pinned to one core and nice, they would wait there for other tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WorkerPool, "_pin_thread", lambda *_: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def no_orphan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No process that a test has started in its own folder outlives the run."""
     yield
@@ -71,7 +103,7 @@ def _lives_below(process: psutil.Process, folder: Path) -> bool:
     """Whether a process other than this one has its home or its memory there."""
     try:
         places = [process.environ().get(name, "") for name in ("HOME", "ONEIROS_ROOT")]
-        ends_with_us = "multiprocessing.resource_tracker" in " ".join(process.cmdline())
+        ends_with_us = process.ppid() == os.getpid() and "from multiprocessing." in " ".join(process.cmdline())
     except psutil.Error:
         return False
     is_below = any(place and Path(place).is_relative_to(folder) for place in places)

@@ -16,6 +16,8 @@ from crawler.compress.run import ClosedWhen, compress_closed
 from crawler.reading.store import Readings
 from tests.crawler.builders import settings_in, working_session, write_transcript
 
+pytestmark = pytest.mark.system
+
 State = dict[str, str]  # session or file -> its content or a hash of it
 LATER = datetime(2030, 1, 1, tzinfo=UTC)
 

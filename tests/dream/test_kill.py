@@ -14,6 +14,8 @@ from tests.dream.accepting_under_fire import begin, decide, die_at, in_child, lo
 from tests.dream.builders import PERSON, decisions_on, new_topic, proposed
 from tests.system.house import CHECKOUT
 
+pytestmark = pytest.mark.system
+
 Rows = list[dict[str, Any]]
 
 

@@ -10,8 +10,10 @@ next command runs, and what lies there must be the state before the change or be
 import ctypes
 import datetime as dt
 import errno
+import functools
 import gc
 import hashlib
+import importlib.metadata
 import io
 import json
 import os
@@ -28,6 +30,7 @@ from unittest.mock import patch
 
 from crawler.archive.store import Archive
 from dream.records import State
+from memory_server.embedding.model import read_card
 from memory_server.embedding.vector_cache import TextHash, VectorCache
 from memory_server.embedding.workers import WorkerPlan
 from memory_server.errors import OneirosError
@@ -355,6 +358,11 @@ def main(name: str, folder: Path, most: int) -> None:
     patch("oneiros.opening.OnnxEngine", WordEngine).start()  # a thousand texts a second
     patch("memory_server.embedding.catalogue.Catalogue", TwoModels).start()
     patch("oneiros.cli.consent.asking.person_at_terminal", lambda _: PERSON).start()
+    # Pinned to one core and nice, threads that embed would wait there for another scenario.
+    patch("memory_server.embedding.workers.WorkerPool._pin_thread", lambda *_: None).start()
+    # What is installed and shipped is the same for every child, which inherits what was read here.
+    patch("importlib.metadata.entry_points", functools.cache(importlib.metadata.entry_points)).start()
+    patch("memory_server.embedding.catalogue.read_card", functools.cache(read_card)).start()
     library = ctypes.CDLL(None)
     library.faults_seen.restype = ctypes.c_long
     scenario, base, home, log = SCENARIOS[name], folder / "base", folder / "home", folder / "log"

@@ -2,8 +2,6 @@
 
 import importlib.util
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.trainer.processes import start_trainer
 from trainer.pairs import Pair, write_pairs
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -113,17 +112,14 @@ class ServiceProcess:
         self._port_file = home / "port"
         self._port_file.unlink(missing_ok=True)
         self.token = "test-token-of-32-characters-0000"
-        environment = os.environ | {"ONEIROS_TRAINER_HOME": str(home), "ONEIROS_TRAINER_TOKEN": self.token}
-        command = [sys.executable, "-m", "trainer", "serve", "--port", "0", "--port-file", str(self._port_file)]
-        with (home / "service.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [*command, "--cpu", "--threads", "1", *options], stdout=log, stderr=log, env=environment
-            )
+        command = ["serve", "--port", "0", "--port-file", str(self._port_file), "--cpu", "--threads", "1", *options]
+        variables = {"ONEIROS_TRAINER_HOME": str(home), "ONEIROS_TRAINER_TOKEN": self.token}
+        self.process = start_trainer(command, home / "service.log", variables)
 
     @property
     def port(self) -> int:
-        wait_for(lambda: self._port_file.exists() or self.process.poll() is not None, 300)
-        assert self.process.poll() is None, (self.home / "service.log").read_text(encoding="utf-8")
+        wait_for(lambda: self._port_file.exists() or not self.process.is_alive(), 300)
+        assert self.process.is_alive(), (self.home / "service.log").read_text(encoding="utf-8")
         return int(self._port_file.read_text(encoding="utf-8"))
 
     @property
@@ -132,11 +128,12 @@ class ServiceProcess:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait()
+        self.process.join()
 
     def close(self) -> None:
         self.process.terminate()
-        self.process.wait(timeout=120)
+        self.process.join(120)
+        assert not self.process.is_alive(), "the service did not end"
 
 
 @pytest.fixture(scope="session")

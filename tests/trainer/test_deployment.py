@@ -42,11 +42,11 @@ def test_the_dockerfile_holds_known_instructions_and_begins_with_a_pinned_image(
     assert re.fullmatch(r"[a-z]+:\d+\.\d+\S*@sha256:[0-9a-f]{64}", found[0][1])
 
 
-def test_the_image_starts_the_entry_point_that_the_tests_start() -> None:
+def test_the_image_starts_the_entry_point_that_the_laptops_way_starts() -> None:
     entry = dict(instructions())["ENTRYPOINT"]
 
     assert entry == '["python", "-m", "trainer", "serve"]'
-    assert '"-m", "trainer", "serve"' in (Path(__file__).parent / "conftest.py").read_text(encoding="utf-8")
+    assert '"-m", "trainer", "serve"' in (ROOT / "trainer" / "laptop.py").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("kind", KINDS)

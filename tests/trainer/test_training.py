@@ -1,10 +1,6 @@
 """Training, interrupting, continuing, preferring, merging: on a tiny model, through the commands a person uses."""
 
-import os
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +10,7 @@ import pytest
 import torch
 from peft import get_peft_model
 
+from tests.trainer.processes import start_trainer
 from trainer.errors import BelowBase, Busy, DataError, NeedsRepair, UsageError
 from trainer.evaluation.answers import greedy_answers, mean_loss
 from trainer.evaluation.evaluate import check_fit_to_serve, evaluate, spread
@@ -47,17 +44,15 @@ CPU = this_machine(use_card=False)
 
 
 class Command:
-    """`python -m trainer train` as a process."""
+    """`python -m trainer train` as a process; what it says lies in the folder."""
 
-    def __init__(self, *options: str, env: dict[str, str] | None = None):
-        command = [sys.executable, "-m", "trainer", "train", *options]
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | (env or {})
-        )
+    def __init__(self, folder: Path, *options: str):
+        self._log = folder / "train.log"
+        self.process = start_trainer(["train", *options], self._log, {})
 
-    def finished(self) -> tuple[int, str]:
-        _, talk = self.process.communicate(timeout=250)
-        return self.process.returncode, talk
+    def finished(self) -> tuple[int | None, str]:
+        self.process.join(250)
+        return self.process.exitcode, self._log.read_text(encoding="utf-8")
 
 
 FIXED = ["--cpu", "--threads", "1", "--max-steps", "24", "--save-steps", "4"]
@@ -71,7 +66,7 @@ def begin_run(tiny_base: Path, tmp_path: Path) -> Callable[..., Command]:
 
     def start(name: str, *more: str) -> Command:
         run = tmp_path / "runs" / name
-        return Command(str(pairs_file), "--base", str(tiny_base), "--run", str(run), *FIXED, *more)
+        return Command(tmp_path, str(pairs_file), "--base", str(tiny_base), "--run", str(run), *FIXED, *more)
 
     return start
 
@@ -82,7 +77,7 @@ def finished_run(tiny_base: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     folder = tmp_path_factory.mktemp("finished")
     write_pairs(folder / "pairs.jsonl", twelve_pairs())
     run = folder / "runs" / "straight"
-    command = Command(str(folder / "pairs.jsonl"), "--base", str(tiny_base), "--run", str(run), *FIXED)
+    command = Command(folder, str(folder / "pairs.jsonl"), "--base", str(tiny_base), "--run", str(run), *FIXED)
     code, talk = command.finished()
     assert code == 0, talk
     return run
@@ -174,7 +169,7 @@ def test_a_run_killed_at_any_step_and_resumed_gives_the_same_adapter_bit_for_bit
     beat = read_heartbeat(runs / "killed")
     assert beat is not None
     assert beat.state == "killed"
-    assert Command("--resume", "--run", str(runs / "killed")).finished()[0] == 0
+    assert Command(tmp_path, "--resume", "--run", str(runs / "killed")).finished()[0] == 0
 
     assert fingerprint(runs / "killed" / "adapter") == fingerprint(finished_run / "adapter")
     assert curve(runs / "killed") == curve(finished_run)
@@ -190,10 +185,10 @@ def test_sigterm_ends_a_run_with_a_whole_checkpoint_that_continues_bit_for_bit(
     runs = tmp_path / "runs"
     stopped = begin_run("stopped")
     wait_until(lambda: steps_of(runs / "stopped") >= 6, 300)
-    stopped.process.send_signal(signal.SIGTERM)
+    stopped.process.terminate()
     code, talk = stopped.finished()
     assert (code, "Stopped with a checkpoint" in talk) == (0, True)
-    assert Command("--resume", "--run", str(runs / "stopped")).finished()[0] == 0
+    assert Command(tmp_path, "--resume", "--run", str(runs / "stopped")).finished()[0] == 0
 
     assert fingerprint(runs / "stopped" / "adapter") == fingerprint(finished_run / "adapter")
 

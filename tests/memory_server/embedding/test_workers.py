@@ -18,6 +18,7 @@ from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import MAX_BATCH, MAX_BATCH_TOKENS, NICENESS, WorkerPlan, WorkerPool, usable_cores
 
 CORE = usable_cores()[0]
+PIN_THREAD = WorkerPool._pin_thread  # which the other tests run without
 
 
 class NotingEngine:
@@ -132,7 +133,10 @@ def test_a_vector_is_the_same_whatever_it_was_batched_with(real_model: ModelFile
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be pinned here")
-def test_a_worker_is_pinned_to_one_core_and_niced_and_the_asking_thread_is_not() -> None:
+def test_a_worker_is_pinned_to_one_core_and_niced_and_the_asking_thread_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(WorkerPool, "_pin_thread", PIN_THREAD)
     before = (os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
     engine = NotingEngine()
 
