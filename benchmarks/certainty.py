@@ -44,7 +44,7 @@ from benchmarks.topics import (
 from dream.proposals.questions import ApprovedQuestions
 from memory_server.document import Answer, Layer
 from memory_server.memory import Memory
-from memory_server.search.certainty import OF_SAID, OF_TOPICS, choose_certainty, compute_features
+from memory_server.search.certainty import SESSION_WEIGHTS, TOPIC_WEIGHTS, choose_certainty, compute_features
 from memory_server.search.query import build_filter, parse_query
 from memory_server.search.question import Question
 
@@ -209,7 +209,7 @@ def share(values: Iterable[bool]) -> float:
 def learn(rows: Sequence[Judged]) -> list[float]:
     """The chance of each row by the curves of all other projects; 0 where nothing is judged. Prints those of all."""
     chances = [0.0] * len(rows)
-    for shipped, is_topic in ((OF_TOPICS, True), (OF_SAID, False)):
+    for shipped, is_topic in ((TOPIC_WEIGHTS, True), (SESSION_WEIGHTS, False)):
         own = [place for place, row in enumerate(rows) if row.features and (row.layer == Layer.TOPIC) is is_topic]
         names = [name for name in shipped if name != "bias"]
         table = np.array([[rows[place].features[name] for name in names] for place in own])

@@ -166,8 +166,8 @@ class Trial:
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
         for name in {path.stem for path in transcripts} & set(self.store.marks()):
-            turns = [turn for turn in self.store.session(name).turns if turn.said]
-            text = "\n\n".join(f"## {'Person' if turn.is_person else 'Assistant'}\n\n{turn.said}" for turn in turns)
+            turns = [turn for turn in self.store.session(name).turns if turn.spoken]
+            text = "\n\n".join(f"## {'Person' if turn.is_person else 'Assistant'}\n\n{turn.spoken}" for turn in turns)
             (place.notes / f"{name}.md").write_text(text + "\n", encoding="utf-8")
         model = find_packaged_model()
         assert model is not None, "the packaged model is installed with the benchmarks"

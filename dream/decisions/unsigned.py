@@ -47,7 +47,7 @@ class UnsignedDecisions:
 
     def __init__(self, root: MemoryRoot, approvals: Approvals, signing_key: str, found: Sequence[Unexplained]):
         """`found`: what the approvals do not explain."""
-        self._file = root.told
+        self._file = root.announced
         of_key = fingerprint(signing_key)
         self._changes = {f"{one} {approvals.hash_file(one.path)} {of_key}": one for one in found}
         self._chain = approvals.chain

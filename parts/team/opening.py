@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded, Engine
-from memory_server.embedding.in_use import KEPT, ModelInUse
+from memory_server.embedding.in_use import CACHED_QUESTIONS, ModelInUse
 from memory_server.embedding.model import ModelFiles, ModelKind
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.machine.process import prepare_process
@@ -40,7 +40,7 @@ class KeptEngine:
 
     def __init__(self, engine: Engine):
         self._engine = engine
-        self._asked = lru_cache(maxsize=KEPT)(lambda text: engine.embed([text], as_query=True)[0])
+        self._asked = lru_cache(maxsize=CACHED_QUESTIONS)(lambda text: engine.embed([text], as_query=True)[0])
 
     @property
     def dimensions(self) -> int:

@@ -53,7 +53,7 @@ def test_an_option_that_the_person_chose_and_a_plan_that_they_accepted_are_agree
         result(5, "c2", "User has approved your plan."),
     )
 
-    said = [(turn.said, turn.is_person, turn.standing) for turn in make_archived_turns(turns) if turn.standing]
+    said = [(turn.spoken, turn.is_person, turn.standing) for turn in make_archived_turns(turns) if turn.standing]
 
     assert said == [
         ('The user answered: "Which port?"="2525"', True, Standing.AGREED),
@@ -170,7 +170,7 @@ def test_an_edit_that_the_person_refused_drops_what_led_into_it_and_their_words_
     turns = make_archived_turns(turns_of(tmp_path, *records))
 
     assert told(tmp_path, *records) == {"I write to stderr": ("dropped", 3)}
-    assert [(turn.said, turn.is_person) for turn in turns][2] == ("use our logger instead", True)
+    assert [(turn.spoken, turn.is_person) for turn in turns][2] == ("use our logger instead", True)
 
 
 def test_a_refusal_without_words_is_explained_by_what_the_person_said_next(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_a_new_topic_does_not_hide_behind_a_removed_file(root: MemoryRoot, remov
 
 def test_where_every_record_was_removed_what_is_there_is_named_as_found(root: MemoryRoot) -> None:
     write_topic(root, "cats", "# Cats\n\nThe cat is grey.\n")
-    for file in (root.approvals, root.decisions, root.decisions_head, root.told):
+    for file in (root.approvals, root.decisions, root.decisions_head, root.announced):
         file.unlink(missing_ok=True)
 
     assert "No decision about this memory is known" in told_without_daemon(root)

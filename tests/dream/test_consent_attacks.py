@@ -128,7 +128,7 @@ def test_a_telling_that_is_older_than_the_decision_hides_nothing(memory: MemoryR
     on(memory).accept(hunk.id, PERSON)
     last = Chain(memory, "").entry_hashes[-1]
 
-    memory.told.write_bytes(msgspec.json.encode({"entries": {last: LONG_AGO}}))
+    memory.announced.write_bytes(msgspec.json.encode({"entries": {last: LONG_AGO}}))
 
     assert MAIL in start(memory) and MAIL in reported(memory)
 

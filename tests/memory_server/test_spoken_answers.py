@@ -22,10 +22,10 @@ from memory_server.errors import NeedsRepair
 from memory_server.index.build import Changes
 from memory_server.index.raw import RawIndex
 from memory_server.index.token_vectors import token_bytes
-from memory_server.language.cues import AskedState
+from memory_server.language.cues import WantedState
 from memory_server.lifecycle.fading import Fading
 from memory_server.memory import Memory
-from memory_server.search.amending import SaidPassage
+from memory_server.search.amending import SpokenPassage
 from memory_server.search.spoken import PASSAGE_CHARS, QUESTION_CHARS, _by_time, add_spoken
 from memory_server.settings import PersonSettings
 from memory_server.upkeep import Upkeep
@@ -468,10 +468,10 @@ def test_what_is_later_and_has_itself_been_followed_keeps_its_mark(tmp_path: Pat
 
 def test_a_passage_without_a_day_is_neither_the_newest_nor_the_oldest() -> None:
     days = [dt.date(2026, 3, 1), None, dt.date(2026, 3, 4)]
-    said = [SaidPassage(source, "app", day, 1, "The relay uses a port.") for source, day in enumerate(days)]
+    said = [SpokenPassage(source, "app", day, 1, "The relay uses a port.") for source, day in enumerate(days)]
 
-    assert _by_time(said, lambda _: True, AskedState.OLDEST) == [0, 1, 2]
-    assert _by_time(said, lambda _: True, AskedState.NEWEST) == [2, 0, 1]
+    assert _by_time(said, lambda _: True, WantedState.OLDEST) == [0, 1, 2]
+    assert _by_time(said, lambda _: True, WantedState.NEWEST) == [2, 0, 1]
 
 
 def test_what_was_dropped_stands_behind_what_took_its_place(tmp_path: Path, make_engine: MakeEngine) -> None:

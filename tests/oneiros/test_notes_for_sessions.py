@@ -12,7 +12,7 @@ from mcp.types import TextContent
 
 from memory_server.errors import NeedsRepair
 from memory_server.faces.mcp_server import create_server
-from memory_server.layers.blackboard import KEPT_DAYS, Blackboard
+from memory_server.layers.blackboard import RETENTION_DAYS, Blackboard
 from memory_server.memory import Memory
 from oneiros.cli.status import _lines
 from oneiros.daemon.assistant_tools import SESSION_KEY, note_tool
@@ -184,7 +184,7 @@ def test_it_goes_to_the_archive_of_the_board_with_its_session_and_is_forgotten_w
     board = Blackboard(memory.root)
 
     board.forget("b")
-    board.tidy(NOON + dt.timedelta(days=KEPT_DAYS + 1))
+    board.tidy(NOON + dt.timedelta(days=RETENTION_DAYS + 1))
 
     assert files(memory) == {}
     assert (memory.root.path / ".blackboard/.archive/a/told-status.md").is_file()

@@ -109,7 +109,7 @@ def prunable(root: MemoryRoot, archive: Archive, older_than: int, most_bytes: in
     """The sessions on which nothing rests that are too old, or beyond the size that a person has set."""
     if not older_than and not most_bytes:
         raise UsageError("nothing says what is old", remedy="Give --older-than DAYS, or set archive_max_mb")
-    held, records = {*count_citations(root), *read_marks(root.marks).kept}, list(archive.records())
+    held, records = {*count_citations(root), *read_marks(root.marks).to_keep}, list(archive.records())
     if not older_than:
         beyond = oldest(records, lambda record: count_bytes(archive, record), most_bytes)
         return [session_id for session_id in beyond if cut_id8(session_id) not in held]

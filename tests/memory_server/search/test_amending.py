@@ -7,15 +7,15 @@ import pytest
 
 from memory_server.language.cues import is_refusal
 from memory_server.language.words import content_words
-from memory_server.search.amending import SaidPassage, find_amenders, find_newer
+from memory_server.search.amending import SpokenPassage, find_amenders, find_newer
 
 DAY = dt.date(2026, 3, 1)
-OLD = SaidPassage(1, "shop", DAY, 4, "The payment client has a timeout of five seconds and tries three times.")
-NEW = SaidPassage(2, "shop", dt.date(2026, 4, 1), 2, "The timeout of the payment client is no longer five seconds.")
+OLD = SpokenPassage(1, "shop", DAY, 4, "The payment client has a timeout of five seconds and tries three times.")
+NEW = SpokenPassage(2, "shop", dt.date(2026, 4, 1), 2, "The timeout of the payment client is no longer five seconds.")
 ASKED = content_words("which timeout has the payment client")
 
 
-def amenders(*said: SaidPassage, alike: bool = True) -> dict[int, int]:
+def amenders(*said: SpokenPassage, alike: bool = True) -> dict[int, int]:
     return dict(find_amenders(said, ASKED, lambda one, other: alike))
 
 
@@ -33,7 +33,7 @@ def test_a_later_passage_that_says_no_longer_amends_the_older_one() -> None:
         replace(NEW, text="The red door is no longer open."),  # of something else
     ],
 )
-def test_what_is_older_foreign_or_of_something_else_amends_nothing(new: SaidPassage) -> None:
+def test_what_is_older_foreign_or_of_something_else_amends_nothing(new: SpokenPassage) -> None:
     assert amenders(OLD, new) == {}
 
 
@@ -71,7 +71,7 @@ def test_what_a_person_told_later_on_the_same_is_newer_whatever_its_form() -> No
         replace(TOLD_LATER, own="The payment client has five seconds."),  # of what is asked less than the older one
     ],
 )
-def test_what_is_not_later_or_not_on_the_same_is_nothing_newer(later: SaidPassage) -> None:
+def test_what_is_not_later_or_not_on_the_same_is_nothing_newer(later: SpokenPassage) -> None:
     assert find_newer([TOLD, later], ASKED) == {}
 
 
