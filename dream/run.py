@@ -28,7 +28,7 @@ from dream.progress import DreamProgress, make_mark, unread
 from dream.proposals.offering import Offer
 from dream.proposals.questions import write_questions
 from dream.proposals.waiting import ask_where
-from dream.records import Candidate, Hunk, Kind, Told, Update
+from dream.records import Candidate, DirectWords, Hunk, Kind, Update
 from dream.statements.dates import absolute
 from dream.topics import Topics, read_topics
 from memory_server.errors import ContentError, Problem
@@ -169,9 +169,9 @@ class Dream:
 
         `topic`: where they want it. `wrong`: the line that it is to replace. Raises UsageError where there is no such.
         """
-        told, is_lesson = Told(" ".join(text.split()), self._now()), topic.removesuffix(".md") == "lessons"
+        words, is_lesson = DirectWords(" ".join(text.split()), self._now()), topic.removesuffix(".md") == "lessons"
         candidate = Candidate(
-            trim_sentence(absolute(told.text, told.time)),
+            trim_sentence(absolute(words.text, words.time)),
             Kind.CORRECTION if wrong else Kind.LESSON if is_lesson else Kind.FACT,
             quotes=(),
             confidence=1.0,
@@ -179,19 +179,19 @@ class Dream:
             extractor="person",
             topic="" if is_lesson else topic,
             project=project,
-            given=(told,),
+            given=(words,),
         )
-        judged = self._judge(candidate, wrong, told)
+        judged = self._judge(candidate, wrong, words)
         if judged.refusals or judged.update is None:
             return judged
         return replace(judged, hunk=self._decisions.queue.make_hunk(judged.update, local_day(self._now())))
 
-    def _judge(self, candidate: Candidate, wrong: str, told: Told | None = None) -> Suggested:
+    def _judge(self, candidate: Candidate, wrong: str, direct: DirectWords | None = None) -> Suggested:
         """What the gate and the comparison say of a candidate."""
         topics = read_topics(self._decisions.root)
         gone = wrong_statement(wrong, candidate.text, topics, candidate.project) if wrong else None
         others = remove_statement(topics, gone) if gone else topics
-        with self._gate(others, [told] if told else []) as gate:
+        with self._gate(others, [direct] if direct else []) as gate:
             refusals = gate.check(candidate)
             if refusals:
                 return Suggested(refusals, compare(candidate, others))
@@ -214,9 +214,9 @@ class Dream:
         return filed
 
     @contextmanager
-    def _gate(self, topics: Topics, told: Sequence[Told] = ()) -> Iterator[Gate]:
+    def _gate(self, topics: Topics, direct: Sequence[DirectWords] = ()) -> Iterator[Gate]:
         with closing(Rejections(self._decisions.rejections())) as rejections:
-            yield Gate(self._evidence, topics, rejections, self._redactor, told)
+            yield Gate(self._evidence, topics, rejections, self._redactor, direct)
 
     def _find_updates(
         self,

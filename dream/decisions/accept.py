@@ -186,7 +186,7 @@ class Decisions:
         Raises as `accept` does.
         """
         with self.hold_lock() as journal:
-            known = replace(hunk, proposal=self.store.name_of_told(local_day(self.now())))
+            known = replace(hunk, proposal=self.store.name_direct_proposal(local_day(self.now())))
             plan = self._planner().accept(known, consent)
             self._carry_out(journal, plan)
         self._bring_level()

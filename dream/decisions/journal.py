@@ -13,7 +13,7 @@ from typing import Annotated
 
 import msgspec
 
-from dream.decisions.chain import ChainEntry, make_digests
+from dream.decisions.chain import ChainEntry, hash_changes
 from dream.decisions.log import DecisionLog
 from dream.decisions.repository import Repository, require_rest
 from dream.proposals.store import Approval, FileChange, ProposalStore, check_path
@@ -103,7 +103,7 @@ class Journal:
             if noted.approval:
                 self._store.add_approval(replace(noted.approval, files=changes))
             logger.debug("approval noted")
-            added += self._log.chain.add([replace(noted.entry, files=make_digests(changes))])
+            added += self._log.chain.add([replace(noted.entry, files=hash_changes(changes))])
             logger.debug("entry added")
             if noted.rejection:  # behind its entry: what has none is taken for one from before there was a chain
                 self._store.add_rejection(noted.rejection)

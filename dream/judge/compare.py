@@ -125,14 +125,14 @@ def make_match(ours: StatementReading, topic: TopicText, statement: TopicStateme
 
 
 def _relation_against(candidate: Candidate, match: Match) -> Relation:
-    said, written = find_day(candidate), match.statement.date
-    if said and written and said < written:
+    spoken, written = find_day(candidate), match.statement.date
+    if spoken and written and spoken < written:
         return Relation.EARLIER
     words = " ".join([*(quote.text for quote in candidate.quotes), candidate.text])
     if CHANGE.search(words) or candidate.kind is Kind.CORRECTION:
         return Relation.SUPERSEDES
     decides = candidate.kind in (Kind.DECISION, Kind.PREFERENCE, Kind.RULE)
-    is_old = bool(said and written and said - written > dt.timedelta(days=DRIFT_DAYS))
+    is_old = bool(spoken and written and spoken - written > dt.timedelta(days=DRIFT_DAYS))
     is_drift = decides and is_old and not REASON.search(words)
     return Relation.DRIFT if is_drift else Relation.CONTRADICTS
 

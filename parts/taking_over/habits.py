@@ -88,7 +88,7 @@ def _habit(keys: tuple[str, ...], times: Sequence[tuple[Deeds, Occurrence]], ste
 
 def _find_quotes(deeds: Deeds, about: set[str]) -> list[Quote]:
     """What the person said of it, if anything: an idea, else the clause with most of the words of its steps."""
-    quotes = [make_quote(deeds.session, turn, *span) for turn in deeds.asked for span in find_typed_sentences(turn)]
+    quotes = [make_quote(deeds.session, turn, *span) for turn in deeds.requests for span in find_typed_sentences(turn)]
     ranks = [
         (1 + len(about) if IDEA.search(one.text) else len(about.intersection(content_words(one.text))), one)
         for one in quotes

@@ -7,7 +7,7 @@ import pytest
 
 from dream.judge.gate import Gate, RefusalReason
 from dream.judge.rejections import Rejections
-from dream.proposals.rendering import hunk_json, said_lines
+from dream.proposals.rendering import evidence_lines, hunk_json
 from dream.records import Hunk, Metadata
 from memory_server.errors import ContentError
 from memory_server.layers.mif import parse_frontmatter
@@ -58,7 +58,7 @@ def test_a_reviewer_sees_what_was_inferred() -> None:
     update = new_topic(SAID, "gate", metadata=FILED)
     hunk = Hunk("0" * 12, update, SAID, TODAY)
 
-    lines = list(said_lines(hunk))
+    lines = list(evidence_lines(hunk))
 
     assert "type: procedural (agent_inferred)" in lines and "namespace: ops" in lines
     assert "tags: relay, network (agent_inferred)" in lines

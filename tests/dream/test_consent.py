@@ -146,7 +146,7 @@ def test_decisions_whose_record_went_with_an_uninstall_are_said_to_be_of_another
     assert "of a record that is not here: oneiros was uninstalled" in Chain(root, "").trouble
 
 
-@pytest.mark.parametrize("removed", ["approvals", "decisions", "decisions_head", "told"])
+@pytest.mark.parametrize("removed", ["approvals", "decisions", "decisions_head", "announced"])
 def test_a_new_topic_does_not_hide_behind_a_removed_file(root: MemoryRoot, removed: str) -> None:
     write_topic(root, "cats", "# Cats\n\nThe cat is grey.\n")
     getattr(root, removed).unlink(missing_ok=True)

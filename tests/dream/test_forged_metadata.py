@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from crawler.archive.append import Ingester
 from crawler.reading.record import LineKind
-from dream.proposals.rendering import accepting
+from dream.proposals.rendering import format_acceptance
 from dream.proposals.store import Approval, Event
 from dream.records import Hunk
 from dream.statements.provenance import write_note
@@ -109,7 +109,7 @@ def test_the_message_of_a_commit_is_lines_of_ours_whatever_a_hunks_file_says() -
     update = replace(new_topic("The relay listens."), candidate=candidate("The relay listens.", 1, forged))
     hunk = Hunk("0" * 12, update, "The relay listens.", TODAY)
 
-    message = accepting([(hunk, Approval(Event.ACCEPTED, NOW, (), nonce="n"))], is_own=False)
+    message = format_acceptance([(hunk, Approval(Event.ACCEPTED, NOW, (), nonce="n"))], is_own=False)
 
     assert [line for line in message.splitlines() if line.startswith("Oneiros-approval")] == ["Oneiros-approval: n"]
     assert not [line for line in message.splitlines() if line.startswith("#")]

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from dream.decisions.page import Chosen
-from dream.proposals.rendering import headline, said_lines
+from dream.proposals.rendering import evidence_lines, headline
 from dream.records import Hunk
 from memory_server.escaping import escape_line, escape_text
 from oneiros.cli.review.editing import guard_text, unguard_text
@@ -60,7 +60,7 @@ def _choice(hunk: Hunk, is_later: bool, body: str) -> Chosen:
 def _block(hunk: Hunk) -> Iterator[str]:
     yield f"## {hunk.id} {headline(hunk)}"
     yield ""
-    yield from (f"> {line}" for line in said_lines(hunk))
+    yield from (f"> {line}" for line in evidence_lines(hunk))
     if hunk.update.place.old_text:
         yield "> in place of:"
         yield from (f">     {escape_line(line)}" for line in hunk.update.place.old_text.rstrip().split("\n"))

@@ -12,7 +12,13 @@ from crawler.archive.store import Archive
 from crawler.reading.record import RULES, Failure, Reading
 from dream.records import Kind
 from dream.report import Concern, Finding, Review, WeeklyReview, first_screen, report_page
-from dream.report.findings import Asked, contradictions, find_lost_evidence, find_repeated_errors, find_unanswered
+from dream.report.findings import (
+    LoggedQuestion,
+    contradictions,
+    find_lost_evidence,
+    find_repeated_errors,
+    find_unanswered,
+)
 from dream.topics import LESSONS, build_topics, read_topics
 from memory_server.document import SourcePath
 from memory_server.memory import Memory
@@ -137,8 +143,8 @@ def test_files_that_are_not_indexed_are_named(memory: Memory) -> None:
     assert "behind" in found(memory, Concern.INDEX)[0].what
 
 
-def asked(query: str, hits: int, minute: int, tool: str = "search_exact", **others: int) -> Asked:
-    return Asked(NOW + dt.timedelta(minutes=minute), tool, query, hits, others)
+def asked(query: str, hits: int, minute: int, tool: str = "search_exact", **others: int) -> LoggedQuestion:
+    return LoggedQuestion(NOW + dt.timedelta(minutes=minute), tool, query, hits, others)
 
 
 def test_questions_without_an_answer_say_whether_another_search_has_one() -> None:
