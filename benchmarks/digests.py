@@ -29,13 +29,13 @@ from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive, SessionRecord
 from crawler.calls import find_command, find_program
 from crawler.compress.exchanges import split_exchanges
-from crawler.compress.extractive import compute_max_chars, digest
+from crawler.compress.extractive import compute_max_chars, condense_session
 from crawler.facts import SessionFacts, gather_facts
 from crawler.quotes import session_turns
 from crawler.reading.rules import read_by_rules
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
-from memory_server.language.words import digest_words
+from memory_server.language.words import find_digest_words
 
 KINDS = ("answers", "in a line", "statements", "identifiers", "names", "commits", "commands")
 LONG_SESSION = 20_000  # characters; shorter sessions do not count for the share of their digests
@@ -73,7 +73,7 @@ def main() -> None:
         [row for row in read_lines(options.data / "dream_real/labels.jsonl") if row["durability"] > 1],
         [row for row in read_lines(options.data / "eval/exact_transcripts.jsonl") if SPOKEN & set(row["occurs_in"])],
     )
-    found = {name: measured(digest, sessions, labelled) for name, digest in DIGESTS.items()}
+    found = {name: measured(condense_session, sessions, labelled) for name, condense_session in DIGESTS.items()}
     print_tables(found)
     if options.json:
         options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
@@ -92,7 +92,7 @@ def sessions_of(project: str, transcripts: Path, scratch: Path) -> Iterator[Sess
 def shipped(session: Session) -> str:
     said = session_turns(session.record.session_id, "", session.turns)
     reading = read_by_rules(said, session.turns, session.facts, "")
-    return digest(session.turns, session.facts, session.record, reading).body
+    return condense_session(session.turns, session.facts, session.record, reading).body
 
 
 def replies(session: Session) -> str:
@@ -131,13 +131,13 @@ class Labelled:
     identifiers: Sequence[Mapping[str, Any]]
 
 
-def measured(digest: Digest, sessions: Sequence[Session], labelled: Labelled) -> dict[str, dict[str, Any]]:
+def measured(condense_session: Digest, sessions: Sequence[Session], labelled: Labelled) -> dict[str, dict[str, Any]]:
     """For each project what was kept of what, by kind, and the digests' share of the characters."""
     projects = list(dict.fromkeys(session.project for session in sessions))
     kept: dict[str, dict[str, list[bool]]] = {project: {kind: [] for kind in KINDS} for project in projects}
     long: dict[str, tuple[int, int]] = dict.fromkeys(projects, (0, 0))
     for session in sessions:
-        text = digest(session)
+        text = condense_session(session)
         for kind, held in looked_at(text, session, labelled):
             kept[session.project][kind].append(held)
         if session.facts.chars >= LONG_SESSION:
@@ -154,13 +154,13 @@ def looked_at(text: str, session: Session, labelled: Labelled) -> Iterator[tuple
     """Each thing that the digest of a session should hold, by kind, and whether it does."""
     ids = {session.record.session_id}
     whole, lines = plain(text), text.splitlines()
-    words = [set(digest_words(line)) for line in lines]
+    words = [set(find_digest_words(line)) for line in lines]
     for one in labelled.asked:
         if one.session in ids:
             yield "answers", one.is_answered_by(text)
             yield "in a line", any(one.is_answered_by(line) for line in lines)
     for row in labelled.statements:
-        if row["session"] in ids and (said := set(digest_words(row["quote"]))):
+        if row["session"] in ids and (said := set(find_digest_words(row["quote"]))):
             yield "statements", any(len(said & line) >= ENOUGH_WORDS * len(said) for line in words)
     for row in labelled.identifiers:
         if ids & {*row["answer_sessions"], *row["entry_session_ids"]}:

@@ -318,7 +318,7 @@ def growth_source(data: Path, name: str) -> Path | None:
 
 
 def digests(archive: Archive) -> dict[str, str]:
-    return {session_id: archive.digest(session_id) for session_id in archive.session_ids()}
+    return {session_id: archive.hash_session(session_id) for session_id in archive.session_ids()}
 
 
 def measure_redaction(data: Path, figures: Figures) -> None:

@@ -120,7 +120,9 @@ def load_unread(archive: Archive, session_id: str) -> Unread:
     turns, record = list(archive.turns(session_id)), archive.record(session_id)
     session: SessionTurns = session_turns(session_id, project_name(record.project or record.cwd), turns)
     return Unread(
-        session, gather_facts(turns), read_by_rules(session, turns, gather_facts(turns), archive.digest(session_id))
+        session,
+        gather_facts(turns),
+        read_by_rules(session, turns, gather_facts(turns), archive.hash_session(session_id)),
     )
 
 

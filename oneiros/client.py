@@ -61,9 +61,9 @@ class Client:
             what, remedy = "it does not open the daemon that runs", "Check its rights, or end the daemon: oneiros stop"
             raise NeedsRepair(what, where=Path(state) / "token", remedy=remedy)
         if status >= 400 and "error" in answer:
-            told = answer["error"]
-            kind = KINDS.get(told.get("kind"), NeedsRepair)
-            raise kind(told["what"], where=told.get("where"), line=told.get("line"), remedy=told.get("remedy", ""))
+            fault = answer["error"]
+            kind = KINDS.get(fault.get("kind"), NeedsRepair)
+            raise kind(fault["what"], where=fault.get("where"), line=fault.get("line"), remedy=fault.get("remedy", ""))
         if not isinstance(answer, dict):
             raise DaemonLost
         return answer
@@ -73,8 +73,8 @@ class Client:
         `folder`: in whose project it is told.
         """
         wanted = {"explain": True} | ({"both": True} if both else {})
-        told_in = f"?{urlencode({'folder': folder}, errors='surrogateescape')}" if folder else ""
-        found = self.ask("POST", f"{question.search.route}{told_in}", question_json(question) | wanted)
+        query = f"?{urlencode({'folder': folder}, errors='surrogateescape')}" if folder else ""
+        found = self.ask("POST", f"{question.search.route}{query}", question_json(question) | wanted)
         answer = replace(answer_of_json(found), here=found.get("here", ""))  # an older daemon tells none
         if not found["behind"]:
             return answer

@@ -117,9 +117,9 @@ def tell_left(filed: ReaderRun, questions: ReaderRun | None = None) -> Iterator[
 
 def find_reading(root: MemoryRoot, record: SessionRecord) -> Reading:
     """The reading of a session as it stands: the kept one, else one by rules, which is not kept."""
-    archive, kept = open_archive(root), open_readings(root).load(record.session_id)
-    if kept is not None and kept.mark == archive.digest(record.session_id):
-        return kept
+    archive, reading = open_archive(root), open_readings(root).load(record.session_id)
+    if reading is not None and reading.mark == archive.hash_session(record.session_id):
+        return reading
     try:
         return build_unread(archive, open_readings(root), record).plain
     except ContentError:  # a damaged archive: the dream names it when it looks at the session

@@ -112,8 +112,8 @@ class Stamps:
     def remarks(self, path: Path) -> Iterator[str]:
         """What to say of the file: one sentence, where a time was wrong."""
         if self._wrong:
-            told = f"{plural(len(self._wrong), 'record')} stamped by a wrong clock, {escape_line(self._wrong[0])}"
-            yield f"{escape_line(str(path))}: {told}. Nothing to mend: the other records date the session."
+            remark = f"{plural(len(self._wrong), 'record')} stamped by a wrong clock, {escape_line(self._wrong[0])}"
+            yield f"{escape_line(str(path))}: {remark}. Nothing to mend: the other records date the session."
 
     def _is_wrong(self, moment: datetime | None) -> bool:
         return moment is not None and (moment < EARLIEST or (self._latest is not None and moment > self._latest))

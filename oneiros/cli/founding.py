@@ -247,8 +247,8 @@ def change_muted(environment: Environment, key: str, rule: str, *, off: bool) ->
     rules: tuple[str, ...] = getattr(environment.person, key)
     if off and rule not in rules:
         raise UsageError(f"{rule} is not muted", remedy=f"`oneiros config {key}` lists what is")
-    kept = tuple(one for one in rules if one != rule)
-    change_setting(environment.person_file, key, kept if off else (*kept, rule), follow=True)
+    others = tuple(one for one in rules if one != rule)
+    change_setting(environment.person_file, key, others if off else (*others, rule), follow=True)
     talk(f"{'Heard again' if off else 'Muted'}: {rule}, in {environment.person_file}")
 
 

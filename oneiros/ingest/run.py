@@ -206,8 +206,8 @@ def ingest_all(
 ) -> IngestOutcome:
     """Ingests whatever is new, with the settings as they are now, and tells of it as `list_news` says."""
     outcome = run_ingest(replace(environment), root, wanted, now(), check=check)
-    for told in list_news(outcome, now()):
-        on_ingested(*told)
+    for news in list_news(outcome, now()):
+        on_ingested(*news)
     return outcome
 
 

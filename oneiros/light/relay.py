@@ -235,12 +235,12 @@ class Relay:
         assert self._daemon is not None and self._initialize is not None
         self._daemon.settimeout(30.0)
         self._daemon.sendall(self._initialize + b"\n")
-        said = b""
-        while b"\n" not in said:
+        received = b""
+        while b"\n" not in received:
             part = self._daemon.recv(READ_CHUNK)
             if not part:
                 raise OSError("the daemon ended again while it was started")
-            said += part
+            received += part
         if self._initialized is not None:
             self._daemon.sendall(self._initialized + b"\n")
 
@@ -254,8 +254,8 @@ def _of_session(line: bytes, message: Any, session_id: str) -> bytes:
     ours = {"oneiros/session": session_id}
     with contextlib.suppress(OSError):  # the folder is gone
         ours["oneiros/folder"] = os.getcwd()
-    told = {**message, "params": {**params, "_meta": {**known, **ours}}}
-    return json.dumps(told).encode()
+    tagged = {**message, "params": {**params, "_meta": {**known, **ours}}}
+    return json.dumps(tagged).encode()
 
 
 def serve(root: str = "") -> None:

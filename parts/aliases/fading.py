@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import Path, Query
 
-from crawler.compress.levels import SessionReader, digest_sections
+from crawler.compress.levels import SessionReader, list_digest_sections
 from dream.citations import count_citations
 from memory_server.document import SourceHead
 from memory_server.errors import ContentError
@@ -75,7 +75,7 @@ class FadingMemories:
                 "text": section.title,
                 "children": [_branch(statement, places) for statement in section.statements],
             }
-            for section in digest_sections(session)
+            for section in list_digest_sections(session)
         ]
         return {"id": session.session_id, "level": "line", "text": session.title, "children": children}
 

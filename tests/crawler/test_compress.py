@@ -12,7 +12,7 @@ from crawler.archive.append import Ingester
 from crawler.archive.store import Archive, SessionRecord
 from crawler.compress.decisions import decision
 from crawler.compress.exchanges import MIN_CUT, greatest_cut
-from crawler.compress.extractive import MIN_CHARS, EntryRefs, digest
+from crawler.compress.extractive import MIN_CHARS, EntryRefs, condense_session
 from crawler.compress.identifiers import list_identifiers
 from crawler.compress.run import ClosedWhen, compress_closed
 from crawler.facts import gather_facts
@@ -75,7 +75,7 @@ def test_a_call_with_arguments_of_any_shape_is_compressed(arguments: dict[str, A
 
     facts, said = gather_facts(turns), session_turns(SESSION, "shop", turns)
     reading = read_by_rules(said, turns, facts, "")
-    assert digest(turns, facts, SessionRecord(SESSION), reading).session_id == SESSION
+    assert condense_session(turns, facts, SessionRecord(SESSION), reading).session_id == SESSION
 
 
 def test_identifiers_stand_letter_by_letter_with_their_entries() -> None:
@@ -322,7 +322,7 @@ def read_by_a_model(archive: Archive, readings: Readings, *lines: tuple[str, str
         for text, words in lines
         if (quote := find_quote(said, "", words)) is not None
     ]
-    plain = read_by_rules(said, turns, gather_facts(turns), archive.digest(SESSION))
+    plain = read_by_rules(said, turns, gather_facts(turns), archive.hash_session(SESSION))
     readings.save(msgspec.structs.replace(plain, reader="claude-cli", goal="Mend the relay.", lines=tuple(noted)))
 
 
@@ -354,7 +354,7 @@ def test_a_session_that_grew_behind_a_models_reading_is_read_by_rules_again(tmp_
             stream.write(to_lines(person(11, "Now do the same for the IPv6 listener")))
         ingester.ingest([path])
         [second] = compress_closed(ingester.archive, folder, readings, closed()).written
-        mark = ingester.archive.digest(SESSION)
+        mark = ingester.archive.hash_session(SESSION)
 
     assert [read_session(one).compressor for one in (first, second)] == ["claude-cli", "extractive"]
     reading = readings.load(SESSION)

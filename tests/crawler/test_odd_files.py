@@ -242,11 +242,11 @@ def test_a_damaged_record_that_was_moved_away_is_made_anew_from_what_is_left(tmp
     write_transcript(tmp_path / "live", *working_session())
     taken(tmp_path)
     archive = Archive(tmp_path / "root" / "sessions" / "archive")
-    before = archive.digest(SESSION)
+    before = archive.hash_session(SESSION)
     (archive.folder / "sessions" / f"{SESSION}.json").unlink()
 
     assert taken(tmp_path).ingest.entries == 10
-    assert archive.digest(SESSION) == before and archive.verify() == []
+    assert archive.hash_session(SESSION) == before and archive.verify() == []
     assert taken(tmp_path).ingest.unchanged == 1
 
 

@@ -333,7 +333,7 @@ def test_a_topic_that_a_commit_removed_is_named(memory: MemoryRoot, author: str)
     assert MAIL in told_without_daemon(memory) and MAIL in start(memory)
 
 
-@pytest.mark.parametrize("name", ["decisions", "decisions_head", "told"])
+@pytest.mark.parametrize("name", ["decisions", "decisions_head", "announced"])
 @pytest.mark.parametrize("kind", ["pipe", "folder", "deep JSON", "not text"])
 def test_something_else_in_the_place_of_a_record_is_said_and_hides_nothing(
     memory: MemoryRoot, name: str, kind: str

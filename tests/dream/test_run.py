@@ -66,7 +66,7 @@ class House:
 
     def read(self, record: SessionRecord) -> Reading:
         """What a model read of a session where a test says so; what rules read otherwise."""
-        name, mark = record.session_id, self.archive.digest(record.session_id)
+        name, mark = record.session_id, self.archive.hash_session(record.session_id)
         session, turns = self.evidence.session(name), list(self.archive.turns(name))
         if name not in self.by_model:
             return read_by_rules(session, turns, gather_facts(turns), mark)

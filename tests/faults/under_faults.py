@@ -271,7 +271,7 @@ def state_of(home: Home) -> dict[str, Any]:
     archive = Archive(root / "sessions" / "archive")
     return {
         "files": {str(file.relative_to(home)): digest_of(file) for file in files if file.name != "index-page"},
-        "archive": {session: archive.digest(session) for session in archive.session_ids()},
+        "archive": {session: archive.hash_session(session) for session in archive.session_ids()},
         "damaged": [str(problem) for problem in archive.verify() if problem.rule != "archive-orphan"],
         "model": read_memory_settings(root / "oneiros.toml").model,
         "skills": [one.text for one in decisions_on(root_at(root)).list_installed()],

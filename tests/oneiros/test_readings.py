@@ -236,7 +236,7 @@ def test_what_rules_read_of_a_session_that_grew_is_what_a_digest_is_made_of(hous
     house.take(more=[person(3, "And the docs.", cwd="/srv/app", timestamp="2026-03-01T11:00:00Z")])
 
     reading = house.readings.load(SESSION)
-    assert reading is not None and (reading.is_by_model, reading.mark) == (False, house.archive.digest(SESSION))
+    assert reading is not None and (reading.is_by_model, reading.mark) == (False, house.archive.hash_session(SESSION))
 
 
 def test_the_tokens_of_a_day_stop_it_until_the_next(house: House) -> None:

@@ -141,7 +141,7 @@ def test_only_what_was_appended_is_sent_and_nothing_where_nothing_changed(someon
     assert (entries(first), entries(second), entries(third)) == (11, 0, 2)
     assert (received(second), received(third)) == (0, len(more))
     assert sum(report.ingest.read for report in second.reports) == 0
-    assert someone.archive.digest(SESSION) == digest_of(someone, file)
+    assert someone.archive.hash_session(SESSION) == digest_of(someone, file)
     rest = to_lines(person(13, "Then merge it."))
     file.write_bytes(file.read_bytes().removesuffix(b'{"type": "user", "torn') + rest)
     assert received(someone.ingests("laptop")) == len(rest)
@@ -154,7 +154,7 @@ def digest_of(someone: Person, file: Path) -> str:
     root.path.mkdir()
     root.index_page.write_text("# Memory\n", encoding="utf-8")
     run_ingest(other, root, Wanted(paths=(file,)), now())
-    return Archive(root.path / "sessions" / "archive").digest(file.stem)
+    return Archive(root.path / "sessions" / "archive").hash_session(file.stem)
 
 
 def test_a_file_that_was_rewritten_is_sent_from_its_start_and_nothing_is_doubled(someone: Person) -> None:
@@ -170,12 +170,12 @@ def test_a_file_that_was_rewritten_is_sent_from_its_start_and_nothing_is_doubled
 def test_what_vanished_there_stays_here(someone: Person) -> None:
     file = write_transcript(projects(someone.net.homes["laptop"]), *working_session())
     someone.ingests("laptop")
-    before = someone.archive.digest(SESSION)
+    before = someone.archive.hash_session(SESSION)
     file.unlink()
 
     outcome = someone.ingests("laptop")
 
-    assert outcome.problems == [] and someone.archive.digest(SESSION) == before
+    assert outcome.problems == [] and someone.archive.hash_session(SESSION) == before
 
 
 def test_a_machine_keeps_its_id_when_its_name_and_its_address_change(someone: Person) -> None:
@@ -313,7 +313,7 @@ def test_a_batch_that_holds_no_whole_file_goes_on_where_it_ended(
     outcome = someone.ingests("laptop")
 
     assert len([report for report in outcome.reports if report.ingest.read]) > 8
-    assert entries(outcome) == 60 and someone.archive.digest(SESSION) == digest_of(someone, file)
+    assert entries(outcome) == 60 and someone.archive.hash_session(SESSION) == digest_of(someone, file)
 
 
 # -- references -------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 from memory_server.root.paths import MemoryRoot
 from oneiros.client import Client
 from oneiros.daemon.sockets import end_daemon
-from oneiros.daemon.two_memories import LATE, NOT_ASKED
+from oneiros.daemon.two_memories import ACCOUNT_MISSING, LATE
 from oneiros.light.endpoint import daemon_state, is_running, states_folder
 from tests.memories import new_root, write_topic
 from tests.system.house import House, wait_until
@@ -77,7 +77,7 @@ def test_the_projects_answer_comes_where_the_accounts_daemon_hangs(house: House,
     found = house.command("recall", "which port does the relay listen on")
 
     assert "topics/mail.md" in found.stdout
-    assert NOT_ASKED % LATE in found.stderr
+    assert ACCOUNT_MISSING % LATE in found.stderr
     account.tell(signal.SIGCONT)
     assert "account:topics/backup.md" in house.command("recall", ASKED).stdout
 
