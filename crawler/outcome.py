@@ -94,10 +94,10 @@ def find_accepted_plan(turn: Turn) -> str:
     return plan.strip() if isinstance(plan, str) and turn.is_answered else ""
 
 
-Ending = tuple[int, Standing, int]  # the turn, how it ended, the turn that shows it
+TurnEnd = tuple[int, Standing, int]  # the turn, how it ended, the turn that shows it
 
 
-def _find_agreed(turns: Sequence[Numbered]) -> Iterator[Ending]:
+def _find_agreed(turns: Sequence[Numbered]) -> Iterator[TurnEnd]:
     for number, turn in turns:
         is_chosen = turn.tool == ASKING_TOOL and bool(words_of_person(turn)) and turn.is_answered
         if is_chosen or turn.kind is PartKind.PLAN or find_accepted_plan(turn):
@@ -107,7 +107,7 @@ def _find_agreed(turns: Sequence[Numbered]) -> Iterator[Ending]:
             yield place, Standing.AGREED, answer
 
 
-def _find_done(turns: Sequence[Numbered]) -> Iterator[Ending]:
+def _find_done(turns: Sequence[Numbered]) -> Iterator[TurnEnd]:
     for exchange in _exchanges(turns):
         for (number, _), calls in _group_calls(exchange):
             if deed := next((place for place, call in calls if is_committed(call) or is_written(call)), 0):
@@ -128,7 +128,7 @@ def _proof(exchange: Sequence[Numbered]) -> int:
     return proof
 
 
-def _find_refused(turns: Sequence[Numbered]) -> Iterator[Ending]:
+def _find_refused(turns: Sequence[Numbered]) -> Iterator[TurnEnd]:
     prompts = [number for number, turn in turns if turn.is_prompt]
     for (number, _), calls in _group_calls(turns):
         for place, call in calls:
@@ -137,7 +137,7 @@ def _find_refused(turns: Sequence[Numbered]) -> Iterator[Ending]:
                 yield number, Standing.DROPPED, place if words_of_person(call) else later
 
 
-def _find_taken_back(turns: Sequence[Numbered]) -> Iterator[Ending]:
+def _find_taken_back(turns: Sequence[Numbered]) -> Iterator[TurnEnd]:
     replies = [(number, turn) for number, turn in turns if is_reply(turn)]
     for (place, _), (answer, words) in _find_answered(turns):
         reply = next((turn for number, turn in replies if number > answer), None)
@@ -154,7 +154,7 @@ def _find_deeds(turns: Sequence[Numbered], place: int) -> list[int]:
     return [number for number, _, _ in _find_done(exchange) if number < place]
 
 
-def _rewound(turns: Sequence[Numbered]) -> Iterator[Ending]:
+def _rewound(turns: Sequence[Numbered]) -> Iterator[TurnEnd]:
     for number, turn in turns:
         if not turn.is_live and (is_reply(turn) or turn.is_prompt):
             after = (later for later, other in turns if later > number and other.is_live and other.is_prompt)

@@ -95,7 +95,7 @@ def _candidate(line: Line, reading: Reading, session: SessionTurns, habits: Sequ
         extractor=reading.reader,
         topic=line.topic.partition("#")[0],
         project=reading.project,
-        context=_around(session, quotes[0]),
+        context=_cut_context(session, quotes[0]),
         questions=line.questions,
     )
 
@@ -105,7 +105,7 @@ def is_of_plan(session: SessionTurns, quote: Quote) -> bool:
     return any(quote.entry in turn.entries and turn.kind is PartKind.PLAN for turn in session.turns)
 
 
-def _around(session: SessionTurns, quote: Quote) -> str:
+def _cut_context(session: SessionTurns, quote: Quote) -> str:
     turn = next((turn for turn in session.turns if quote.entry in turn.entries), None)
     return turn.text[max(0, quote.first - AROUND_CHARS) : quote.end + AROUND_CHARS] if turn else ""
 
@@ -144,7 +144,7 @@ def _find_contradicted(lines: Sequence[Dated]) -> Iterator[Dated]:
             yield lines[old]
 
 
-def lessons_among(readings: Iterable[Reading], gone: Collection[tuple[str, str]] = ()) -> list[Candidate]:
+def make_lessons(readings: Iterable[Reading], gone: Collection[tuple[str, str]] = ()) -> list[Candidate]:
     """A candidate for every error that was met in two sessions of a project or more and noted in two of them."""
     noted: dict[tuple[str, str], dict[str, Dated]] = defaultdict(dict)  # by project and error, a line of each session
     for one in lasting(readings):

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from crawler.archive.store import Archive, SessionRecord
 from crawler.reading.record import Reading, Request
-from crawler.reading.repeats import habits_among
+from crawler.reading.repeats import group_habits
 from crawler.reading.rules import trim_sentence
-from dream.candidates import find_taken_back, lessons_among, make_candidates, select_quotes
+from dream.candidates import find_taken_back, make_candidates, make_lessons, select_quotes
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
 from dream.judge.compare import compare, is_worth_asking
@@ -115,7 +115,7 @@ class Dream:
         closed = [record for record in waiting if bounds.is_closed(record)][: bounds.max_sessions]
         topics = read_topics(self._decisions.root)
         every = list(known.values())
-        gone, habits = find_taken_back(every), habits_among(every)
+        gone, habits = find_taken_back(every), group_habits(every)
 
         with self._gate(topics) as gate:
             updates: list[Update] = []
@@ -132,7 +132,7 @@ class Dream:
                     updates, done = [], {}
                 on_session(number, len(closed))
             if closed:
-                updates += self._passing(lessons_among(filter(bounds.holds, every), gone), gate, topics, report)
+                updates += self._passing(make_lessons(filter(bounds.holds, every), gone), gate, topics, report)
             self._save(updates, done, report)
         report.left = len(waiting) - report.sessions
         report.filed = self.file_waiting()

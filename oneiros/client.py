@@ -13,7 +13,7 @@ from memory_server.escaping import plural
 from memory_server.faces.answer_text import answer_of_json
 from memory_server.search.question import Question, question_json
 from oneiros.environment import Environment
-from oneiros.light.endpoint import DaemonUnreachable, connect_daemon, read_token, request, started, state_folder
+from oneiros.light.endpoint import DaemonUnreachable, connect_daemon, read_token, request, start_daemon, state_folder
 
 ANSWER_SECONDS = 120.0
 UNAUTHORIZED = 401  # not http.HTTPStatus, whose import costs a question a millisecond
@@ -39,7 +39,7 @@ class Client:
     def start(self) -> None:
         """Starts the daemon if there is none. Raises NeedsRepair where it does not start."""
         try:
-            started(self._variables, self._root, "http").close()
+            start_daemon(self._variables, self._root, "http").close()
         except (DaemonUnreachable, OSError) as error:
             raise NeedsRepair(f"the daemon does not start: {error}", remedy="Run `oneiros doctor`") from error
 

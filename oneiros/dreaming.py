@@ -65,7 +65,7 @@ def dream_once(
     def is_closed(record: SessionRecord) -> bool:
         return with_open or has_ended(record.session_id)
 
-    dream = build_dream(environment, decisions, reader_of(environment, decisions.root, project, is_over))
+    dream = build_dream(environment, decisions, build_dream_reader(environment, decisions.root, project, is_over))
     return dream.run(Bounds(max_sessions, is_over, is_closed, project), on_session)
 
 
@@ -75,7 +75,7 @@ def make_deadline(seconds: float | None) -> Callable[[], bool]:
     return lambda: time.monotonic() >= end
 
 
-def reader_of(
+def build_dream_reader(
     environment: Environment, root: MemoryRoot, project: str = "", is_over: Callable[[], bool] = lambda: False
 ) -> DreamReader | None:
     """The model that the person lets read, until when, and what it may see, of a project alone; None where rules are to

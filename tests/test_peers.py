@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.answers import Asked, Shown
+from benchmarks.answers import LabelledQuestion, Shown
 from benchmarks.peers.__main__ import Trial, Yardstick
 from benchmarks.peers.peer import Door, Hit, Place, install_once, run_command
 from memory_server.document import Document, Layer
@@ -89,8 +89,8 @@ def test_a_peer_is_judged_at_as_many_characters_as_recall_showed_and_comes_back_
     for path in transcripts:
         path.write_text("{}\n", encoding="utf-8")
     asked = [
-        Asked("1", "app", "port the relay listens on", "relay", (("4711",),), ""),
-        Asked("2", "app", "when printer jams", "printer", (("mondays",),), ""),
+        LabelledQuestion("1", "app", "port the relay listens on", "relay", (("4711",),), ""),
+        LabelledQuestion("2", "app", "when printer jams", "printer", (("mondays",),), ""),
     ]
     recall = [Shown(["x" * 60], ["relay"], 1.0), Shown(["x" * 10], ["printer"], 1.0)]
 

@@ -73,11 +73,11 @@ class ResumableOutput:
 
     def _recover(self) -> dict[str, Done]:
         recorded = self._read_ledger()
-        kept = [done for done in recorded.values() if self.wanted.get(done.unit) == done.digest]
+        valid = [done for done in recorded.values() if self.wanted.get(done.unit) == done.digest]
         content = self.path.read_bytes() if self.path.exists() else b""
-        kept = sorted((done for done in kept if done.end <= len(content)), key=lambda done: done.start)
+        valid = sorted((done for done in valid if done.end <= len(content)), key=lambda done: done.start)
         moved, body = [], bytearray()
-        for done in kept:
+        for done in valid:
             start = len(body)
             body += content[done.start : done.end]
             moved.append(Done(done.unit, done.digest, start, len(body), done.rows))

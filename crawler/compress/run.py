@@ -48,7 +48,7 @@ class ClosedWhen:
     idle_hours: float = IDLE_HOURS
     process_start: ProcessStart = process_start
 
-    def holds_for(self, session_id: str, last_written: datetime) -> bool:
+    def applies(self, session_id: str, last_written: datetime) -> bool:
         return is_closed(
             session_id,
             last_written=last_written,
@@ -78,7 +78,7 @@ def compress_closed(
     wanted = list(archive.session_ids() if session_ids is None else session_ids)
     for done, session_id in enumerate(wanted, start=1):
         try:
-            if closed_when.holds_for(session_id, read_last_time(archive, session_id)):
+            if closed_when.applies(session_id, read_last_time(archive, session_id)):
                 _compress(archive, folder, readings, session_id, newest.get(session_id), report)
             else:
                 report.open += 1

@@ -358,27 +358,27 @@ def _pairs(tokens: Sequence[Token]) -> Iterator[Pair]:
             found += [token.root] if token.is_telling else []
         return frozenset(found)
 
-    def left(at: int) -> frozenset[str]:
+    def find_left(at: int) -> frozenset[str]:
         return near(tokens[:at][::-1], ".;:!?")
 
-    def right(at: int) -> frozenset[str]:
+    def find_right(at: int) -> frozenset[str]:
         return near(tokens[at:], ".;:!?,")
 
     for at, word in enumerate(low):
         behind = low[at + 1] if at + 1 < len(low) else ""
         if (word, behind) in (("instead", "of"), ("rather", "than")):
-            yield Pair("chosen", left(at), right(at + 2))
+            yield Pair("chosen", find_left(at), find_right(at + 2))
         elif word == "over" and words_of.FAVOURS & set(low[max(0, at - 6) : at]):
-            yield Pair("chosen", left(at), right(at + 1))
+            yield Pair("chosen", find_left(at), find_right(at + 1))
         elif word == "not" and low[at - 1 : at] == [","]:
-            yield Pair("chosen", left(at - 1), right(at + 1))
+            yield Pair("chosen", find_left(at - 1), find_right(at + 1))
         elif word == "before":
-            yield Pair("earlier", left(at), right(at + 1))
+            yield Pair("earlier", find_left(at), find_right(at + 1))
         elif word == "after":
-            yield Pair("earlier", right(at + 1), left(at))
+            yield Pair("earlier", find_right(at + 1), find_left(at))
         elif word == "from" and "to" in low[at + 1 : at + 9]:
             to = low.index("to", at + 1)
-            yield Pair("from", near(tokens[at + 1 : to], ".;:!?"), right(to + 1))
+            yield Pair("from", near(tokens[at + 1 : to], ".;:!?"), find_right(to + 1))
 
 
 def _order(claim: Claim) -> Objection | None:

@@ -81,7 +81,7 @@ def find_failures(session: SessionTurns) -> list[Failure]:
     return list(found.values())[:MAX_FOUND]
 
 
-def habits_among(readings: Iterable[Reading]) -> list[list[Request]]:
+def group_habits(readings: Iterable[Reading]) -> list[list[Request]]:
     """What was asked for in enough sessions of one project, the most frequent first; of each the newest request first.
 
     Requests belong together where they share two telling words, or are the same one. Whether they ask for the same, the

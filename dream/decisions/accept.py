@@ -68,7 +68,7 @@ class Foreseen:
     @property
     def files(self) -> dict[str, str]:
         """The hash of each file that changes, as it stands."""
-        return {path: before for plan in reversed(self.plans) for path, before in plan.before.items()}
+        return {path: before for plan in reversed(self.plans) for path, before in plan.old_hashes.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -314,7 +314,7 @@ def add_duration(day: dt.date, duration: str) -> dt.date | None:
 def _compose(source: str, named: str = FRONTMATTER, first: int = 2) -> yaml.MappingNode | None:
     """The nodes of a block that begins on the line `first` of its file."""
 
-    def broken(reason: str, index: int) -> ContentError:
+    def make_error(reason: str, index: int) -> ContentError:
         what, line = f"{named} is not valid YAML ({reason})", _find_line(source, index, first)
         return ContentError(what, line=line, remedy="Mend the line, then `oneiros validate`")
 
@@ -322,11 +322,11 @@ def _compose(source: str, named: str = FRONTMATTER, first: int = 2) -> yaml.Mapp
         node = yaml.compose(source, Loader=yaml.BaseLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise broken(error.problem or "syntax", mark.index if mark else 0) from error
+        raise make_error(error.problem or "syntax", mark.index if mark else 0) from error
     except yaml.reader.ReaderError as error:
-        raise broken(f"it holds the character {error.character!r}", error.position) from error
+        raise make_error(f"it holds the character {error.character!r}", error.position) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise broken(type(error).__name__, 0) from error
+        raise make_error(type(error).__name__, 0) from error
     if node is None:
         return None
     if not isinstance(node, yaml.MappingNode):

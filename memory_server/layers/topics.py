@@ -223,7 +223,7 @@ def topic_head(root: MemoryRoot, source: SourceFile) -> TopicHead:
         stamp = (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
         if (cached := _heads.get(file)) and cached[0] == stamp:
             return cached[1]
-        head = head_of(source, parse_frontmatter(read_text(Path(file))))
+        head = make_head(source, parse_frontmatter(read_text(Path(file))))
     except (ContentError, OSError) as error:
         what = error.what if isinstance(error, ContentError) else f"the file cannot be read ({error.strerror})"
         return TopicHead(topic_name(source.path), "(unreadable)", None, what, source.path)
@@ -237,7 +237,7 @@ def topic_head(root: MemoryRoot, source: SourceFile) -> TopicHead:
 _heads: dict[str, tuple[tuple[int, int, int], TopicHead]] = {}
 
 
-def head_of(source: SourceFile, parsed: Frontmatter) -> TopicHead:
+def make_head(source: SourceFile, parsed: Frontmatter) -> TopicHead:
     """What a list says of a topic with this frontmatter and body."""
     document = as_document(source, parsed)
     return TopicHead(
@@ -260,7 +260,7 @@ def parse_document(path: SourcePath, text: str) -> Document:
 
 def parse_head(path: SourcePath, text: str) -> TopicHead:
     """What a list says of a topic with this text."""
-    return head_of(SourceFile(path, Layer.TOPIC), parse_frontmatter(text))
+    return make_head(SourceFile(path, Layer.TOPIC), parse_frontmatter(text))
 
 
 def select_approved(heads: Sequence[TopicHead], unapproved: Unapproved) -> list[TopicHead]:

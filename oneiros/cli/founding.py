@@ -67,7 +67,7 @@ def init(
 ) -> None:
     """Make a memory, choose its model, and say what to do next."""
     environment: Environment = context.obj
-    root = environment.choice.root if folder is None else environment.root_at(folder)
+    root = environment.choice.root if folder is None else environment.resolve_root(folder)
     if own:
         _leave_example(environment, root)
     is_new = not root.index_page.exists()
@@ -156,7 +156,7 @@ def trust(
 ) -> None:
     """Let a memory inside a repository take effect, or no longer."""
     environment: Environment = context.obj
-    path = environment.root_at(folder).path
+    path = environment.resolve_root(folder).path
     if not remove and not (path / "MEMORY.md").is_file():
         raise UsageError("there is no MEMORY.md in that folder", where=path, remedy="Name the folder of a memory")
     require_person(environment, f"{'trust no longer' if remove else 'trust'} {path}", is_setting=True)

@@ -13,7 +13,7 @@ from mcp.server.mcpserver.tools import Tool
 from pydantic import Field
 
 from crawler.archive.store import SessionRecord
-from crawler.reading.repeats import count_failures, habits_among
+from crawler.reading.repeats import count_failures, group_habits
 from dream.evidence import Evidence
 from dream.judge.gate import Gate, Refusal
 from dream.judge.rejections import Rejections
@@ -69,7 +69,7 @@ def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
 
     def pages(session_ids: Sequence[str]) -> list[str]:
         known = list(readings.every())
-        habits, met = habits_among(known), count_failures(known)
+        habits, met = group_habits(known), count_failures(known)
         return [build_unread(archive, readings, archive.record(name)).page(habits, met) for name in session_ids]
 
     def own_project(context: Context[Any, Any]) -> str:

@@ -44,7 +44,10 @@ COMPARED = 4  # topics of either memory that are compared
 ACCOUNT_MISSING = "The account's memory was not asked: %s."
 LATE = f"its daemon gave no answer within {ACCOUNT_SECONDS:.0f} seconds"
 DIFFER = "%s:%s and %s:%s differ (%s); here the project's applies."
-START = "import os, sys; from oneiros.light.endpoint import started; started(os.environ, sys.argv[1], 'http').close()"
+START = (
+    "import os, sys; from oneiros.light.endpoint import start_daemon; "
+    "start_daemon(os.environ, sys.argv[1], 'http').close()"
+)
 
 
 def uses_both_memories(account: MemoryRoot, root: MemoryRoot, person: PersonSettings) -> bool:

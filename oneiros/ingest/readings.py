@@ -28,7 +28,7 @@ from crawler.quotes import session_turns
 from crawler.reading.model import OUTPUT_TOKENS, Cost, ModelReader, Unread, estimate_cost
 from crawler.reading.prompt import VERSION
 from crawler.reading.record import Reading
-from crawler.reading.repeats import count_failures, habits_among
+from crawler.reading.repeats import count_failures, group_habits
 from crawler.reading.rules import read_by_rules
 from crawler.reading.store import FOLDER, Readings
 from dream.topics import read_topics
@@ -192,7 +192,7 @@ class ReadingRun:
         waiting, self.report.left = every[:most], len(every)
         reader = ModelReader(asking.model, Redactor(asking.person.deny_words))
         known = list(readings.every())
-        habits, met = habits_among(known), count_failures(known)
+        habits, met = group_habits(known), count_failures(known)
         topics = topic_lines(self.root)
         for name, records in groupby(waiting, key=find_project):
             for batch in batches(list(records)):

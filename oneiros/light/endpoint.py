@@ -257,7 +257,7 @@ def _open_socket(path: str) -> socket.socket | None:
     return found
 
 
-def started(variables: Mapping[str, str], root: str, kind: str, seconds: float = START_SECONDS) -> socket.socket:
+def start_daemon(variables: Mapping[str, str], root: str, kind: str, seconds: float = START_SECONDS) -> socket.socket:
     """A connection to the daemon, which is started if need be. Raises DaemonUnreachable.
 
     Of many processes that want one at the same time a single one starts it; the others wait for its socket.

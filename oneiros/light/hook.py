@@ -29,7 +29,7 @@ from oneiros.light.endpoint import (
     read_token,
     read_trusted_roots,
     request,
-    started,
+    start_daemon,
     state_folder,
 )
 
@@ -94,9 +94,8 @@ def _start_of_session(root: str, payload: bytes) -> bytes:
     _signal.signal(_signal.SIGALRM, lambda *_: other.grow_impatient())
     _signal.setitimer(_signal.ITIMER_REAL, PATIENCE_SECONDS)
     try:
-        reply = _ask_daemon(
-            started(os.environ, root, "http", START_SECONDS), root, "SessionStart", payload, other.count_seconds_left()
-        )
+        connection = start_daemon(os.environ, root, "http", START_SECONDS)
+        reply = _ask_daemon(connection, root, "SessionStart", payload, other.count_seconds_left())
         if not reply:
             raise ValueError("the daemon had nothing to say")
         return reply

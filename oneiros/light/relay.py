@@ -15,7 +15,7 @@ import socket
 import time
 from typing import Any
 
-from oneiros.light.endpoint import DaemonUnreachable, find_root, started
+from oneiros.light.endpoint import DaemonUnreachable, find_root, start_daemon
 
 PIPE_CHUNK = 4096  # what a pipe takes without blocking once it is writable
 READ_CHUNK = 65_536
@@ -216,7 +216,7 @@ class Relay:
         for seconds in ENDING_SECONDS:
             try:
                 root = self._root or find_root(os.environ, os.getcwd(), os.path.expanduser("~"))
-                self._daemon = started(os.environ, root, "mcp")
+                self._daemon = start_daemon(os.environ, root, "mcp")
                 if repeat_initialize and self._initialize is not None:
                     self._repeat_initialize()
                 self._daemon.setblocking(False)

@@ -26,7 +26,7 @@ from memory_server.lifecycle.gc import BELOW, GcWanted, step_json
 from oneiros.served import ServedMemory
 
 Name = Annotated[str, Path(max_length=1_000, description="the id of a session, or the beginning of one")]
-Asked = Annotated[str, Query(max_length=1_000, description="the id of a session, or the beginning of one")]
+QueryName = Annotated[str, Query(max_length=1_000, description="the id of a session, or the beginning of one")]
 Memory = Annotated[str, Path(max_length=1_000, description="an id of the tree, an episode's, a topic, or a hit's path")]
 Below = Annotated[float, Query(ge=0.0, le=1.0, description="strength below which turns fade")]
 
@@ -65,7 +65,7 @@ class FadingMemories:
             found = reading_json(memory.read(mid))
         return {"id": mid, **found, **use_json(memory.aging().aliveness([found["path"]]).use(found["path"]))}
 
-    def read_tree(self, name: Asked) -> dict[str, Any]:
+    def read_tree(self, name: QueryName) -> dict[str, Any]:
         """A session from its one line by its digest to its turns; `GET /memory/ID` reads each leaf."""
         session = self._session(name)
         places = self._places(session)

@@ -7,9 +7,9 @@ import pytest
 
 from crawler.quotes import Quote
 from crawler.reading.record import Failure, Holds, Line, LineKind, Reading
-from crawler.reading.repeats import find_requests, habits_among
+from crawler.reading.repeats import find_requests, group_habits
 from crawler.transcripts.turns import Role
-from dream.candidates import find_taken_back, lessons_among, make_candidates
+from dream.candidates import find_taken_back, make_candidates, make_lessons
 from dream.evidence import Evidence
 from dream.judge.gate import Gate
 from dream.judge.rejections import Rejections
@@ -169,7 +169,7 @@ def test_a_habit_rests_on_every_session_in_which_it_was_asked_for(tmp_path: Path
     readings = [reading(name, requests=tuple(find_requests(session))) for name, session in sessions.items()]
     habit = Line(LineKind.HABIT, "Latest main is pulled in first.", (quoted(sessions[THIRD], asked[THIRD]),))
 
-    [candidate] = make_candidates(reading(THIRD, habit), sessions[THIRD], habits=habits_among(readings))
+    [candidate] = make_candidates(reading(THIRD, habit), sessions[THIRD], habits=group_habits(readings))
 
     assert candidate.kind is Kind.HABIT
     assert {one.session_id: one.text for one in candidate.quotes} == asked
@@ -191,7 +191,7 @@ def noted(session: str, number: int, *, failure: Failure = FAILURE, kind: LineKi
 
 
 def test_the_same_failure_noted_in_two_sessions_is_a_lesson_of_both() -> None:
-    [lesson] = lessons_among([noted(SESSION, 1), noted(OTHER_SESSION, 9)])
+    [lesson] = make_lessons([noted(SESSION, 1), noted(OTHER_SESSION, 9)])
 
     assert (lesson.kind, lesson.text) == (Kind.LESSON, CAUSE)
     assert [one.session_id for one in lesson.quotes] == [OTHER_SESSION, SESSION]  # the newest first
@@ -208,8 +208,8 @@ def test_the_same_failure_noted_in_two_sessions_is_a_lesson_of_both() -> None:
     ids=["one session", "a fork that repeats the entry", "another failure", "no lesson in the other"],
 )
 def test_anything_less_is_no_lesson(readings: list[Reading]) -> None:
-    assert lessons_among(readings) == []
+    assert make_lessons(readings) == []
 
 
 def test_a_lesson_that_was_taken_back_in_one_session_is_none() -> None:
-    assert lessons_among([noted(SESSION, 1), noted(OTHER_SESSION, 9)], {(SESSION, CAUSE)}) == []
+    assert make_lessons([noted(SESSION, 1), noted(OTHER_SESSION, 9)], {(SESSION, CAUSE)}) == []

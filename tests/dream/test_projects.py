@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from crawler.reading.record import Failure, Holds, Line, LineKind, Reading
-from dream.candidates import lessons_among
+from dream.candidates import make_lessons
 from dream.judge.compare import compare, find_outdated
 from dream.judge.correction import wrong_statement
 from dream.judge.filing import choose_place, make_path, make_title
@@ -132,8 +132,8 @@ def lesson_reading(session: str, project: str) -> Reading:
 
 
 def test_an_error_of_two_projects_makes_no_lesson() -> None:
-    assert len(lessons_among([lesson_reading("a", "shop"), lesson_reading("b", "shop")])) == 1
-    assert lessons_among([lesson_reading("a", "shop"), lesson_reading("b", "app")]) == []
+    assert len(make_lessons([lesson_reading("a", "shop"), lesson_reading("b", "shop")])) == 1
+    assert make_lessons([lesson_reading("a", "shop"), lesson_reading("b", "app")]) == []
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 
 from benchmarks.in_hands import (
     RECORDINGS,
-    Asked,
     Call,
     Played,
+    PlayedQuestion,
     count_figures,
     count_talks,
     is_trapped,
@@ -23,13 +23,13 @@ from benchmarks.layouts import read_lines
 from memory_server.memory import Memory
 from tests.crawler.builders import assistant, person, write_transcript
 
-PORT = Asked("q-1", "data", "garden", "which port does the relay listen on", (("2525",),), trap="port 25 ")
-NONE = Asked("q-2", "data", "", "what does the zeppelin cost", ())
+PORT = PlayedQuestion("q-1", "data", "garden", "which port does the relay listen on", (("2525",),), trap="port 25 ")
+NONE = PlayedQuestion("q-2", "data", "", "what does the zeppelin cost", ())
 ASKED = {one.id: one for one in (PORT, NONE)}
 RECALL = {"tool": "recall", "arguments": {"query": "which port does the relay listen on"}}
 
 
-def talk(one: Asked, answer: str, *texts: str, arm: str = "tools", grade: bool | None = None) -> Played:
+def talk(one: PlayedQuestion, answer: str, *texts: str, arm: str = "tools", grade: bool | None = None) -> Played:
     return Played(arm, one.id, tuple(Call(RECALL, text) for text in texts), answer, grade)
 
 
@@ -144,8 +144,8 @@ def test_what_was_played_is_packed_and_read_again(garden: Memory, tmp_path: Path
 
 
 def test_every_project_has_its_share_of_the_batches() -> None:
-    many: list[Any] = [Asked(f"a{i}", "data", "one" if i < 56 else "two", "?", (("x",),)) for i in range(112)]
-    none: list[Any] = [Asked(f"b{i}", "data", "", "?", ()) for i in range(20)]
+    many: list[Any] = [PlayedQuestion(f"a{i}", "data", "one" if i < 56 else "two", "?", (("x",),)) for i in range(112)]
+    none: list[Any] = [PlayedQuestion(f"b{i}", "data", "", "?", ()) for i in range(20)]
 
     batches = deal([*many, *none])
 
@@ -170,7 +170,7 @@ def test_the_messages_of_a_transcript_are_a_line_each(tmp_path: Path) -> None:
 def test_what_was_played_is_a_hundred_questions_in_both_arms_and_counts_as_the_figures_say() -> None:
     played = read_recordings(RECORDINGS)
     asked = {
-        one.question: Asked(one.question, "", "", "", () if one.question.startswith("ab-") else (("words",),))
+        one.question: PlayedQuestion(one.question, "", "", "", () if one.question.startswith("ab-") else (("words",),))
         for one in played
     }
 

@@ -50,7 +50,7 @@ def test_who_stands_beside_whom(environment: Environment, tmp_path: Path) -> Non
     assert not uses_both_memories(account, shop, replace(person, both_memories=False))
     assert not uses_both_memories(account, shop, PersonSettings())
     assert not uses_both_memories(account, account, replace(person, trusted_roots=(str(account.path),)))
-    assert not uses_both_memories(environment.root_at(tmp_path / "none"), shop, person)
+    assert not uses_both_memories(environment.resolve_root(tmp_path / "none"), shop, person)
     assert project_name(shop) == "shop"
 
 

@@ -378,7 +378,7 @@ import os
 from memory_server.root.paths import MemoryRoot
 home = Path(os.environ["HOME"])
 environment = Environment(os.environ, home, home)
-run_ingest(environment, environment.root_at(Path(os.environ["ONEIROS_ROOT"])), Wanted(), now())
+run_ingest(environment, environment.resolve_root(Path(os.environ["ONEIROS_ROOT"])), Wanted(), now())
 """
 
 

@@ -44,14 +44,14 @@ def add_commands(app: typer.Typer) -> None:
 def verify(context: typer.Context, as_json: AsJson = False) -> None:
     """Read every object of the archive again, and report what is missing or damaged."""
     environment: Environment = context.obj
-    kept = open_archive(environment.choice.root)
-    problems = kept.verify()
+    archive = open_archive(environment.choice.root)
+    problems = archive.verify()
     if as_json:
-        data_json({"sessions": len(kept.session_ids()), "problems": [dataclasses.asdict(one) for one in problems]})
+        data_json({"sessions": len(archive.session_ids()), "problems": [dataclasses.asdict(one) for one in problems]})
     else:
         for problem in problems:
             data(str(problem))
-        talk(f"{plural(len(kept.session_ids()), 'session')}, {plural(len(problems), 'problem')}.")
+        talk(f"{plural(len(archive.session_ids()), 'session')}, {plural(len(problems), 'problem')}.")
     if problems:
         raise typer.Exit(1)
 

@@ -151,8 +151,8 @@ class PendingPasskeys:
         if not known:
             raise UsageError(f"no passkey is registered for {origin}", remedy=NO_PASSKEY)
         foreseen = decisions.foreseen(decided, Consent(How.PASSKEY))
-        digests = tuple(_digest(choice, shown[choice.hunk]) for choice in decided)
-        signing = signing_entry(foreseen, digests, decisions.now())
+        hashes = tuple(_hash_choice(choice, shown[choice.hunk]) for choice in decided)
+        signing = signing_entry(foreseen, hashes, decisions.now())
         with self._guard:
             end = self._now() + ANSWER_LIFE
             self._frozen = {name: one for name, one in self._frozen.items() if one.end > self._now()}
@@ -190,6 +190,6 @@ def signing_entry(foreseen: Foreseen, choices: tuple[ChoiceHashes, ...], at: dt.
     return ChainEntry(Event.SIGNED, at, How.PASSKEY, nonce, previous=covers[-1], covers=covers, choices=choices)
 
 
-def _digest(choice: Chosen, shown: str) -> ChoiceHashes:
+def _hash_choice(choice: Chosen, shown: str) -> ChoiceHashes:
     reason = hash_text(choice.reason) if choice.reason else ""
     return ChoiceHashes(choice.hunk, choice.verdict, shown, hash_text(choice.text), reason)

@@ -12,7 +12,7 @@ from crawler.reading.lines import keep_proved
 from crawler.reading.model import Cost, ModelReader, Unread, estimate_cost
 from crawler.reading.prompt import MAX_OUTPUT_TOKENS, VERSION
 from crawler.reading.record import Outcome, Reading
-from crawler.reading.repeats import habits_among
+from crawler.reading.repeats import group_habits
 from memory_server.redaction import Redactor
 from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, entry_id, person, working_session
 from tests.crawler.reading.builders import RULE, answer, as_json, told, unread
@@ -221,7 +221,7 @@ def test_habits_are_asked_about_where_they_came_last_and_errors_with_how_often_t
     ]
     client = ScriptedModel("[]")
 
-    list(reader(tmp_path, client).read(sessions, habits_among([each.plain for each in sessions]), {}, "mail: Ports"))
+    list(reader(tmp_path, client).read(sessions, group_habits([each.plain for each in sessions]), {}, "mail: Ports"))
 
     shown = client.prompts[0].session
     assert shown.startswith("Topics there are:\nmail: Ports\n\n=== session 11111111")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from benchmarks.answers import kept_memory
+from benchmarks.answers import open_cached_memory
 from tests.crawler.builders import OTHER_SESSION, assistant, person, write_transcript
 
 
@@ -12,9 +12,9 @@ def test_two_sets_of_one_cache_keep_their_vectors(tmp_path: Path) -> None:
     said = person(1, "Which rack?"), assistant(2, "The relay is in rack nine.")
     write_transcript(second, *said, session=OTHER_SESSION)
 
-    with kept_memory([first], cache), kept_memory([second], cache) as memory:
+    with open_cached_memory([first], cache), open_cached_memory([second], cache) as memory:
         kept = memory.indices.cache.folder / "vectors.f32"
     embedded = kept.read_bytes()
 
-    with kept_memory([second], cache):
+    with open_cached_memory([second], cache):
         assert kept.read_bytes() == embedded

@@ -237,10 +237,10 @@ def test_a_reader_cuts_a_topic_once_it_may_see_it(oneiros: Oneiros, monkeypatch:
     assert code == 2 and error.startswith("no model is set. oneiros config reader claude-cli")
     assert oneiros("topics", "split", "1", "--reader", "--heading", "Relay")[0] == 2
     closed = DreamReader(ask, Redactor(()), lambda *_: False)
-    monkeypatch.setattr(deciding, "reader_of", lambda *_: closed)
+    monkeypatch.setattr(deciding, "build_dream_reader", lambda *_: closed)
     assert oneiros("topics", "split", "1", "--reader")[0] == 2 and asked == []
 
-    monkeypatch.setattr(deciding, "reader_of", lambda *_: DreamReader(ask, Redactor(())))
+    monkeypatch.setattr(deciding, "build_dream_reader", lambda *_: DreamReader(ask, Redactor(())))
     code, out, error = oneiros("topics", "split", "1", "--reader")
 
     assert code == 0 and len(asked) == 1 and "    +summary: Which ports are taken." in out, out
@@ -260,9 +260,9 @@ def test_a_model_sums_up_topics_that_were_filed_without_one(
         return Completion('{"1": "How mail leaves the house."}')
 
     assert oneiros("topics", "tidy", "--reader")[2].startswith("no model is set. oneiros config reader claude-cli")
-    monkeypatch.setattr(deciding, "reader_of", lambda *_: DreamReader(ask, Redactor(()), lambda *_: False))
+    monkeypatch.setattr(deciding, "build_dream_reader", lambda *_: DreamReader(ask, Redactor(()), lambda *_: False))
     assert oneiros("topics", "tidy", "--reader")[0] == 2 and asked == []
-    monkeypatch.setattr(deciding, "reader_of", lambda *_: DreamReader(ask, Redactor(())))
+    monkeypatch.setattr(deciding, "build_dream_reader", lambda *_: DreamReader(ask, Redactor(())))
     code, out, _ = oneiros("topics", "tidy", "--reader", "1", "ports")
 
     assert (code, len(asked), "The till takes 80." in asked[0]) == (0, 1, False)

@@ -154,7 +154,7 @@ def test_a_reader_files_what_is_imported_or_it_is_said_who_did_not(
             raise LimitReached("the day's tokens are spent")
         return Completion(answers.pop())
 
-    monkeypatch.setattr(importing, "reader_of", lambda *_: DreamReader(ask, Redactor(())))
+    monkeypatch.setattr(importing, "build_dream_reader", lambda *_: DreamReader(ask, Redactor(())))
     _, out, told = oneiros("import", str(home / "src" / "app"))
     assert out == "topics/app/testing.md  3 statements\n"
     assert "3 statements left where first filed, until the next dream: the day's tokens are" in told

@@ -46,7 +46,9 @@ def asked_memory(tmp_path: Path, make_engine: Callable[[ModelFiles], Engine]) ->
         yield memory
 
 
-def chat_on(memory: Memory, back_end: BackEnd, *, usd: float = 5.0, max_tokens: int = 3_000, digest: str = "") -> Chat:
+def chat_on(
+    memory: Memory, back_end: BackEnd, *, usd: float = 5.0, max_tokens: int = 3_000, index_page: str = ""
+) -> Chat:
     root = memory.root
     redactor = Redactor(())
     store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
@@ -54,7 +56,7 @@ def chat_on(memory: Memory, back_end: BackEnd, *, usd: float = 5.0, max_tokens: 
         Conversations(root.chats, mask=lambda text: redactor.redact(text).text, now=lambda: NOON),
         recall=memory.search,
         look=lambda: build_source_reader(root, store),
-        digest=lambda: digest,
+        index_page=lambda: index_page,
         back_end=lambda: back_end,
         budget=lambda: Budget(root.spent, today=dt.date(2026, 3, 1), run_usd=usd, day_usd=usd),
         max_tokens=max_tokens,
@@ -209,7 +211,7 @@ def test_an_assistant_may_not_start_a_chat() -> None:
 
 
 def anthropic_chat(memory: Memory, url: str) -> Chat:
-    return chat_on(memory, AnthropicBackEnd("m", "sk-ant-dummy", Price(3.0, 15.0), url), digest="- [Mail](m)")
+    return chat_on(memory, AnthropicBackEnd("m", "sk-ant-dummy", Price(3.0, 15.0), url), index_page="- [Mail](m)")
 
 
 def test_citations_of_the_service_are_looked_up_again(asked_memory: Memory) -> None:
