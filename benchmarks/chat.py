@@ -41,7 +41,7 @@ from parts.chat.citations import Citation, check_citations
 from parts.chat.context import Look, build_source_reader
 from parts.chat.records import Cited, ShownPassage
 from tests.crawler.builders import person, write_transcript
-from tests.dream.builders import archive_said
+from tests.dream.builders import archive_statements
 from tests.memories import new_root
 from tests.parts.chat.services import openai_events, streaming
 from tests.system.house import CHECKOUT, House, wait_until
@@ -107,7 +107,9 @@ def citations(folder: Path) -> dict[str, Any]:
     """Seeded claims about the example memory and an archived session, true and false."""
     shutil.copytree(CHECKOUT / "memory", folder, dirs_exist_ok=True)
     root = new_root(folder)
-    archive_said(root, *(f"The relay number {one} listens on port {2500 + one} since May." for one in range(1, 30)))
+    archive_statements(
+        root, *(f"The relay number {one} listens on port {2500 + one} since May." for one in range(1, 30))
+    )
     look = build_source_reader(root, ArchivedSessions(folder / "sessions" / "archive", root.sessions))
     sources = [(source.path, len(read_text(root.file(source.path)).splitlines())) for source in find_sources(root)]
     sources += [(raw_path(one), 25) for one in Archive(folder / "sessions" / "archive").session_ids()] * 3

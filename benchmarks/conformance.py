@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.crawler.builders import SESSION, entry_id
-from tests.dream.builders import archive_said
+from tests.dream.builders import archive_statements
 from tests.plugin.genuine_client import CLIENT
 from tests.system.house import House
 
@@ -134,7 +134,7 @@ def run_conformance(house: House, port: int, token: str) -> dict[str, bool]:
 
 def run_inspector(house: House) -> dict[str, bool]:
     """The Inspector at a daemon, by the relay."""
-    archive_said(house.memory_root, STATEMENT)
+    archive_statements(house.memory_root, STATEMENT)
     named = [f"{name}={house.variables[name]}" for name in ("ONEIROS_ROOT", "XDG_RUNTIME_DIR", "PYTHONPATH")]
     # the Inspector hands few variables on
     return inspect(house, ["env", *named, sys.executable, "-m", "oneiros.light.relay"], CALLS)

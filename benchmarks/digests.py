@@ -73,7 +73,7 @@ def main() -> None:
         [row for row in read_lines(options.data / "dream_real/labels.jsonl") if row["durability"] > 1],
         [row for row in read_lines(options.data / "eval/exact_transcripts.jsonl") if SPOKEN & set(row["occurs_in"])],
     )
-    found = {name: measured(condense_session, sessions, labelled) for name, condense_session in DIGESTS.items()}
+    found = {name: measured(condense, sessions, labelled) for name, condense in DIGESTS.items()}
     print_tables(found)
     if options.json:
         options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
@@ -131,13 +131,13 @@ class Labelled:
     identifiers: Sequence[Mapping[str, Any]]
 
 
-def measured(condense_session: Condense, sessions: Sequence[Session], labelled: Labelled) -> dict[str, dict[str, Any]]:
+def measured(condense: Condense, sessions: Sequence[Session], labelled: Labelled) -> dict[str, dict[str, Any]]:
     """For each project what was kept of what, by kind, and the digests' share of the characters."""
     projects = list(dict.fromkeys(session.project for session in sessions))
     held_of: dict[str, dict[str, list[bool]]] = {project: {kind: [] for kind in KINDS} for project in projects}
     long: dict[str, tuple[int, int]] = dict.fromkeys(projects, (0, 0))
     for session in sessions:
-        text = condense_session(session)
+        text = condense(session)
         for kind, held in looked_at(text, session, labelled):
             held_of[session.project][kind].append(held)
         if session.facts.chars >= LONG_SESSION:

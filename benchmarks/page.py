@@ -30,7 +30,7 @@ from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
 from oneiros.light.endpoint import daemon_state
 from tests.crawler.builders import OTHER_SESSION, assistant, call, person, result, settings_in, write_transcript
-from tests.dream.builders import archive_said, decisions_on, new_topic, proposed, quote
+from tests.dream.builders import archive_statements, decisions_on, new_topic, proposed, quote
 from tests.parts.page.browser import AXE, browser, link, secret_of
 from tests.parts.page.filled import fill_hostile
 from tests.system.house import House, wait_until
@@ -214,7 +214,7 @@ def write_memory(house: House, chunks: int, sessions: int | Path) -> list[str]:
         for number in range(sessions):
             write_session(root.sessions, session_of(number, corpus.passages[number % len(corpus.passages)]))
     statements = [f"The relay {number} listens on port {2000 + number}." for number in range(HUNKS)]
-    archive_said(root, *statements)
+    archive_statements(root, *statements)
     long_session(house)
     offered = [new_topic(text, f"relay-{n}", n, quotes=(quote(text, n),)) for n, text in enumerate(statements, start=1)]
     proposed(decisions_on(root), *offered)

@@ -38,7 +38,7 @@ def test_a_working_session_is_told_by_its_types(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "kind"),
+    ("words", "kind"),
     [
         ("From now on please always run the linter before a commit is made.", LineType.PREFERENCE),
         ("We switched to PostgreSQL rather than keeping SQLite for the shop.", LineType.DECISION),
@@ -47,12 +47,12 @@ def test_a_working_session_is_told_by_its_types(tmp_path: Path) -> None:
         ("Every time I deploy I type these commands, so a script for that would help.", LineType.SKILL_IDEA),
     ],
 )
-def test_what_a_person_says_gets_its_type(tmp_path: Path, said: str, kind: LineType) -> None:
+def test_what_a_person_says_gets_its_type(tmp_path: Path, words: str, kind: LineType) -> None:
     types = types_of(
-        tmp_path, person(1, "Hello there, let us begin with the work."), assistant(2, "Yes."), person(3, said)
+        tmp_path, person(1, "Hello there, let us begin with the work."), assistant(2, "Yes."), person(3, words)
     )
 
-    assert types[said] == kind
+    assert types[words] == kind
 
 
 def test_a_question_is_no_decision_and_a_preference_is_the_persons_alone(tmp_path: Path) -> None:
@@ -77,13 +77,13 @@ def test_each_line_says_why_and_where_it_is_from(tmp_path: Path) -> None:
 
 def test_a_line_of_a_model_takes_the_place_of_what_signs_say_of_the_same_entry(tmp_path: Path) -> None:
     turns = turns_of(tmp_path, *working_session())
-    kept = Line(LineKind.DECISION, "A keepalive is sent every 300 seconds.", (quoted(turns, DECIDED),))
+    of_model = Line(LineKind.DECISION, "A keepalive is sent every 300 seconds.", (quoted(turns, DECIDED),))
 
-    lines = lines_of(turns, kept, reader="claude-cli")
+    lines = lines_of(turns, of_model, reader="claude-cli")
 
-    written = next(line for line in lines if line.text == kept.text)
+    written = next(line for line in lines if line.text == of_model.text)
     assert (written.type, written.why) == (LineType.DECISION, "claude-cli: decision")
-    assert (written.project, written.entries, written.time) == ("shop", (entry_id(5),), kept.quotes[0].time)
+    assert (written.project, written.entries, written.time) == ("shop", (entry_id(5),), of_model.quotes[0].time)
     assert DECIDED not in [line.text for line in lines]
 
 

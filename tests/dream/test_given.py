@@ -25,7 +25,7 @@ from tests.dream.house import topics
 from tests.memories import new_root
 
 RULE = "Release builds use musl."
-SAID = DirectWords(RULE, NOW)
+DIRECT = DirectWords(RULE, NOW)
 
 
 @pytest.fixture
@@ -49,8 +49,8 @@ def evidence_in(home: Path, root: MemoryRoot) -> Evidence:
     return Evidence(Archive(root.path / "sessions" / "archive"), home)
 
 
-def refusals(evidence: Evidence, candidate: Candidate, told: tuple[DirectWords, ...] = ()) -> set[RefusalReason]:
-    gate = Gate(evidence, topics(), Rejections(), Redactor(), told)
+def refusals(evidence: Evidence, candidate: Candidate, direct: tuple[DirectWords, ...] = ()) -> set[RefusalReason]:
+    gate = Gate(evidence, topics(), Rejections(), Redactor(), direct)
     return {refusal.reason for refusal in gate.check(candidate)}
 
 
@@ -87,8 +87,8 @@ def test_what_is_written_passes_while_its_file_holds_it(
 def test_what_nobody_told_here_does_not_pass(tmp_path: Path, root: MemoryRoot) -> None:
     evidence = evidence_in(tmp_path, root)
 
-    assert refusals(evidence, resting_on(SAID)) == {RefusalReason.NOT_FOUND}
-    assert refusals(evidence, resting_on(SAID), (SAID,)) == set()
+    assert refusals(evidence, resting_on(DIRECT)) == {RefusalReason.NOT_FOUND}
+    assert refusals(evidence, resting_on(DIRECT), (DIRECT,)) == set()
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_a_hunk_whose_file_changed_cannot_be_accepted(tmp_path: Path, root: Memo
 
 def test_a_kept_hunk_cannot_claim_that_somebody_said_it(tmp_path: Path, root: MemoryRoot) -> None:
     decisions = decisions_in(tmp_path, root)
-    [hunk] = proposed(decisions, founding(resting_on(SAID)))
+    [hunk] = proposed(decisions, founding(resting_on(DIRECT)))
 
     with pytest.raises(ContentError):
         decisions.accept(hunk.id, PERSON)
@@ -200,7 +200,7 @@ def test_the_same_words_have_the_same_name_on_another_line() -> None:
         len(
             {
                 make_hunk_id([one], target)
-                for one in (written, SAID, DirectWords(RULE, NOW.replace(hour=1)), quote(RULE))
+                for one in (written, DIRECT, DirectWords(RULE, NOW.replace(hour=1)), quote(RULE))
             }
         )
         == 4

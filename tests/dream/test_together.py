@@ -121,9 +121,9 @@ def test_what_a_person_tells_on_one_day_stands_in_one_proposal(root: MemoryRoot,
     decisions = decisions_on(root)
     for number, text in enumerate(("It hums.", "It blinks."), start=1):
         told = DirectWords(text, NOW + dt.timedelta(seconds=number))
-        said = Candidate(text, Kind.FACT, (), 1.0, "said directly", "person", given=(told,))
+        candidate = Candidate(text, Kind.FACT, (), 1.0, "said directly", "person", given=(told,))
         place = Place(SourcePath("topics/relay.md"), 0, title="Relay")
-        hunk = decisions.queue.make_hunk(Update(said, Relation.NEW, place, ""), decisions.now().date())
+        hunk = decisions.queue.make_hunk(Update(candidate, Relation.NEW, place, ""), decisions.now().date())
         decisions.take_up(hunk, PERSON)
 
     names = [one.name for one in decisions.store.proposals()]

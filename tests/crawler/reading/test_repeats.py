@@ -39,7 +39,7 @@ def sessions_saying(words: str, *numbers: int, project: str = "shop") -> list[Re
     return [reading(number, request(words, number), project=project) for number in numbers]
 
 
-def told(groups: list[list[Request]]) -> list[list[str]]:
+def name_sessions(groups: list[list[Request]]) -> list[list[str]]:
     return [[one.quote.session_id for one in group] for group in groups]
 
 
@@ -51,7 +51,7 @@ def test_two_telling_words_in_three_sessions_are_a_habit_the_newest_first() -> N
         reading(4, request("docs tests", 4)),
     ]
 
-    assert told(group_habits(readings)) == [["s3", "s2", "s1"]]
+    assert name_sessions(group_habits(readings)) == [["s3", "s2", "s1"]]
 
 
 def test_a_request_in_two_sessions_is_none_yet() -> None:
@@ -61,7 +61,7 @@ def test_a_request_in_two_sessions_is_none_yet() -> None:
 def test_a_request_of_one_word_comes_back_as_itself_alone() -> None:
     alone = sessions_saying("continue", 1, 2, 3)
 
-    assert told(group_habits(alone)) == [["s3", "s2", "s1"]]
+    assert name_sessions(group_habits(alone)) == [["s3", "s2", "s1"]]
     assert group_habits([*sessions_saying("continue", 1, 2), *sessions_saying("continue docs", 3)]) == []
 
 
@@ -69,7 +69,9 @@ def test_what_a_fork_repeats_counts_once() -> None:
     forks = [reading(number, request("commit tests", number, entry=1)) for number in (1, 2, 3)]
 
     assert group_habits(forks) == []
-    assert told(group_habits([*forks, *sessions_saying("commit tests", 4, 5)])) == [["s5", "s4", "s1", "s2", "s3"]]
+    assert name_sessions(group_habits([*forks, *sessions_saying("commit tests", 4, 5)])) == [
+        ["s5", "s4", "s1", "s2", "s3"]
+    ]
 
 
 def test_what_is_said_often_in_one_session_counts_once() -> None:
