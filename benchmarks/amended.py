@@ -58,7 +58,7 @@ PLANTED = read_cases()
 def shows_old_first(memory: Memory, case: Case) -> bool:
     """Whether recall shows the old statement, and the new one nowhere before it."""
     text = answer_text(memory.pipeline().answer(parse_query(case.question, limit=SHOWN_HITS)), 500)
-    old, new = (plain(text).find(plain(said)[:40]) for said in (case.old, case.new))
+    old, new = (plain(text).find(plain(statement)[:40]) for statement in (case.old, case.new))
     if case.kind == "no":
         return old >= 0 and new < 0
     return old >= 0 and not 0 <= new < old
@@ -111,11 +111,11 @@ def write_sessions(folder: Path, number: int, case: Case) -> None:
 
 
 def write_one(
-    folder: Path, number: int, begun: dt.datetime, said: Sequence[tuple[str, str]], project: str = "shop"
+    folder: Path, number: int, begun: dt.datetime, turns: Sequence[tuple[str, str]], project: str = "shop"
 ) -> str:
     """Writes the transcript of one session, of turns of `user` and `assistant` a minute apart. Returns its id."""
     session, rows, parent = str(UUID(int=(number + 1) << 96 | 4 << 76 | 8 << 60)), [], None
-    for place, (role, text) in enumerate(said):
+    for place, (role, text) in enumerate(turns):
         name = str(UUID(int=((number + 1) << 8 | place) << 96 | 4 << 76 | 8 << 60))  # they differ where they are cut
         content: Any = text if role == "user" else [{"type": "text", "text": text}]
         rows.append(

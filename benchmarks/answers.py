@@ -40,7 +40,7 @@ from benchmarks.machine import stamp_run
 from benchmarks.metrics import confidence, percentile
 from benchmarks.recorded import build_reader, load_unread, newest_first, read_all
 from benchmarks.sessions import copy_transcripts
-from benchmarks.systems import Measured, kept_vectors, model_text
+from benchmarks.systems import Measured, cache_vectors, model_text
 from crawler.archive.append import IngestSettings
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
@@ -76,7 +76,7 @@ SHARES = ("session_at_1", *AT, "question_first", "trap_first", "silent")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LabelledQuestion:
     """A question of the file."""
 
     id: str
@@ -115,11 +115,11 @@ def main() -> None:
     parser.add_argument("--dense", default="", help="the dense model, by name")
     parser.add_argument("--cache", type=Path, default=Path("benchmarks/out/answers"), help="keeps memories and vectors")
     options = parser.parse_args()
-    asked = [as_asked(row) for row in read_lines(options.queries)]
+    questions = [parse_question(row) for row in read_lines(options.queries)]
     folders = [folder.resolve() for folder in options.data]
     models = Measured(added=options.models and options.models.resolve(), dense=options.dense)
-    with kept_memory(folders, options.cache.resolve(), options.copies, options.recorded, models) as memory:
-        found = measured(memory, asked, options) | {"queries": options.queries.name}
+    with open_cached_memory(folders, options.cache.resolve(), options.copies, options.recorded, models) as memory:
+        found = measured(memory, questions, options) | {"queries": options.queries.name}
     found["model"] = model_text(models)
     print_tables(found, stream=sys.stderr if options.json == "-" else sys.stdout)
     text = json.dumps(found, indent=1)
@@ -129,27 +129,27 @@ def main() -> None:
         Path(options.json).write_text(text, encoding="utf-8")
 
 
-def measured(memory: Memory, asked: Sequence[Asked], options: argparse.Namespace) -> dict[str, Any]:
+def measured(memory: Memory, questions: Sequence[LabelledQuestion], options: argparse.Namespace) -> dict[str, Any]:
     """All figures of one run."""
     archive = Archive(memory.root.path / "sessions" / "archive")
     turns = {session_id: list(archive.turns(session_id)) for session_id in archive.session_ids()}
     own = own_words(turns)
-    runs = {"recall": ask_recall(memory, asked), "digests": ask_recall(memory, asked, None)}
-    runs |= {"fts5": ask_fts5(memory, asked), "rrf": ask_rrf(memory, asked)}
-    rows = {name: judged_all(asked, run, own) for name, run in runs.items()}
+    runs = {"recall": ask_recall(memory, questions), "digests": ask_recall(memory, questions, None)}
+    runs |= {"fts5": ask_fts5(memory, questions), "rrf": ask_rrf(memory, questions)}
+    rows = {name: judged_all(questions, run, own) for name, run in runs.items()}
     tables = dict(rows)
     for name in ("fts5", "rrf"):
         tables[f"{name}, equal"] = [
             judged_as_long(one, shown, plain_row, of_recall)
-            for one, shown, plain_row, of_recall in zip(asked, runs[name], rows[name], runs["recall"], strict=True)
+            for one, shown, plain_row, of_recall in zip(questions, runs[name], rows[name], runs["recall"], strict=True)
         ]
     if options.choose:
-        tried = [judged_all(asked, ask_recall(memory, asked, weights), own) for weights in GRID]
-        tables["chosen"] = left_out(asked, tried)
-    found = figures(asked, tables, frozenset(options.chosen_on))
+        tried = [judged_all(questions, ask_recall(memory, questions, weights), own) for weights in GRID]
+        tables["chosen"] = left_out(questions, tried)
+    found = figures(questions, tables, frozenset(options.chosen_on))
     if options.rewordings:
         texts = {row["id"]: row["rewordings"] for row in read_lines(options.rewordings)}
-        reworded = [replace(one, text=text) for one in asked for text in texts.get(one.id, ())]
+        reworded = [replace(one, text=text) for one in questions for text in texts.get(one.id, ())]
         again = {"recall": ask_recall(memory, reworded), "fts5": ask_fts5(memory, reworded)}
         found["rewordings"] = {
             name: agreement(rows[name], runs[name], judged_all(reworded, run, own), run) for name, run in again.items()
@@ -157,9 +157,11 @@ def measured(memory: Memory, asked: Sequence[Asked], options: argparse.Namespace
     return found
 
 
-def as_asked(row: Mapping[str, Any]) -> Asked:
+def parse_question(row: Mapping[str, Any]) -> LabelledQuestion:
     must = tuple(tuple(plain(word) for word in group) for group in row["must"])
-    return Asked(row["id"], row["corpus"], row["question"], row["session"], must, plain(row.get("trap") or ""))
+    return LabelledQuestion(
+        row["id"], row["corpus"], row["question"], row["session"], must, plain(row.get("trap") or "")
+    )
 
 
 def plain(text: str) -> str:
@@ -168,7 +170,7 @@ def plain(text: str) -> str:
 
 
 @contextmanager
-def kept_memory(
+def open_cached_memory(
     folders: Sequence[Path],
     cache: Path,
     copies: int = 1,
@@ -200,7 +202,7 @@ def kept_memory(
     person = PersonSettings(embedding_share=1.0, query_log=False)
     store = CopiedSessions(ArchivedSessions(archive, root.sessions), copies)
     with (
-        kept_vectors(root, cache / transcripts_key(folders)),
+        cache_vectors(root, cache / transcripts_key(folders)),
         Memory(root, person=person, catalogue=models.catalogue(), now=lambda: now, sessions=store) as memory,
     ):
         memory.own()
@@ -265,12 +267,14 @@ def transcripts_key(folders: Sequence[Path]) -> str:
     return key.hexdigest()[:16]
 
 
-def ask_recall(memory: Memory, asked: Sequence[Asked], spoken: Mapping[str, float] | None = SPOKEN) -> list[Shown]:
+def ask_recall(
+    memory: Memory, questions: Sequence[LabelledQuestion], spoken: Mapping[str, float] | None = SPOKEN
+) -> list[Shown]:
     """Every question as `oneiros recall --json` asks it; `spoken`: the weights of the stretches, None without them."""
     session_of = {str(memory.root.relative(path)): name for name, path in newest_files(memory.root.sessions).items()}
     memory.search(parse_query("warm up"))
     run = []
-    for one in asked:
+    for one in questions:
         started = time.perf_counter()
         hits = answer_json(memory.pipeline(spoken=spoken).answer(parse_query(one.text)))["hits"]
         taken = (time.perf_counter() - started) * 1_000
@@ -279,22 +283,22 @@ def ask_recall(memory: Memory, asked: Sequence[Asked], spoken: Mapping[str, floa
     return run
 
 
-def ask_fts5(memory: Memory, asked: Sequence[Asked]) -> list[Shown]:
+def ask_fts5(memory: Memory, questions: Sequence[LabelledQuestion]) -> list[Shown]:
     """Every question to FTS5 (unicode61, bm25, OR of the words) over the text of every turn, cut."""
     turns = cut_turns(memory)
     started = time.perf_counter()
-    found = ranked_by_words([text for _, text in turns], [one.text for one in asked], MOST)
-    taken = (time.perf_counter() - started) * 1_000 / len(asked)
+    found = ranked_by_words([text for _, text in turns], [one.text for one in questions], MOST)
+    taken = (time.perf_counter() - started) * 1_000 / len(questions)
     return [Shown([turns[place][1] for place in best], [turns[place][0] for place in best], taken) for best in found]
 
 
-def ask_rrf(memory: Memory, asked: Sequence[Asked]) -> list[Shown]:
+def ask_rrf(memory: Memory, questions: Sequence[LabelledQuestion]) -> list[Shown]:
     """Every question to FTS5 and the memory's model, joined by reciprocal ranks, over the pieces of what was said."""
     paths, texts, vectors = stretches_of(memory)
     sessions = [session_of_path(path) for path in paths]
     started = time.perf_counter()
-    found = ranked_by_both(memory, texts, vectors, [one.text for one in asked])
-    taken = (time.perf_counter() - started) * 1_000 / len(asked)
+    found = ranked_by_both(memory, texts, vectors, [one.text for one in questions])
+    taken = (time.perf_counter() - started) * 1_000 / len(questions)
     best = [ranks[:MOST] for ranks in found]
     return [Shown([texts[place] for place in of], [sessions[place] for place in of], taken) for of in best]
 
@@ -314,35 +318,41 @@ def agreement(
     """How far the rewordings, judged and as shown, find what the questions find."""
     firsts = {row["id"]: shown.sessions[:1] for row, shown in zip(rows, run, strict=True)}
     answered = {row["id"] for row in rows if row["answer_at_3"]}
-    kept = [float(row["answer_at_3"]) for row in again if row["id"] in answered]
+    still_found = [float(row["answer_at_3"]) for row in again if row["id"] in answered]
     same = [float(shown.sessions[:1] == firsts[row["id"]]) for row, shown in zip(again, shown_again, strict=True)]
     shares = {name: fmean(float(row[name]) for row in again) for name in AIMS}
-    return {"n": len(again), **shares, "kept": fmean(kept), "kept_interval": confidence(kept), "same": fmean(same)}
+    return {
+        "n": len(again),
+        **shares,
+        "kept": fmean(still_found),
+        "kept_interval": confidence(still_found),
+        "same": fmean(same),
+    }
 
 
-def judged_all(asked: Sequence[Asked], run: Sequence[Shown], own: Sequence[str]) -> list[dict[str, Any]]:
+def judged_all(questions: Sequence[LabelledQuestion], run: Sequence[Shown], own: Sequence[str]) -> list[dict[str, Any]]:
     """What every answer of a run is worth."""
-    return [judged(one, shown, own) for one, shown in zip(asked, run, strict=True)]
+    return [judged(one, shown, own) for one, shown in zip(questions, run, strict=True)]
 
 
-def left_out(asked: Sequence[Asked], tried: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def left_out(questions: Sequence[LabelledQuestion], tried: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """Each question as answered by the run that is best for the questions of all other projects."""
     rows = []
-    for place, one in enumerate(asked):
-        others = [number for number, other in enumerate(asked) if other.project != one.project]
+    for place, one in enumerate(questions):
+        others = [number for number, other in enumerate(questions) if other.project != one.project]
         best = max(tried, key=lambda run: sum(float(run[number][aim]) for number in others for aim in AIMS))
         rows.append(best[place])
     return rows
 
 
-def judged_as_long(one: Asked, shown: Shown, row: Mapping[str, Any], recall: Shown) -> dict[str, Any]:
+def judged_as_long(one: LabelledQuestion, shown: Shown, row: Mapping[str, Any], recall: Shown) -> dict[str, Any]:
     """What an answer is worth that may be read anywhere, for as many characters as recall's first hits have."""
     rooms = (sum(map(len, within(recall.passages, TEN_CHARS)[:count])) for count in (1, FIRST, MOST))
     text = "\n".join(shown.passages)
     return {**row, **{name: one.is_answered_by(text[:room]) for name, room in zip(AT, rooms, strict=True)}}
 
 
-def judged(one: Asked, shown: Shown, own: Sequence[str]) -> dict[str, Any]:
+def judged(one: LabelledQuestion, shown: Shown, own: Sequence[str]) -> dict[str, Any]:
     """What one answer is worth. A first passage that answers is neither a question nor a trap."""
     passages = within(shown.passages)
     answers = [one.is_answered_by(passage) for passage in passages[:FIRST]]
@@ -365,13 +375,13 @@ def judged(one: Asked, shown: Shown, own: Sequence[str]) -> dict[str, Any]:
 
 def within(passages: Sequence[str], room: int = SHOWN_CHARS) -> list[str]:
     """Passages up to so many characters in all; the last one is cut there."""
-    kept = []
+    fitting = []
     for passage in passages:
         if room <= 0:
             break
-        kept.append(passage[:room])
+        fitting.append(passage[:room])
         room -= len(passage)
-    return kept
+    return fitting
 
 
 def is_own(passage: str, own: Sequence[str]) -> bool:
@@ -380,9 +390,11 @@ def is_own(passage: str, own: Sequence[str]) -> bool:
     return held >= OWN_WORDS * len(passage) or any(passage.strip("… ") in text for text in own)
 
 
-def figures(asked: Sequence[Asked], rows: Mapping[str, list[dict[str, Any]]], chosen: frozenset[str]) -> dict[str, Any]:
+def figures(
+    questions: Sequence[LabelledQuestion], rows: Mapping[str, list[dict[str, Any]]], chosen: frozenset[str]
+) -> dict[str, Any]:
     """Both systems over all questions, each project, and the parts chosen on and left out."""
-    projects = list(dict.fromkeys(one.project for one in asked))
+    projects = list(dict.fromkeys(one.project for one in questions))
     parts = {"all": set(projects)}
     if chosen:
         parts |= {"chosen on": set(chosen), "left out": set(projects) - chosen}
@@ -390,7 +402,7 @@ def figures(asked: Sequence[Asked], rows: Mapping[str, list[dict[str, Any]]], ch
     table = {
         label: {name: averages([row for row in run if row["project"] in names]) for name, run in rows.items()}
         for label, names in parts.items()
-        if any(one.project in names for one in asked)
+        if any(one.project in names for one in questions)
     }
     return {
         **stamp_run(),
@@ -398,7 +410,7 @@ def figures(asked: Sequence[Asked], rows: Mapping[str, list[dict[str, Any]]], ch
         "parts": table,
         "questions": [
             {"id": one.id, "project": one.project, **{name: run[place] for name, run in rows.items()}}
-            for place, one in enumerate(asked)
+            for place, one in enumerate(questions)
         ],
     }
 

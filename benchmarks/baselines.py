@@ -86,5 +86,5 @@ def ranked_by_words(texts: Sequence[str], questions: Sequence[str], most: int) -
         connection.execute("create virtual table passage using fts5(x, tokenize='unicode61')")
         rows = list(enumerate(texts))
         connection.executemany("insert into passage(rowid, x) values(?, ?)", rows)
-        asked = (connection.execute(select, (words_query(text), most)).fetchall() for text in questions)
-        return [[row[0] for row in found] for found in asked]
+        hits = (connection.execute(select, (words_query(text), most)).fetchall() for text in questions)
+        return [[row[0] for row in found] for found in hits]

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.answers import Asked, as_asked, plain
+from benchmarks.answers import LabelledQuestion, parse_question, plain
 from benchmarks.in_hands import ABSENT, find_home, opened
 from benchmarks.layouts import read_lines
 from benchmarks.machine import machine_text
@@ -44,7 +44,7 @@ from benchmarks.topics import (
 from dream.proposals.questions import ApprovedQuestions
 from memory_server.document import Answer, Layer
 from memory_server.memory import Memory
-from memory_server.search.certainty import OF_SAID, OF_TOPICS, choose_certainty, compute_features
+from memory_server.search.certainty import SESSION_WEIGHTS, TOPIC_WEIGHTS, choose_certainty, compute_features
 from memory_server.search.query import build_filter, parse_query
 from memory_server.search.question import Question
 
@@ -104,7 +104,7 @@ def ask_all(shared: Path, cache: Path, *, strangers: bool) -> Iterator[Judged]:
     """The first hits of all memories."""
     labels = list(read_lines(shared / "data" / LABELS))
     of_topics = read_questions(labels)
-    said_in = {plain(row["statement"]): row["session"] for row in labels}
+    sessions_by_statement = {plain(row["statement"]): row["session"] for row in labels}
     with copied(None) as root, indexed(root, ApprovedQuestions(root)) as memory:
         yield from ask_topics(memory, SHIPPED_SET, [one for one in of_topics if one.of == SHIPPED_SET])
     for name in ("data", "data2"):
@@ -113,7 +113,7 @@ def ask_all(shared: Path, cache: Path, *, strangers: bool) -> Iterator[Judged]:
             if name == "data":
                 with with_topics(memory, topics_of(labels), ReadQuestions(labels)) as beside:
                     yield from ask_topics(beside, "labels", [one for one in of_topics if one.of != SHIPPED_SET])
-                    yield from ask_past(beside, name, shared, said_in)
+                    yield from ask_past(beside, name, shared, sessions_by_statement)
             if not strangers:
                 continue
             with with_strangers(memory, keyless=False) as beside:
@@ -135,14 +135,14 @@ def ask_topics(memory: Memory, name: str, questions: Sequence[TopicQuestion]) ->
         yield judged(answer, name, OF_TOPIC, one.of, one.text, is_right=is_right)
 
 
-def ask_past(memory: Memory, name: str, shared: Path, said_in: Mapping[str, str]) -> Iterator[Judged]:
+def ask_past(memory: Memory, name: str, shared: Path, sessions_by_statement: Mapping[str, str]) -> Iterator[Judged]:
     """What was said in sessions, asked plainly and within its project, and what was not."""
-    label = f"{name} beside topics" if said_in else name
+    label = f"{name} beside topics" if sessions_by_statement else name
     for row in read_lines(shared / name / "eval" / "answers.jsonl"):
-        one, project = as_asked(row), Path(row["corpus"]).name
+        one, project = parse_question(row), Path(row["corpus"]).name
         for question in questions_of(memory, one, project):
             answer = memory.search(question)
-            if is_of_session(answer, one, said_in):
+            if is_of_session(answer, one, sessions_by_statement):
                 continue
             is_right = bool(answer.hits) and one.is_answered_by(answer.hits[0].passage)
             yield judged(answer, label, ANSWERED, project, one.text, is_right=is_right)
@@ -152,7 +152,7 @@ def ask_past(memory: Memory, name: str, shared: Path, said_in: Mapping[str, str]
             yield judged(answer, label, UNANSWERED, UNANSWERED, row["question"], is_right=False)
 
 
-def questions_of(memory: Memory, one: Asked, project: str) -> Iterator[Question]:
+def questions_of(memory: Memory, one: LabelledQuestion, project: str) -> Iterator[Question]:
     """A question, and the same of its project alone, whose sessions lie in a folder that ends in its name."""
     yield parse_query(one.text)
     known = {source.project for source in memory.stretches.snapshot().sources.values()} if memory.stretches else set()
@@ -160,12 +160,12 @@ def questions_of(memory: Memory, one: Asked, project: str) -> Iterator[Question]
         yield parse_query(one.text, beside=build_filter({"project": names}))
 
 
-def is_of_session(answer: Answer, one: Asked, said_in: Mapping[str, str]) -> bool:
+def is_of_session(answer: Answer, one: LabelledQuestion, sessions_by_statement: Mapping[str, str]) -> bool:
     """Whether a topic comes first that holds something else that was said where the answer lies."""
     if not answer.hits or answer.hits[0].layer is not Layer.TOPIC:
         return False
     passage = plain(answer.hits[0].passage)
-    sessions = {session for statement, session in said_in.items() if statement in passage}
+    sessions = {session for statement, session in sessions_by_statement.items() if statement in passage}
     return one.session in sessions and not one.is_answered_by(passage)
 
 
@@ -193,12 +193,13 @@ def print_words(rows: Sequence[Judged]) -> None:
     groups = dict.fromkeys((row.memory, row.kind) for row in rows)
     for memory, kind in groups:
         of = [row for row in rows if (row.memory, row.kind) == (memory, kind)]
-        said = [row for row in of if row.certainty in ("sure", "likely")]
+        called = [row for row in of if row.certainty in ("sure", "likely")]
         right = [row for row in of if row.is_right]
-        kept = share(row in said for row in right)
-        marked = share(row in said and row.is_right and row.layer == Layer.TOPIC for row in of)
-        told = f"first right {len(right) / len(of):.3f}  of these said {kept:.3f}  topic first and said {marked:.3f}"
-        print(f"  {memory:<21}{kind:<11}{len(of):>4}  said {len(said) / len(of):.3f}  {told}")
+        share_called = share(row in called for row in right)
+        marked = share(row in called and row.is_right and row.layer == Layer.TOPIC for row in of)
+        shares = f"of these said {share_called:.3f}  topic first and said {marked:.3f}"
+        counts = f"said {len(called) / len(of):.3f}  first right {len(right) / len(of):.3f}"
+        print(f"  {memory:<21}{kind:<11}{len(of):>4}  {counts}  {shares}")
 
 
 def share(values: Iterable[bool]) -> float:
@@ -209,7 +210,7 @@ def share(values: Iterable[bool]) -> float:
 def learn(rows: Sequence[Judged]) -> list[float]:
     """The chance of each row by the curves of all other projects; 0 where nothing is judged. Prints those of all."""
     chances = [0.0] * len(rows)
-    for shipped, is_topic in ((OF_TOPICS, True), (OF_SAID, False)):
+    for shipped, is_topic in ((TOPIC_WEIGHTS, True), (SESSION_WEIGHTS, False)):
         own = [place for place, row in enumerate(rows) if row.features and (row.layer == Layer.TOPIC) is is_topic]
         names = [name for name in shipped if name != "bias"]
         table = np.array([[rows[place].features[name] for name in names] for place in own])

@@ -41,7 +41,7 @@ from parts.chat.citations import Citation, check_citations
 from parts.chat.context import Look, build_source_reader
 from parts.chat.records import Cited, ShownPassage
 from tests.crawler.builders import person, write_transcript
-from tests.dream.builders import archive_said
+from tests.dream.builders import archive_statements
 from tests.memories import new_root
 from tests.parts.chat.services import openai_events, streaming
 from tests.system.house import CHECKOUT, House, wait_until
@@ -107,7 +107,9 @@ def citations(folder: Path) -> dict[str, Any]:
     """Seeded claims about the example memory and an archived session, true and false."""
     shutil.copytree(CHECKOUT / "memory", folder, dirs_exist_ok=True)
     root = new_root(folder)
-    archive_said(root, *(f"The relay number {one} listens on port {2500 + one} since May." for one in range(1, 30)))
+    archive_statements(
+        root, *(f"The relay number {one} listens on port {2500 + one} since May." for one in range(1, 30))
+    )
     look = build_source_reader(root, ArchivedSessions(folder / "sessions" / "archive", root.sessions))
     sources = [(source.path, len(read_text(root.file(source.path)).splitlines())) for source in find_sources(root)]
     sources += [(raw_path(one), 25) for one in Archive(folder / "sessions" / "archive").session_ids()] * 3
@@ -122,8 +124,12 @@ def citations(folder: Path) -> dict[str, Any]:
     true = [claim for claim, _ in zip(true_claims(passages[:-4], chance), range(TRUE), strict=False)]
     false = [claim for claim, _ in zip(false_claims(passages, chance), range(FALSE), strict=False)]
     shown = sum(one.verified for one in verdicts(false, passages, look, chance))
-    kept = sum(one.verified for one in verdicts(true, passages, look, chance))
-    return {"false_citations_shown": shown, "true_citations_lost": len(true) - kept, "claims": len(true) + len(false)}
+    verified = sum(one.verified for one in verdicts(true, passages, look, chance))
+    return {
+        "false_citations_shown": shown,
+        "true_citations_lost": len(true) - verified,
+        "claims": len(true) + len(false),
+    }
 
 
 def passages_of(path: SourcePath, count: int, look: Look) -> Iterator[ShownPassage]:
@@ -153,29 +159,29 @@ def false_claims(passages: Sequence[ShownPassage], chance: random.Random) -> Ite
     real, outside = passages[:-4], passages[-4:]
     by_number = {passage.number: passage for passage in passages}
     for way, (number, words, first, last) in enumerate(true_claims(real, chance)):
-        passage, said = by_number[number], words.split()
+        passage, claimed_words = by_number[number], words.split()
         other = chance.choice(real)
         match way % 7:
             case 0:  # another word
-                said[chance.randrange(len(said))] += "x"
-            case 1 if len(said) > 2:  # a word left out between two others
-                del said[chance.randrange(1, len(said) - 1)]
+                claimed_words[chance.randrange(len(claimed_words))] += "x"
+            case 1 if len(claimed_words) > 2:  # a word left out between two others
+                del claimed_words[chance.randrange(1, len(claimed_words) - 1)]
             case 2:  # another line, as a service would name it
                 places = [place for place, _ in passage.lines if not first <= place <= last]
                 first = last = chance.choice(places or [last + 99])
             case 3:  # another file or passage
                 number, first, last = other.number, other.lines[0][0], other.lines[-1][0]
             case 4:  # look-alikes
-                said = [words.translate(LOOK_ALIKE)]
+                claimed_words = [words.translate(LOOK_ALIKE)]
             case 5:  # two places as one
-                said += next(true_claims([other], chance))[1].split()
+                claimed_words += next(true_claims([other], chance))[1].split()
             case _:  # out of the root, and what is too short to leave a word out
                 found = chance.choice(outside)
-                number, said, first, last = found.number, found.lines[0][1].split(), 1, 1
+                number, claimed_words, first, last = found.number, found.lines[0][1].split(), 1, 1
         claimed = by_number[number]
         stands = " ".join(" ".join(text for place, text in claimed.lines if first <= place <= last).split())
-        if claimed in outside or " ".join(said) not in stands:
-            yield number, " ".join(said), first, last
+        if claimed in outside or " ".join(claimed_words) not in stands:
+            yield number, " ".join(claimed_words), first, last
 
 
 def verdicts(
@@ -203,8 +209,8 @@ def verdicts(
 def leaked() -> int:
     """Turns that are found again where nothing of a chat may stand."""
     with contextlib.closing(House()) as house:
-        said = [f"From now on the marmot{number} server listens on port {7000 + number}." for number in range(TURNS)]
-        with streaming(openai_events(*(f"Noted: {text} " for text in said))) as service:
+        texts = [f"From now on the marmot{number} server listens on port {7000 + number}." for number in range(TURNS)]
+        with streaming(openai_events(*(f"Noted: {text} " for text in texts))) as service:
             chats = str(house.root / "chats")
             house.settle(
                 chat_backend="openai-url",
@@ -214,7 +220,7 @@ def leaked() -> int:
                 reference_roots=[str(house.root), chats],
                 reference_endings=[".md", ".jsonl"],
             )
-            for text in said:
+            for text in texts:
                 house.command("chat", text)
         name = next((house.root / "chats").glob("*.jsonl"))
         page = house.command("chat", "--export", name.stem).stdout

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from benchmarks.layouts import Case, load_cases, read_lines
 from benchmarks.machine import machine_text
 from benchmarks.metrics import METRICS, averages, confidence
-from benchmarks.sessions import as_asked, built_from, case_of, copy_transcripts, corpus_folders, masks_of
+from benchmarks.sessions import built_from, case_of, copy_transcripts, corpus_folders, masks_of, parse_question
 from benchmarks.systems import ask_fts5, built_memory, model_text
 from memory_server.layers.sessions import newest_files
 from memory_server.memory import Memory
@@ -101,9 +101,9 @@ def memories(data: Path, vectors: Path) -> Iterator[tuple[str, Case, Memory]]:
             for case in load_cases(name, data / folder, data / queries if queries else None):
                 with built_memory(case, vectors) as memory:
                     yield name, case, memory
-    transcripts, asked = (data / part for part in COMMITS)
-    if transcripts.exists() and asked.exists():
-        with commits_memory(transcripts, asked, vectors) as (case, memory):
+    transcripts, file = (data / part for part in COMMITS)
+    if transcripts.exists() and file.exists():
+        with commits_memory(transcripts, file, vectors) as (case, memory):
             yield "commits", case, memory
 
 
@@ -115,7 +115,7 @@ def commits_memory(transcripts: Path, queries: Path, vectors: Path) -> Iterator[
         live, root = Path(folder, "live"), MemoryRoot(Path(folder, "memory"), Path(folder, "state"))
         copy_transcripts(corpus_folders(transcripts, rows), live, masks_of(rows))
         with built_from(live, root, vectors, raw_vectors=False) as memory:
-            case, files = case_of(root, [as_asked(row) for row in rows]), newest_files(root.sessions)
+            case, files = case_of(root, [parse_question(row) for row in rows]), newest_files(root.sessions)
             case.unit_of_file = {str(root.relative(path)): session for session, path in files.items()}
             yield case, memory
 

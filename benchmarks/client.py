@@ -104,12 +104,12 @@ def measure_cost(house: House) -> dict[str, float]:
     house.serve()
     variables = {**house.variables, "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
     variables.pop("PYTHONPATH")
-    told = json.dumps({"session_id": new_session_id(), "cwd": "/", "hook_event_name": "PostCompact"}).encode()
+    payload = json.dumps({"session_id": new_session_id(), "cwd": "/", "hook_event_name": "PostCompact"}).encode()
     hook = [str(CHECKOUT / "plugin" / "bin" / "oneiros-hook"), "PostCompact"]
     empty = [sys.executable, "-c", "pass"]
     times: dict[str, list[float]] = {"hook": [], "floor": []}
     for _ in range(ROUNDS):
-        times["hook"].append(seconds_of(lambda: run_quietly(hook, told, variables)))
+        times["hook"].append(seconds_of(lambda: run_quietly(hook, payload, variables)))
         floor = seconds_of(lambda: run_quietly(empty, b"", variables)) + seconds_of(lambda: ask_once(house))
         times["floor"].append(floor)
     return {f"{name}_ms": round(statistics.median(values) * 1000, 1) for name, values in times.items()}
@@ -121,8 +121,8 @@ def seconds_of(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def run_quietly(command: list[str], told: bytes, variables: dict[str, str]) -> None:
-    subprocess.run(command, input=told, env=variables, stdout=subprocess.DEVNULL, check=True)
+def run_quietly(command: list[str], payload: bytes, variables: dict[str, str]) -> None:
+    subprocess.run(command, input=payload, env=variables, stdout=subprocess.DEVNULL, check=True)
 
 
 def ask_once(house: House) -> None:
@@ -227,9 +227,9 @@ class Storm:
         def is_whole() -> bool:
             left.clear()
             for file in self.client.settings.glob("projects/*/*.jsonl"):
-                kept = Counter(turn.text for turn in archive.turns(file.stem) if turn.role in SPOKEN)
-                said = Counter(turn.text for turn in read_transcript(file) if turn.role in SPOKEN)
-                left.update({(file.stem, text): count for text, count in (said - kept).items()})
+                archived = Counter(turn.text for turn in archive.turns(file.stem) if turn.role in SPOKEN)
+                spoken = Counter(turn.text for turn in read_transcript(file) if turn.role in SPOKEN)
+                left.update({(file.stem, text): count for text, count in (spoken - archived).items()})
             return not left
 
         try:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.crawler.builders import SESSION, entry_id
-from tests.dream.builders import archive_said
+from tests.dream.builders import archive_statements
 from tests.plugin.genuine_client import CLIENT
 from tests.system.house import House
 
@@ -34,8 +34,8 @@ ERAS = {
 }
 SCENARIO_SECONDS = 120
 SUITE = Path("@modelcontextprotocol") / "conformance" / "dist" / "index.js"
-SAID = "The relay listens on port 2526."  # by the session that the house has archived
-QUOTE = {"session": SESSION, "entry": entry_id(1), "text": SAID}
+STATEMENT = "The relay listens on port 2526."  # by the session that the house has archived
+QUOTE = {"session": SESSION, "entry": entry_id(1), "text": STATEMENT}
 CALLS = {  # one for every tool
     "recall": ("query=which port has the relay",),
     "search_memory": ("query=cats at rest",),
@@ -44,7 +44,7 @@ CALLS = {  # one for every tool
     "memory_status": (),
     "dream_evidence": (),
     "note_for_sessions": ("text=The relay moves.", "session=a-1"),
-    "propose_promotion": ("target=mail", f"text={SAID}", f"quotes={json.dumps([QUOTE])}"),
+    "propose_promotion": ("target=mail", f"text={STATEMENT}", f"quotes={json.dumps([QUOTE])}"),
 }
 
 
@@ -134,7 +134,7 @@ def run_conformance(house: House, port: int, token: str) -> dict[str, bool]:
 
 def run_inspector(house: House) -> dict[str, bool]:
     """The Inspector at a daemon, by the relay."""
-    archive_said(house.memory_root, SAID)
+    archive_statements(house.memory_root, STATEMENT)
     named = [f"{name}={house.variables[name]}" for name in ("ONEIROS_ROOT", "XDG_RUNTIME_DIR", "PYTHONPATH")]
     # the Inspector hands few variables on
     return inspect(house, ["env", *named, sys.executable, "-m", "oneiros.light.relay"], CALLS)

@@ -42,7 +42,7 @@ MEASURED: Mapping[str, Mapping[str, str]] = {
         "crawler/compress/extractive.py": "SHARE",
     },
     "Certainty": {
-        "memory_server/search/certainty.py": "OF_TOPICS OF_SAID SURE LIKELY_TOPIC LIKELY_SAID",
+        "memory_server/search/certainty.py": "TOPIC_WEIGHTS SESSION_WEIGHTS SURE LIKELY_TOPIC LIKELY_SESSION",
     },
     "Languages": {
         "memory_server/language/languages.py": "FOREIGN_LETTERS LEAST_READ COMMON_WORTH KANA_SHARE",

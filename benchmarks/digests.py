@@ -23,19 +23,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.answers import Asked, as_asked, plain
+from benchmarks.answers import LabelledQuestion, parse_question, plain
 from benchmarks.layouts import projects_in, read_lines
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive, SessionRecord
 from crawler.calls import find_command, find_program
 from crawler.compress.exchanges import split_exchanges
-from crawler.compress.extractive import compute_max_chars, digest
+from crawler.compress.extractive import compute_max_chars, condense_session
 from crawler.facts import SessionFacts, gather_facts
 from crawler.quotes import session_turns
 from crawler.reading.rules import read_by_rules
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
-from memory_server.language.words import digest_words
+from memory_server.language.words import find_digest_words
 
 KINDS = ("answers", "in a line", "statements", "identifiers", "names", "commits", "commands")
 LONG_SESSION = 20_000  # characters; shorter sessions do not count for the share of their digests
@@ -56,7 +56,7 @@ class Session:
     facts: SessionFacts
 
 
-Digest = Callable[[Session], str]
+Condense = Callable[[Session], str]
 
 
 def main() -> None:
@@ -69,11 +69,11 @@ def main() -> None:
         projects = projects_in(options.data).items()
         sessions = [one for name, place in projects for one in sessions_of(name, place, Path(folder))]
     labelled = Labelled(
-        [as_asked(row) for row in read_lines(options.data / "eval/answers.jsonl")],
+        [parse_question(row) for row in read_lines(options.data / "eval/answers.jsonl")],
         [row for row in read_lines(options.data / "dream_real/labels.jsonl") if row["durability"] > 1],
         [row for row in read_lines(options.data / "eval/exact_transcripts.jsonl") if SPOKEN & set(row["occurs_in"])],
     )
-    found = {name: measured(digest, sessions, labelled) for name, digest in DIGESTS.items()}
+    found = {name: measured(condense, sessions, labelled) for name, condense in DIGESTS.items()}
     print_tables(found)
     if options.json:
         options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
@@ -90,9 +90,9 @@ def sessions_of(project: str, transcripts: Path, scratch: Path) -> Iterator[Sess
 
 
 def shipped(session: Session) -> str:
-    said = session_turns(session.record.session_id, "", session.turns)
-    reading = read_by_rules(said, session.turns, session.facts, "")
-    return digest(session.turns, session.facts, session.record, reading).body
+    quotable = session_turns(session.record.session_id, "", session.turns)
+    reading = read_by_rules(quotable, session.turns, session.facts, "")
+    return condense_session(session.turns, session.facts, session.record, reading).body
 
 
 def replies(session: Session) -> str:
@@ -114,7 +114,7 @@ def beginnings(texts: Sequence[str], max_chars: int) -> str:
     return "\n".join(text[:cut] for text in texts)
 
 
-DIGESTS: Mapping[str, Digest] = {
+DIGESTS: Mapping[str, Condense] = {
     "digest": shipped,
     "requests and replies": requests_and_replies,
     "replies": replies,
@@ -126,27 +126,27 @@ SPOKEN = {"human", "assistant"}
 class Labelled:
     """What persons labelled: questions, statements, identifiers."""
 
-    asked: Sequence[Asked]
+    questions: Sequence[LabelledQuestion]
     statements: Sequence[Mapping[str, Any]]
     identifiers: Sequence[Mapping[str, Any]]
 
 
-def measured(digest: Digest, sessions: Sequence[Session], labelled: Labelled) -> dict[str, dict[str, Any]]:
+def measured(condense: Condense, sessions: Sequence[Session], labelled: Labelled) -> dict[str, dict[str, Any]]:
     """For each project what was kept of what, by kind, and the digests' share of the characters."""
     projects = list(dict.fromkeys(session.project for session in sessions))
-    kept: dict[str, dict[str, list[bool]]] = {project: {kind: [] for kind in KINDS} for project in projects}
+    held_of: dict[str, dict[str, list[bool]]] = {project: {kind: [] for kind in KINDS} for project in projects}
     long: dict[str, tuple[int, int]] = dict.fromkeys(projects, (0, 0))
     for session in sessions:
-        text = digest(session)
+        text = condense(session)
         for kind, held in looked_at(text, session, labelled):
-            kept[session.project][kind].append(held)
+            held_of[session.project][kind].append(held)
         if session.facts.chars >= LONG_SESSION:
             digested, chars = long[session.project]
             long[session.project] = digested + len(text), chars + session.facts.chars
     return {
         project: {kind: [sum(held), len(held)] for kind, held in kinds.items()}
         | {"share": long[project][0] / max(long[project][1], 1)}
-        for project, kinds in kept.items()
+        for project, kinds in held_of.items()
     }
 
 
@@ -154,14 +154,14 @@ def looked_at(text: str, session: Session, labelled: Labelled) -> Iterator[tuple
     """Each thing that the digest of a session should hold, by kind, and whether it does."""
     ids = {session.record.session_id}
     whole, lines = plain(text), text.splitlines()
-    words = [set(digest_words(line)) for line in lines]
-    for one in labelled.asked:
+    words = [set(find_digest_words(line)) for line in lines]
+    for one in labelled.questions:
         if one.session in ids:
             yield "answers", one.is_answered_by(text)
             yield "in a line", any(one.is_answered_by(line) for line in lines)
     for row in labelled.statements:
-        if row["session"] in ids and (said := set(digest_words(row["quote"]))):
-            yield "statements", any(len(said & line) >= ENOUGH_WORDS * len(said) for line in words)
+        if row["session"] in ids and (words_of_quote := set(find_digest_words(row["quote"]))):
+            yield "statements", any(len(words_of_quote & line) >= ENOUGH_WORDS * len(words_of_quote) for line in words)
     for row in labelled.identifiers:
         if ids & {*row["answer_sessions"], *row["entry_session_ids"]}:
             yield "identifiers", row["query"].lower() in whole
@@ -203,7 +203,7 @@ def print_tables(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
             cells = "".join(f"{row[kind][0]:>7} of {row[kind][1]:<2}" for kind in KINDS)
             print(f"  {project:<18}{cells}{row['share']:>13.4f}")
         totals = [[sum(row[kind][i] for row in projects.values()) for i in (0, 1)] for kind in KINDS]
-        print(f"  {'all':<18}" + "".join(f"{kept:>7} of {of:<2}" for kept, of in totals))
+        print(f"  {'all':<18}" + "".join(f"{count:>7} of {of:<2}" for count, of in totals))
 
 
 if __name__ == "__main__":

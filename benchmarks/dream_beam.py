@@ -133,7 +133,7 @@ class Chat:
         self._gate = Gate(evidence, build_topics({}), Rejections(), Redactor())
         self._passed: dict[str, list[Candidate]] = {}  # by entry: a check of a long chat takes most of a second
         self.candidates: dict[str, list[Candidate]] = {}
-        for candidate in said_in(session):
+        for candidate in find_offers(session):
             self.candidates.setdefault(candidate.quotes[0].entry, []).append(candidate)
 
     @classmethod
@@ -178,7 +178,7 @@ class Chat:
         return self._passed[entry]
 
 
-def said_in(session: SessionTurns) -> Iterator[Candidate]:
+def find_offers(session: SessionTurns) -> Iterator[Candidate]:
     """Every sentence that the person typed, as a candidate."""
     for turn in session.spoken_turns:
         for first, end in find_typed_sentences(turn):

@@ -56,7 +56,7 @@ def duplicates(projects: Projects, embed: Embed | None) -> dict[str, Any]:
     rewordings = {row["id"]: row["text"] for row in read_rewordings()}
     planted: Counter[str] = Counter()
     left: Counter[str] = Counter()
-    kept = dropped = 0
+    left_over = dropped = 0
     for name, texts in projects.items():
         ids = [f"{name}:{place}" for place in range(len(texts))]
         doubles = [("copy", text) for text in texts[::COPIES_EVERY]]
@@ -65,10 +65,10 @@ def duplicates(projects: Projects, embed: Embed | None) -> dict[str, Any]:
         same = same_as_earlier([*texts, *(text for _, text in doubles)], embed)
         planted.update(sort for sort, _ in doubles)
         left.update(sort for (sort, _), place in zip(doubles, same[len(texts) :], strict=True) if place is None)
-        kept += sum(place is None for place in same)
+        left_over += sum(place is None for place in same)
         dropped += sum(place is not None for place in same[: len(texts)])
     of = {sort: {"planted": planted[sort], "left": left[sort]} for sort in planted}
-    return {"left": left.total() / kept if kept else None, "of": of, "dropped_beside": dropped}
+    return {"left": left.total() / left_over if left_over else None, "of": of, "dropped_beside": dropped}
 
 
 def reword(text: str) -> str:

@@ -88,7 +88,7 @@ class Best:
 class Calls:
     """Calls of tools on the own and on other memories, and how many brought something."""
 
-    asked: int = 0
+    total: int = 0
     pushed: int = 0
     seconds: list[float] = field(default_factory=list)
 
@@ -120,26 +120,26 @@ def measure(shared: Path, vectors: Path, *, with_calls: bool = False) -> dict[st
     `pointer_precision`, `pointers_met` and `foreign_pointers` are of the projects that were held back.
     """
     folders = [folder for folder in (shared, shared.with_name("data2")) if folder.is_dir()]
-    said = read_statements(folders)
-    prompts = {project: list(read_prompts(folders, project)) for project in said}
+    statements = read_statements(folders)
+    prompts = {project: list(read_prompts(folders, project)) for project in statements}
     best: dict[str, list[Best]] = defaultdict(list)
     seconds: dict[str, list[float]] = defaultdict(list)
     calls = {(kind, of): Calls() for kind in ("hints", "lessons") for of in ("own", "foreign")}
-    told = {project: list(read_calls(folders, project)) if with_calls else [] for project in said}
-    for project, topics in said.items():
+    tool_calls = {project: list(read_calls(folders, project)) if with_calls else [] for project in statements}
+    for project, topics in statements.items():
         texts = {name: text for topic in topics.values() for name, text in topic.items()}
         with built_memory(Case(project, make_files(topics, read_lessons(folders, project))), vectors) as memory:
             rules: dict[str, Rule] = {"mutual": by_match, **plain_rules(memory, texts)}
             own = [one for one in prompts[project] if one.wanted is not None]
-            foreign = [one for other in said if other != project for one in draw_sample(prompts[other])]
+            foreign = [one for other in statements if other != project for one in draw_sample(prompts[other])]
             for prompt in (*own, *foreign):
                 for name, rule in rules.items():
                     begun = time.perf_counter()
                     score, statement = rule(memory, texts, prompt.text)
                     seconds[name].append(time.perf_counter() - begun)
                     best[name].append(Best(prompt, project, score, statement))
-            for other in said:
-                count_tools(memory, told[other], calls, "own" if other == project else "foreign")
+            for other in statements:
+                count_tools(memory, tool_calls[other], calls, "own" if other == project else "foreign")
     shipped = best.pop("mutual")
     rows = {"mutual": count_figures(shipped, CLOSE), "mutual_everywhere": count_figures(shipped, CLOSE_EVERYWHERE)}
     rows |= {name: count_figures(found, None) for name, found in best.items()}
@@ -148,8 +148,8 @@ def measure(shared: Path, vectors: Path, *, with_calls: bool = False) -> dict[st
         "pointers_met": rows["mutual"]["held_back"]["met"],
         "foreign_pointers": rows["mutual_everywhere"]["held_back"]["foreign"],
         **rows,
-        "border": border(said, prompts, vectors),
-        **{f"{kind}_{of}": {"calls": one.asked, "pushed": one.pushed} for (kind, of), one in calls.items()},
+        "border": border(statements, prompts, vectors),
+        **{f"{kind}_{of}": {"calls": one.total, "pushed": one.pushed} for (kind, of), one in calls.items()},
         "ms": {name: [1_000 * percentile(taken, share) for share in (0.5, 0.95)] for name, taken in seconds.items()},
     }
 
@@ -181,7 +181,7 @@ def score_half(rows: Sequence[Best], least: float) -> dict[str, Any]:
     own = [one for one in rows if one.prompt.project == one.memory]
     pushed = [one for one in own if one.score >= least]
     foreign = [float(one.score >= least) for one in rows if is_foreign(one)]
-    told: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "foreign": mean_of(foreign),
         "foreign_95": confidence(foreign),
         "foreign_prompts": len(foreign),
@@ -190,9 +190,9 @@ def score_half(rows: Sequence[Best], least: float) -> dict[str, Any]:
         right = [is_right(one) for one in pushed if one.prompt.is_written is is_written]
         wanting = [one for one in own if one.prompt.is_written is is_written and one.prompt.wanted]
         met = [is_right(one) if one.score >= least else 0.0 for one in wanting]
-        told |= {f"{name}right": mean_of(right), f"{name}right_95": confidence(right), f"{name}pushed": len(right)}
-        told |= {f"{name}met": mean_of(met), f"{name}met_95": confidence(met), f"{name}wanting": len(met)}
-    return told
+        figures |= {f"{name}right": mean_of(right), f"{name}right_95": confidence(right), f"{name}pushed": len(right)}
+        figures |= {f"{name}met": mean_of(met), f"{name}met_95": confidence(met), f"{name}wanting": len(met)}
+    return figures
 
 
 def is_right(one: Best) -> float:
@@ -242,12 +242,16 @@ def plain_rules(memory: Memory, texts: Mapping[str, str]) -> dict[str, Rule]:
 
 
 def border(
-    said: Mapping[str, Mapping[str, Mapping[str, str]]], prompts: Mapping[str, Sequence[Prompt]], vectors: Path
+    statements: Mapping[str, Mapping[str, Mapping[str, str]]], prompts: Mapping[str, Sequence[Prompt]], vectors: Path
 ) -> dict[str, int]:
     """Sessions that start and ask in one memory of all projects: how many were given something of another one."""
-    files = {name: text for project, topics in said.items() for name, text in make_files(topics, (), project).items()}
-    texts = {project: [text for one in topics.values() for text in one.values()] for project, topics in said.items()}
-    dealt = [(project, one.session) for project in said for one in prompts[project] if one.session]
+    files = {
+        name: text for project, topics in statements.items() for name, text in make_files(topics, (), project).items()
+    }
+    texts = {
+        project: [text for one in topics.values() for text in one.values()] for project, topics in statements.items()
+    }
+    dealt = [(project, one.session) for project in statements for one in prompts[project] if one.session]
     sessions = list(dict.fromkeys(dealt))
     random.Random(29).shuffle(sessions)  # noqa: S311  a sample, not secrecy
     counts = {"sessions": 0, "prompts": 0, "given": 0, "foreign_pushed": 0, "foreign_at_start": 0}
@@ -257,7 +261,7 @@ def border(
             call = HookCall("SessionStart", session_id=session, folder=folder)
             start = answer_session_start(memory, call, Path("/nonexistent/home"), BUDGET, ReviewLines()).context
             counts["sessions"] += 1
-            counts["foreign_at_start"] += any(f"(topics/{other}/" in start for other in said if other != project)
+            counts["foreign_at_start"] += any(f"(topics/{other}/" in start for other in statements if other != project)
             for prompt in [one for one in prompts[project] if one.session == session][:PROMPTS_EACH]:
                 call = HookCall("UserPromptSubmit", prompt=prompt.text, folder=folder)
                 lines = POINTER.findall(answer_prompt(memory, call, set(), BUDGET).context)
@@ -276,7 +280,7 @@ def count_tools(memory: Memory, calls: Sequence[HookCall], counts: dict[tuple[st
         is_error = call.event != "PreToolUse"
         answer = (answer_after_tool if is_error else answer_before_tool)(memory, call, set(), BUDGET)
         count = counts["lessons" if is_error else "hints", of]
-        count.asked += 1
+        count.total += 1
         count.pushed += bool(answer.context)
 
 
@@ -296,16 +300,16 @@ def read_lessons(folders: Sequence[Path], project: str) -> list[str]:
 
 def read_statements(folders: Sequence[Path]) -> dict[str, dict[str, dict[str, str]]]:
     """By project and topic, the statements by id."""
-    said: dict[str, dict[str, str]] = defaultdict(dict)
+    statements: dict[str, dict[str, str]] = defaultdict(dict)
     for row in read_labels(folders):
         if row["durability"] > 1:
-            said[Path(row["corpus"]).name][row["id"]] = row["statement"]
-    found: dict[str, dict[str, dict[str, str]]] = {project: {} for project in said}
+            statements[Path(row["corpus"]).name][row["id"]] = row["statement"]
+    found: dict[str, dict[str, dict[str, str]]] = {project: {} for project in statements}
     for topic in table(TOPICS):
-        texts = said.get(topic["project"], {})
+        texts = statements.get(topic["project"], {})
         if names := [name for name in topic["statements"].split() if name in texts]:
             found[topic["project"]][topic["topic"]] = {name: texts[name] for name in names}
-    for project, texts in said.items():
+    for project, texts in statements.items():
         grouped = {name for topic in found[project].values() for name in topic}
         if left := {name: text for name, text in texts.items() if name not in grouped}:
             found[project][project] = left
@@ -315,8 +319,8 @@ def read_statements(folders: Sequence[Path]) -> dict[str, dict[str, dict[str, st
 def make_files(topics: Mapping[str, Mapping[str, str]], lessons: Sequence[str], project: str = "") -> dict[str, str]:
     """A file a topic, a line a statement; of a project where one is named."""
     files = {"lessons.md": "# Lessons\n\n" + "".join(f"- {text}\n" for text in lessons)} if lessons else {}
-    for title, said in topics.items():
-        lines = "".join(f"- {text}\n" for text in said.values())
+    for title, statements in topics.items():
+        lines = "".join(f"- {text}\n" for text in statements.values())
         head = f"---\nproject: {project}\n---\n\n" if project else ""
         place = f"{project}/" if project else ""
         files[f"topics/{place}{title.lower().replace(' ', '-')}.md"] = f"{head}# {title}\n\n{lines}"
@@ -363,11 +367,11 @@ def read_calls(folders: Sequence[Path], project: str) -> Iterator[HookCall]:
         for line in unpacked(file).decode("utf-8", "replace").splitlines():
             for part in read_parts(line):
                 if part.get("type") == "tool_use":
-                    told = {"tool_name": part.get("name"), "tool_input": part.get("input")}
-                    before.append(parse_call("PreToolUse", told))
+                    payload = {"tool_name": part.get("name"), "tool_input": part.get("input")}
+                    before.append(parse_call("PreToolUse", payload))
                 elif part.get("type") == "tool_result" and part.get("is_error"):
-                    told = {"error": str(part.get("content", ""))}
-                    after.append(parse_call("PostToolUseFailure", told))
+                    payload = {"error": str(part.get("content", ""))}
+                    after.append(parse_call("PostToolUseFailure", payload))
     dice = random.Random(23)  # noqa: S311  a sample, not secrecy
     for found in (before, after):
         yield from dice.sample(found, min(CALLS_EACH, len(found)))

@@ -49,13 +49,13 @@ FOLDERS: Mapping[str, Sequence[str]] = {
 ABSENT = Path(__file__).parent / "in_hands_absent.jsonl"
 RECORDINGS = Path(__file__).parent / "in_hands"
 GRADES = "grades.tsv"  # of answers whose words the rule does not know: arm, question, right, why
-ABSENT_SAID = "NOT THERE"  # what a player answers where nothing does
+ABSENT_REPLY = "NOT THERE"  # what a player answers where nothing does
 FIRST_CHARS = 2_000
 RRF = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PlayedQuestion:
     """A question, and what its answer must hold; nothing where there is none."""
 
     id: str
@@ -89,14 +89,16 @@ class Played:
     grade: bool | None = None  # of a reader, where the rule does not do
 
 
-def read_questions(shared: Path) -> list[Asked]:
+def read_questions(shared: Path) -> list[PlayedQuestion]:
     """All questions: with an answer, by set, then those without."""
     found = []
     for name, folder in (("data", shared / "data"), ("data2", shared / "data2")):
         for row in read_lines(folder / "eval" / "answers.jsonl"):
             must = tuple(tuple(map(plain, group)) for group in row["must"])
-            found.append(Asked(row["id"], name, row["corpus"], row["question"], must, plain(row.get("trap") or "")))
-    return found + [Asked(row["id"], row["set"], "", row["question"], ()) for row in read_lines(ABSENT)]
+            found.append(
+                PlayedQuestion(row["id"], name, row["corpus"], row["question"], must, plain(row.get("trap") or ""))
+            )
+    return found + [PlayedQuestion(row["id"], row["set"], "", row["question"], ()) for row in read_lines(ABSENT)]
 
 
 def find_home(name: str, shared: Path, cache: Path) -> Path:
@@ -138,17 +140,17 @@ def call_once(memory: Memory, tool: str, arguments: Mapping[str, Any]) -> str:
 # -- measuring ------------------------------------------------------------------------------------------------------
 
 
-def search_fts5(memory: Memory, asked: Sequence[Asked]) -> list[str]:
+def search_fts5(memory: Memory, questions: Sequence[PlayedQuestion]) -> list[str]:
     """The best turns by FTS5 (unicode61, bm25, OR of the words), each cut, up to FIRST_CHARS characters."""
     archive = Archive(memory.root.path / "sessions" / "archive")
     texts = [
         turn.text[:TURN_CHARS] for name in archive.session_ids() for turn in archive.turns(name) if turn.text.strip()
     ]
     with word_index(texts) as find:
-        return ["\n".join(texts[place] for place in find(one.text, 10))[:FIRST_CHARS] for one in asked]
+        return ["\n".join(texts[place] for place in find(one.text, 10))[:FIRST_CHARS] for one in questions]
 
 
-def search_rrf(memory: Memory, asked: Sequence[Asked]) -> list[str]:
+def search_rrf(memory: Memory, questions: Sequence[PlayedQuestion]) -> list[str]:
     """The best stretches by FTS5 and by cosine, joined by reciprocal ranks, up to FIRST_CHARS characters."""
     assert memory.stretches is not None
     snapshot, ledger = memory.stretches.snapshot(), memory.stretches.ledger
@@ -157,7 +159,7 @@ def search_rrf(memory: Memory, asked: Sequence[Asked]) -> list[str]:
     texts, vectors = [chunks[row].passage for row in rows], snapshot.read_vectors(np.arange(len(rows)))
     found = []
     with word_index(texts) as find:
-        for one in asked:
+        for one in questions:
             near = np.argsort(-(vectors @ memory.embed_query(one.text).vector))[:100]
             scores: dict[int, float] = {}
             for ranking in (find(one.text, 100), map(int, near)):
@@ -183,22 +185,22 @@ def word_index(texts: Sequence[str]) -> Iterator[Any]:
         yield find
 
 
-def ask_recall(memory: Memory, asked: Sequence[Asked], **arguments: Any) -> list[str]:
+def ask_recall(memory: Memory, questions: Sequence[PlayedQuestion], **arguments: Any) -> list[str]:
     """What the server answers to each question, unchanged."""
 
     async def run() -> list[str]:
         async with Client(create_server(memory, "benchmark")) as client:
-            return [await ask_server(client, "recall", {"query": one.text, **arguments}) for one in asked]
+            return [await ask_server(client, "recall", {"query": one.text, **arguments}) for one in questions]
 
     return asyncio.run(run())
 
 
-def count_figures(asked: Sequence[Asked], texts: Sequence[str]) -> dict[str, Any]:
+def count_figures(questions: Sequence[PlayedQuestion], texts: Sequence[str]) -> dict[str, Any]:
     """How many first texts hold the answer, how long they are, and how often a trap stands before the answer."""
-    pairs = [(one, text) for one, text in zip(asked, texts, strict=True) if one.must]
+    pairs = [(one, text) for one, text in zip(questions, texts, strict=True) if one.must]
     held = [float(one.is_answered_by(text)) for one, text in pairs]
     lengths = [len(text) for _, text in pairs]
-    absent = [text for one, text in zip(asked, texts, strict=True) if not one.must]
+    absent = [text for one, text in zip(questions, texts, strict=True) if not one.must]
     return {
         "n": len(held),
         "held": fmean(held),
@@ -213,7 +215,7 @@ def count_figures(asked: Sequence[Asked], texts: Sequence[str]) -> dict[str, Any
     }
 
 
-def is_trapped(one: Asked, text: str) -> bool:
+def is_trapped(one: PlayedQuestion, text: str) -> bool:
     """Whether an older or wrong state is shown, and the answer nowhere before it."""
     held = plain(text)
     place = held.find(one.trap) if one.trap else -1
@@ -246,30 +248,32 @@ def replay(memory: Memory, played: Played) -> Played:
     return replace(played, calls=tuple(calls))
 
 
-def count_talks(talks: Sequence[Played], asked: Mapping[str, Asked]) -> dict[str, Any]:
+def count_talks(talks: Sequence[Played], questions: Mapping[str, PlayedQuestion]) -> dict[str, Any]:
     """What conversations of one arm cost, and what came of them.
 
     `calls` and `characters` are all that were spent before the answer was given, those `until_held` up to the text that
     holds the answer, or all.
     """
-    answerable = [one for one in talks if asked[one.question].must]
-    absent = [one for one in talks if not asked[one.question].must]
+    answerable = [one for one in talks if questions[one.question].must]
+    absent = [one for one in talks if not questions[one.question].must]
     held = [
-        next((number for number, call in enumerate(one.calls, 1) if asked[one.question].is_answered_by(call.text)), 0)
+        next(
+            (number for number, call in enumerate(one.calls, 1) if questions[one.question].is_answered_by(call.text)), 0
+        )
         for one in answerable
     ]
     until = [one.calls[: number or None] for one, number in zip(answerable, held, strict=True)]
     first = [float(number == 1) for number in held]
     return {
         "n": len(answerable),
-        "right": fmean(is_right(one, asked[one.question]) for one in answerable),
+        "right": fmean(is_right(one, questions[one.question]) for one in answerable),
         "first_call": fmean(first),
         "first_call_interval": confidence(first),
         "ever": fmean(map(bool, held)),
         **_spent("", [one.calls for one in answerable]),
         **_spent("_until_held", until),
         "absent": len(absent),
-        "absent_known": fmean(is_right(one, asked[one.question]) for one in absent) if absent else 0.0,
+        "absent_known": fmean(is_right(one, questions[one.question]) for one in absent) if absent else 0.0,
         **_spent("_absent", [one.calls for one in absent]),
     }
 
@@ -286,30 +290,30 @@ def _characters(calls: Sequence[Call]) -> int:
     return sum(len(call.text) for call in calls)
 
 
-def is_right(played: Played, one: Asked) -> bool:
+def is_right(played: Played, one: PlayedQuestion) -> bool:
     """Whether the answer is right: as it was graded where it was, else by the words that it must hold."""
     if not one.must:
-        return played.answer.startswith(ABSENT_SAID)
+        return played.answer.startswith(ABSENT_REPLY)
     return one.is_answered_by(played.answer) if played.grade is None else played.grade
 
 
 def measure(shared: Path, cache: Path) -> dict[str, Any]:
     """All figures of one run."""
-    asked, recorded = read_questions(shared), read_recordings(RECORDINGS)
-    by_id = {one.id: one for one in asked}
+    questions, recorded = read_questions(shared), read_recordings(RECORDINGS)
+    by_id = {one.id: one for one in questions}
     texts: dict[str, dict[str, str]] = {"recall": {}, "recall, include_raw": {}, "fts5": {}, "rrf": {}}
     again: list[Played] = []
     for name in FOLDERS:
-        own = [one for one in asked if one.of == name]
+        own = [one for one in questions if one.of == name]
         with opened(find_home(name, shared, cache)) as memory:
             found = [ask_recall(memory, own), ask_recall(memory, own, include_raw=True)]
             found += [search_fts5(memory, own), search_rrf(memory, own)]
             again += [replay(memory, one) for one in recorded if one.arm == "tools" and by_id[one.question].of == name]
-        for kept, run in zip(texts.values(), found, strict=True):
-            kept.update(zip((one.id for one in own), run, strict=True))
-    parts = {"all": asked} | {
-        project: [one for one in asked if one.project == project]
-        for project in dict.fromkeys(one.project for one in asked)
+        for found_texts, run in zip(texts.values(), found, strict=True):
+            found_texts.update(zip((one.id for one in own), run, strict=True))
+    parts = {"all": questions} | {
+        project: [one for one in questions if one.project == project]
+        for project in dict.fromkeys(one.project for one in questions)
     }
     table = {
         label: {system: count_figures(part, [run[one.id] for one in part]) for system, run in texts.items()}

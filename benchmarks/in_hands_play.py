@@ -27,7 +27,7 @@ from typing import Any
 
 from mcp import Client
 
-from benchmarks.in_hands import FOLDERS, RECORDINGS, Asked, call_once, find_home, opened, read_questions
+from benchmarks.in_hands import FOLDERS, RECORDINGS, PlayedQuestion, call_once, find_home, opened, read_questions
 from benchmarks.layouts import read_lines
 from benchmarks.systems import catalogue
 from memory_server.faces.mcp_server import INSTRUCTIONS, create_server
@@ -43,7 +43,7 @@ SHELL_CHARS = 10_000  # of the others, as a client cuts them
 SHELL_SECONDS = 60
 TREE = Path(__file__).parents[1]
 PYTHON = f"PYTHONPATH={TREE} {sys.executable}"
-SAID = f'said() {{ {PYTHON} -m benchmarks.in_hands_door said "$@"; }}'
+SAID_COMMAND = f'said() {{ {PYTHON} -m benchmarks.in_hands_door said "$@"; }}'
 PLAY = f'#!/bin/sh\nexec env {PYTHON} -m benchmarks.in_hands_door play %s %s "$@"\n'
 KEY, DOOR, RECORDING = "questions.json", "door", "recording.jsonl"
 
@@ -56,33 +56,33 @@ def main() -> None:
     parser.add_argument("--shared", type=Path, default=Path("../shared"), help="the folder of both sets of shared data")
     parser.add_argument("--cache", type=Path, default=Path("benchmarks/out/answers"), help="that of benchmarks.answers")
     options = parser.parse_args()
-    folder, asked = options.folder.resolve(), read_questions(options.shared)
+    folder, questions = options.folder.resolve(), read_questions(options.shared)
     if options.what == "prepare":
-        prepare(folder, deal(asked))
+        prepare(folder, deal(questions))
     elif options.what == "pack":
         pack(folder, RECORDINGS)
     else:
         homes = {name: find_home(name, options.shared.resolve(), options.cache.resolve()) for name in FOLDERS}
-        serve(folder, {one.id: one for one in asked}, homes)
+        serve(folder, {one.id: one for one in questions}, homes)
 
 
 # -- batches --------------------------------------------------------------------------------------------------------
 
 
-def deal(asked: Sequence[Asked]) -> list[list[Asked]]:
+def deal(questions: Sequence[PlayedQuestion]) -> list[list[PlayedQuestion]]:
     """Batches of ANSWERABLE questions, of each project its share, and all without an answer, in an order of chance."""
-    by_project = sorted((one for one in asked if one.must), key=lambda one: (one.project, _chance(one)))
+    by_project = sorted((one for one in questions if one.must), key=lambda one: (one.project, _chance(one)))
     step = len(by_project) / ANSWERABLE
     taken = [by_project[int(number * step)] for number in range(ANSWERABLE)]
-    dealt = [*taken, *(one for one in asked if not one.must)]
+    dealt = [*taken, *(one for one in questions if not one.must)]
     return [sorted(dealt[number::BATCHES], key=_chance) for number in range(BATCHES)]
 
 
-def _chance(one: Asked) -> str:
+def _chance(one: PlayedQuestion) -> str:
     return hashlib.sha256(one.id.encode()).hexdigest()
 
 
-def prepare(folder: Path, batches: Sequence[Sequence[Asked]]) -> None:
+def prepare(folder: Path, batches: Sequence[Sequence[PlayedQuestion]]) -> None:
     """Writes the folders of all batches, and beside them which question a blind name stands for."""
     names = {one.id: f"q{number:03}" for number, one in enumerate((one for batch in batches for one in batch), start=1)}
     folder.mkdir(parents=True, exist_ok=True)
@@ -122,11 +122,15 @@ class Recorder:
     """Carries out the steps of all players and adds each to the recording of its batch."""
 
     def __init__(
-        self, folder: Path, asked: Mapping[str, Asked], memories: Mapping[str, Memory], live: Mapping[str, Path]
+        self,
+        folder: Path,
+        questions: Mapping[str, PlayedQuestion],
+        memories: Mapping[str, Memory],
+        live: Mapping[str, Path],
     ):
         """`memories` and `live`, the folder of their transcripts, by the name of a set."""
         self._folder = folder
-        self._asked = asked
+        self._questions = questions
         self._memories = memories
         self._live = live
         self._key: dict[str, str] = json.loads((folder / KEY).read_text(encoding="utf-8"))
@@ -136,7 +140,7 @@ class Recorder:
         """What a player reads of a step: of a tool or a command, or that an answer was taken down."""
         if name not in self._key:
             return f"there is no question {name}"
-        file, one = self._folder / batch / RECORDING, self._asked[self._key[name]]
+        file, one = self._folder / batch / RECORDING, self._questions[self._key[name]]
         before = [row for row in (read_lines(file) if file.exists() else []) if row["question"] == one.id]
         if any("answer" in row for row in before):
             return f"{name} is answered; go on with the next question"
@@ -162,16 +166,16 @@ class Recorder:
 
 def run_shell(command: str, folder: Path) -> str:
     """What a command prints in the folder of the transcripts, where `said FILE...` is one too."""
-    shell = ["timeout", str(SHELL_SECONDS), "/bin/bash", "-c", f"{SAID}\n{command}"]
+    shell = ["timeout", str(SHELL_SECONDS), "/bin/bash", "-c", f"{SAID_COMMAND}\n{command}"]
     done = subprocess.run(shell, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     return (done.stdout + done.stderr).decode("utf-8", errors="replace")
 
 
-def serve(folder: Path, asked: Mapping[str, Asked], homes: Mapping[str, Path]) -> None:
+def serve(folder: Path, questions: Mapping[str, PlayedQuestion], homes: Mapping[str, Path]) -> None:
     """Takes steps at the door of a folder until it is stopped."""
     with ExitStack() as stack:
         memories = {name: stack.enter_context(opened(home)) for name, home in homes.items()}
-        recorder = Recorder(folder, asked, memories, {name: home / "live" for name, home in homes.items()})
+        recorder = Recorder(folder, questions, memories, {name: home / "live" for name, home in homes.items()})
 
         class Step(socketserver.StreamRequestHandler):
             def handle(self) -> None:

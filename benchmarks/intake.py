@@ -318,7 +318,7 @@ def growth_source(data: Path, name: str) -> Path | None:
 
 
 def digests(archive: Archive) -> dict[str, str]:
-    return {session_id: archive.digest(session_id) for session_id in archive.session_ids()}
+    return {session_id: archive.hash_session(session_id) for session_id in archive.session_ids()}
 
 
 def measure_redaction(data: Path, figures: Figures) -> None:
@@ -368,9 +368,11 @@ def measure_share(data: Path, folder: Path, figures: Figures) -> None:
         for session_id in archive.session_ids():
             turns = list(archive.turns(session_id))
             chars = sum(len(turn.text) + len(turn.arguments) for turn in turns)
-            digest = compress_session(archive, session_id, Readings(folder / FOLDER)) if chars >= LONG_SESSION else None
-            if digest:
-                body, whole, sessions = body + len(digest.body), whole + chars, sessions + 1
+            compressed = (
+                compress_session(archive, session_id, Readings(folder / FOLDER)) if chars >= LONG_SESSION else None
+            )
+            if compressed:
+                body, whole, sessions = body + len(compressed.body), whole + chars, sessions + 1
                 spoken += sum(len(turn.text) for turn in turns)
         figures.details |= {"compress_s": round(time.perf_counter() - started, 1), "long_sessions": sessions}
     figures.compressed_token_share = round(body / whole, 4) if whole else 0.0

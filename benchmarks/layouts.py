@@ -310,7 +310,7 @@ def _lmeb(data: Path) -> Iterator[Case]:
             if score.strip().isdigit() and int(score) > 0:  # the first line names the columns
                 right.setdefault(query, set()).add(document)
         queries = read_lines(folder / "queries.jsonl")
-        for number, (names, asked) in enumerate(_lmeb_scenes(folder / "candidates.jsonl", corpus, queries)):
+        for number, (names, rows) in enumerate(_lmeb_scenes(folder / "candidates.jsonl", corpus, queries)):
             case = Case(f"{folder.relative_to(data).as_posix()}-{number}")
             for place, name in enumerate(names):
                 path = f"topics/d{place}.md"
@@ -318,7 +318,7 @@ def _lmeb(data: Path) -> Iterator[Case]:
                 case.unit_of_file[path] = name
             case.questions = [
                 Question(_lmeb_id(row), row["text"], folder.relative_to(data).as_posix(), frozenset(evidence))
-                for row in asked
+                for row in rows
                 if (evidence := right.get(_lmeb_id(row), set()) & set(names))
             ]
             if case.questions:
@@ -339,8 +339,8 @@ def _lmeb_scenes(
     for row in read_lines(file):
         scene = next(str(value) for value in row.values() if not isinstance(value, list))
         names = next(value for value in row.values() if isinstance(value, list))
-        asked = [query for query in queries if scene in (_lmeb_id(query), str(query.get("scene_id")))]
-        yield [name for name in map(str, names) if name in corpus], asked
+        rows = [query for query in queries if scene in (_lmeb_id(query), str(query.get("scene_id")))]
+        yield [name for name in map(str, names) if name in corpus], rows
 
 
 def _add_session(case: Case, name: str, title: str, when: datetime | None, turns: Sequence[tuple[str, str]]) -> None:

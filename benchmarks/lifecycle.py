@@ -58,7 +58,7 @@ YEAR, FRESH_DAYS, OLD_DAYS = 365, 60, 182
 OPENED_SHARE = 0.5  # of the questions: somebody reads what answers
 EXPONENT = 1.0  # of the power law
 DOCS = Path(__file__).parent.parent / "docs"  # whose words sessions are made of
-ASKED = 400  # questions of each kind that are compared
+MOST_QUESTIONS = 400  # questions of each kind that are compared
 SAME_QUESTIONS = 500
 TURNS, FACT_AT = 5, 2  # exchanges of a session, of four turns each, and the one whose reply holds the fact
 SYLLABLES = (
@@ -117,7 +117,7 @@ def day_of(number: int, of: int) -> dt.datetime:
     return END - dt.timedelta(days=YEAR * (1 - number / of), hours=IDLE_HOURS + 20)
 
 
-def said_in(fact: Fact) -> str:
+def state_fact(fact: Fact) -> str:
     return f"The {fact.question.removeprefix('which value has the ')} has the value {fact.value}."
 
 
@@ -142,7 +142,7 @@ def write_year(root: MemoryRoot, sessions: int, topics: int, seed: int = 7) -> l
         note = f"[^1]: person in session {cited.source}, entry {cited.source[:8]}-1, {cited.day}\n"
         mark, note = ("[^1]", note) if number % 3 == 0 else ("", "")
         head = f"---\ntype: semantic\nmodified: {fact.day}\n---\n# Topic {number}\n\n"
-        text = f"{head}{said_in(fact)}{mark}\n\n{writer.prose(80)}\n\n{note}"
+        text = f"{head}{state_fact(fact)}{mark}\n\n{writer.prose(80)}\n\n{note}"
         root.file(SourcePath(fact.source)).write_text(text, encoding="utf-8")
         facts.append(fact)
     subprocess.run(["git", "init", "--quiet", str(root.path)], check=True)
@@ -170,7 +170,7 @@ def entries_of(writer: Writer, fact: Fact, day: dt.datetime) -> list[Entry]:
         add(PartKind.PROMPT, writer.prose(10))
         add(PartKind.CALL, "", tool="Bash", call_id=f"c{turn}", arguments=json.dumps({"command": writer.prose(6)}))
         add(PartKind.RESULT, "\n".join(writer.prose(12) for _ in range(25)), tool="Bash", call_id=f"c{turn}")
-        add(PartKind.TEXT, f"{said_in(fact)} {writer.prose(12)}" if turn == FACT_AT else writer.prose(25))
+        add(PartKind.TEXT, f"{state_fact(fact)} {writer.prose(12)}" if turn == FACT_AT else writer.prose(25))
     return entries
 
 
@@ -314,7 +314,7 @@ def pruned_and_back(
 
 
 def backed_up(
-    root: MemoryRoot, memory: Memory, clock: Clock, scratch: Path, asked: Sequence[Fact]
+    root: MemoryRoot, memory: Memory, clock: Clock, scratch: Path, facts: Sequence[Fact]
 ) -> dict[str, object]:
     """A backup beside `tar | zstd -3` of the same files, and the same questions asked on another machine."""
     folder, figures = scratch / "plain.tar.zst", dict[str, object]()
@@ -333,7 +333,7 @@ def backed_up(
     assert made is not None
     figures["tar_seconds"], figures["backup_seconds"] = round(min(plain), 2), round(min(ours), 2)
     figures["backup_ratio"] = round(min(plain) / min(ours), 2)
-    before = answers(memory, asked)
+    before = answers(memory, facts)
     other = MemoryRoot(scratch / "two" / "memory", scratch / "two" / "state")
     bring_back(read_backups(other, [made.file], made.fingerprint), "")
     lifecycle.settle(other)
@@ -342,13 +342,13 @@ def backed_up(
     with open_at(other, clock) as second:
         second.own()
         second.reindex()
-        after = answers(second, asked)
+        after = answers(second, facts)
     figures["restored_same"] = sum(one == two for one, two in zip(before, after, strict=True))
-    figures["restored_asked"] = len(asked)
+    figures["restored_asked"] = len(facts)
     return figures
 
 
-def spread(facts: Sequence[Fact], most: int = ASKED) -> list[Fact]:
+def spread(facts: Sequence[Fact], most: int = MOST_QUESTIONS) -> list[Fact]:
     """At most so many of them, evenly."""
     every = max(1, len(facts) // most)
     return list(facts[::every])[:most]

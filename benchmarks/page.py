@@ -30,7 +30,7 @@ from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
 from oneiros.light.endpoint import daemon_state
 from tests.crawler.builders import OTHER_SESSION, assistant, call, person, result, settings_in, write_transcript
-from tests.dream.builders import archive_said, decisions_on, new_topic, proposed, quote
+from tests.dream.builders import archive_statements, decisions_on, new_topic, proposed, quote
 from tests.parts.page.browser import AXE, browser, link, secret_of
 from tests.parts.page.filled import fill_hostile
 from tests.system.house import House, wait_until
@@ -106,12 +106,12 @@ def window(house: House, **settings: Any) -> Iterator[Any]:
 def measure(chunks: int, sessions: int | Path, samples: Path | None) -> dict[str, Any]:
     """All figures of one run."""
     with contextlib.closing(House()) as house:
-        asked = write_memory(house, chunks, sessions)
+        questions = write_memory(house, chunks, sessions)
         house.client.start()
         wait_until(lambda: house.client.ask("GET", "/api/indexing")["runs"] > 0, LEVEL_SECONDS)
         # ChromaDB is opened behind the first run, whether a page is open or not
         wait_until(lambda: house.client.ask("GET", "/api/indexing")["semantic"] == "ChromaDB", LEVEL_SECONDS)
-        for text in asked:  # what questions take is not the page's
+        for text in questions:  # what questions take is not the page's
             house.client.ask("POST", "/api/recall", {"query": text})
         house.client.ask("GET", f"/api/session?name={OTHER_SESSION}&depth=raw")
         before = resident_mb(house)
@@ -119,7 +119,7 @@ def measure(chunks: int, sessions: int | Path, samples: Path | None) -> dict[str
         with window(house) as page:
             page.wait_for_selector(".plots svg")
             sizes = page.evaluate("performance.getEntries().map(one => one.transferSize || 0)")
-            figures |= times(page, asked, samples)
+            figures |= times(page, questions, samples)
             figures["bytes"] = sum(sizes)
             figures["axe_serious"] = sum(serious_in(page, scheme) for scheme in ("light", "dark"))
             end = time.monotonic() + 15  # lies open for a while, as pages do
@@ -150,14 +150,14 @@ def measure_windows() -> dict[str, Any]:
     return {**figures, "windows_ratio": round(many / few, 2)}
 
 
-def times(page: Any, asked: Sequence[str], samples: Path | None) -> dict[str, float]:
+def times(page: Any, questions: Sequence[str], samples: Path | None) -> dict[str, float]:
     """How long a person waits for each view."""
     asking = "fetch('/page/review', {headers: {'Oneiros-Page': sessionStorage.oneiros}}).then(answer => answer.text())"
     hunks = page.evaluate(asking)
     names = list(dict.fromkeys(part[:12] for part in hunks.split('href="/review/')[1:]))
     turns = f"/sessions/{OTHER_SESSION}?depth=raw&first="
     views = {
-        "first_hits_ms": ([f"/search?q={text.replace(' ', '+')}" for text in asked], ".hit, .empty"),
+        "first_hits_ms": ([f"/search?q={text.replace(' ', '+')}" for text in questions], ".hit, .empty"),
         "topic_ms": ([f"/topics/subject-{number:05}" for number in range(1, 3 * RUNS + 4, 3)], ".topic .row"),
         "session_ms": ([f"{turns}{1 + 50 * number}" for number in range(RUNS + 1)], ".turns li"),
         "review_ms": ([f"/review/{name}" for name in names], "#statement"),
@@ -213,10 +213,10 @@ def write_memory(house: House, chunks: int, sessions: int | Path) -> list[str]:
     else:
         for number in range(sessions):
             write_session(root.sessions, session_of(number, corpus.passages[number % len(corpus.passages)]))
-    said = [f"The relay {number} listens on port {2000 + number}." for number in range(HUNKS)]
-    archive_said(root, *said)
+    statements = [f"The relay {number} listens on port {2000 + number}." for number in range(HUNKS)]
+    archive_statements(root, *statements)
     long_session(house)
-    offered = [new_topic(text, f"relay-{n}", n, quotes=(quote(text, n),)) for n, text in enumerate(said, start=1)]
+    offered = [new_topic(text, f"relay-{n}", n, quotes=(quote(text, n),)) for n, text in enumerate(statements, start=1)]
     proposed(decisions_on(root), *offered)
     model = catalogue().find()
     fill_vectors(root, model)
@@ -246,8 +246,8 @@ def long_session(house: House, session: str = OTHER_SESSION, turns: int = TURNS)
     """A session of many turns in the archive."""
     records = [person(1, "Look at the relays one after the other.")]
     for number in range(2, turns, 2):
-        asked = call("Bash", f"c{number}", command=f"systemctl status relay-{number}")
-        records += [assistant(number, f"Relay {number} comes next.", asked)]
+        request = call("Bash", f"c{number}", command=f"systemctl status relay-{number}")
+        records += [assistant(number, f"Relay {number} comes next.", request)]
         records += [result(number + 1, f"c{number}", "active\n" * 40)]
     with Ingester(settings_in(house.root)) as ingester:
         of_another = ({**one, "sessionId": session} for one in records)

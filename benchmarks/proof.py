@@ -96,14 +96,14 @@ def read_statements(path: Path) -> Iterator[Case]:
     """The statements of labels, and how somebody else worded what was said."""
     for row in read_rows(path):
         spoken = [("assistant", row["before"])] if row["before"] else []
-        said_at = len(spoken)
+        place = len(spoken)
         spoken.append((row["role"], row["turn"]))
-        said = [(said_at, row["quote"])]
+        quoted = [(place, row["quote"])]
         if row["agreed_quote"]:
-            said.append((len(spoken), row["agreed_quote"]))
+            quoted.append((len(spoken), row["agreed_quote"]))
             spoken.append(("person", row["agreed_quote"]))
         session = build_session(row["id"], spoken)
-        quotes = find_quotes(session, said)
+        quotes = find_quotes(session, quoted)
         yield Case(row["id"], "statement", row["statement"], quotes, session, is_true=True)
         yield Case(row["id"], "wording", row["wording"], quotes, session, is_true=True)
 
@@ -117,18 +117,18 @@ def build_turn(place: int, role: str, text: str) -> Turn:
     """A turn as the archive gives it, an answer to the client's question or to its request for leave included."""
     entries = (f"{place:08d}-0000-4000-8000-000000000000",)
     if role == "person" and text.startswith(ANSWERED):
-        asked = [{"question": one, "options": [{"label": label}]} for one, label in ANSWER.findall(text)]
-        arguments = json.dumps({"questions": asked})
+        questions = [{"question": one, "options": [{"label": label}]} for one, label in ANSWER.findall(text)]
+        arguments = json.dumps({"questions": questions})
         return Turn(Role.PERSON, PartKind.RESULT, text, entries, tool=ASKING_TOOL, arguments=arguments)
     if role == "person" and text.startswith(REFUSED):
         return Turn(Role.PERSON, PartKind.RESULT, text, entries, tool="Edit", is_error=True)
     return Turn(Role(role), KINDS[role], text, entries)
 
 
-def find_quotes(session: SessionTurns, said: Iterable[tuple[int, str]]) -> tuple[Quote, ...]:
+def find_quotes(session: SessionTurns, quoted: Iterable[tuple[int, str]]) -> tuple[Quote, ...]:
     """The quotes, given as place of the turn and words, each where its turn says it first."""
     found = []
-    for place, words in said:
+    for place, words in quoted:
         turn = session.turns[place]
         first = max(0, turn.text.find(words))
         found.append(make_quote(session, turn, first, min(len(turn.text), first + len(words))))

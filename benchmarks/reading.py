@@ -41,7 +41,7 @@ from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive
 from crawler.model.client import ModelClient
 from crawler.reading.record import Reading
-from crawler.reading.repeats import habits_among
+from crawler.reading.repeats import group_habits
 from dream.candidates import find_taken_back, make_candidates
 from dream.evidence import Evidence
 from dream.judge.compare import compare, is_worth_asking
@@ -77,7 +77,7 @@ def main() -> None:
         client = build_reader(options.reader, options.recorded, Path(folder))
         for source in options.data:
             projects.append(read_project(source, client, Path(folder)))
-        told = getattr(client, "told", "")
+        remark = getattr(client, "summary", "")
     figures = {
         "all": compute_figures(projects, labels),
         "left_out": compute_figures([one for one in projects if not one.is_settled_on], labels),
@@ -86,7 +86,7 @@ def main() -> None:
     if options.list:
         for line in listed(projects, labels):
             sys.stdout.write(f"{line}\n")
-    sys.stderr.write(f"{machine_text()}\n{told}\n")
+    sys.stderr.write(f"{machine_text()}\n{remark}\n")
     text = json.dumps(figures, indent=1)
     if options.json and str(options.json) != "-":
         options.json.write_text(text + "\n", encoding="utf-8")
@@ -120,7 +120,7 @@ def read_project(source: Path, client: ModelClient | None, folder: Path) -> Proj
     unread = [load_unread(archive, session_id) for session_id in newest_first(archive)]
     readings = read_all(client, unread, place)
     every = list(readings.values())
-    gone, habits = find_taken_back(every), habits_among(every)
+    gone, habits = find_taken_back(every), group_habits(every)
     evidence, topics = Evidence(archive), build_topics({})
     gate = Gate(evidence, topics, Rejections(), Redactor())
     offered, refused = dict[tuple[Any, ...], Candidate](), []
@@ -144,8 +144,8 @@ def compute_figures(projects: Sequence[Project], labels: Labels) -> dict[str, An
     sessions = frozenset(name for one in projects for name in one.readings)
     own = labels.of(sessions)
     every = [candidate for one in projects for candidate in one.offered]
-    said = [(one, judge_quotes(one.quotes, own)) for one in every if one.kind is not Kind.FINDING]
-    counted = [(one, verdict) for one, verdict in said if verdict.is_counted]
+    offers = [(one, judge_quotes(one.quotes, own)) for one in every if one.kind is not Kind.FINDING]
+    counted = [(one, verdict) for one, verdict in offers if verdict.is_counted]
     found = frozenset[str]().union(*(judge_quotes(one.quotes, own).labels for one in every))
     findings = [one for one in every if one.kind is Kind.FINDING]
     looked_at = {row["session"] for row in (*own.findings, *own.wrong)}
@@ -153,20 +153,20 @@ def compute_figures(projects: Sequence[Project], labels: Labels) -> dict[str, An
     hits = {row["id"] for one in every for row in matching(one.quotes, own.findings)}
     refused = [candidate for one in projects for candidate, _ in one.refused]
     good_refused = [one for one in refused if judge_quotes(one.quotes, own).is_kept]
-    good = [one for one, verdict in said if verdict.is_kept]
+    good = [one for one, verdict in offers if verdict.is_kept]
     by_model = [one for project in projects for one in project.readings.values() if one.input_tokens]
     return {
         "sessions": len(sessions),
-        "offered": len(said),
+        "offered": len(offers),
         "precision": share(sum(verdict.is_kept for _, verdict in counted), len(counted)),
         "precision_90": interval(grouped((one.quotes[0].session_id, (int(v.is_kept), 1)) for one, v in counted)),
         "recall_3": recall(own.keep, found, 3),
         "recall_3_90": recall_interval(own.keep, found, 3),
         "recall_23": recall(own.keep, found, 2),
         "recall_23_90": recall_interval(own.keep, found, 2),
-        "negatives_offered": sum(bool(verdict.negatives) for _, verdict in said),
+        "negatives_offered": sum(bool(verdict.negatives) for _, verdict in offers),
         "findings_offered": len(findings),
-        "findings_precision": share(sum(bool(matching(one.quotes, own.findings)) for one in judged), len(judged)),
+        "findings_precision": share(sum(bool(matching(one.quotes, own.findings)) for one in judged), len(offers)),
         "findings_recall": share(len(hits), len(own.findings)),
         "findings_wrong": sum(bool(matching(one.quotes, own.wrong)) for one in every),
         "refused": len(refused),
@@ -219,9 +219,9 @@ def listed(projects: Sequence[Project], labels: Labels) -> Iterator[str]:
             yield f"{project.name} {sign} {one.kind}: {one.text}  | {one.quotes[0].text[:80]!r}"
         for candidate, refusals in project.refused:
             worth = judge_quotes(candidate.quotes, own).durability
-            told = " ".join(refusal.what for refusal in refusals)
+            reasons = " ".join(refusal.what for refusal in refusals)
             quoted = repr(candidate.quotes[0].text[:80])
-            yield f"{project.name} REFUSED {worth} {candidate.kind}: {candidate.text}  | {quoted} | {told}"
+            yield f"{project.name} REFUSED {worth} {candidate.kind}: {candidate.text}  | {quoted} | {reasons}"
         for row in own.keep:
             if row["durability"] >= 2 and row["id"] not in found:
                 yield f"{project.name} MISSED {row['durability']} {row['type']}: {row['statement']}"

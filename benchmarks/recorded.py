@@ -22,7 +22,7 @@ from crawler.model.client import Completion, ModelClient, PaidModel, Prompt, Ref
 from crawler.quotes import SessionTurns, session_turns
 from crawler.reading.model import ModelReader, Unread
 from crawler.reading.record import Reading
-from crawler.reading.repeats import count_failures, habits_among
+from crawler.reading.repeats import count_failures, group_habits
 from crawler.reading.rules import read_by_rules
 from memory_server.layers.sessions import project_name
 from memory_server.redaction import Redactor
@@ -57,7 +57,7 @@ class RecordedClient:
         return Completion(answer, len(text) // 4, len(answer) // 4)
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         return f"{self.exact} prompts replayed as they stood, {self.by_names} session by session"
 
 
@@ -106,7 +106,7 @@ def read_all(client: ModelClient | None, unread: Sequence[Unread], folder: Path)
         budget = Budget(folder / "spent.json", today=dt.date.today(), run_usd=0, day_usd=0)
         reader = ModelReader(PaidModel(client, budget, pause=lambda _: None), Redactor())
         plain = list(readings.values())
-        for reading in reader.read(unread, habits_among(plain), count_failures(plain)):
+        for reading in reader.read(unread, group_habits(plain), count_failures(plain)):
             readings[reading.session_id] = reading
     return readings
 
@@ -120,7 +120,9 @@ def load_unread(archive: Archive, session_id: str) -> Unread:
     turns, record = list(archive.turns(session_id)), archive.record(session_id)
     session: SessionTurns = session_turns(session_id, project_name(record.project or record.cwd), turns)
     return Unread(
-        session, gather_facts(turns), read_by_rules(session, turns, gather_facts(turns), archive.digest(session_id))
+        session,
+        gather_facts(turns),
+        read_by_rules(session, turns, gather_facts(turns), archive.hash_session(session_id)),
     )
 
 

@@ -30,7 +30,7 @@ from tests.system.house import House, wait_until
 COLUMNS, ROWS, SECONDS = 96, 20, 30
 CHARACTER, LINE, MARGIN = 8.0, 18, 14  # pixels
 QUESTION = "why does the relay lose its connection"
-SAID = "The staging relay listens on port 2526."
+STATEMENT = "The staging relay listens on port 2526."
 PROMPT = "Which port does the staging relay listen on?"
 NO = (r"\[[yY]/[nN]\]: ", "n\n")  # to a larger model, where there is a network, and to a key
 TERMINAL = {"TERM": "xterm-256color", "COLUMNS": str(COLUMNS)}
@@ -61,8 +61,8 @@ def play(house: House, unanswered: Path) -> Iterator[tuple[str, str, float]]:
     yield "oneiros init", run(house, [NO, NO], "init"), 3
     yield "oneiros ingest", run(house, [], "ingest"), 2
     yield f'oneiros recall "{QUESTION}" -n 2', run(house, [], "recall", QUESTION, "-n", "2"), 5
-    told = run(house, [(r"Where\? [^/]*/ new ", "staging\n"), WORD], "remember", SAID)
-    yield f'oneiros remember "{SAID}"', told, 6
+    output = run(house, [(r"Where\? [^/]*/ new ", "staging\n"), WORD], "remember", STATEMENT)
+    yield f'oneiros remember "{STATEMENT}"', output, 6
     call = {"session_id": "5f0c2a9e-0000-4000-8000-000000000001", "cwd": str(project), "prompt": PROMPT}
     wait_until(lambda: "2526" in house.hook("UserPromptSubmit", call), 60)
     given, reply = ask_client(house, project, unanswered)
@@ -84,8 +84,8 @@ def ask_client(house: House, project: Path, unanswered: Path) -> tuple[str, str]
         client.install_plugin()
         printed = client.command("-p", PROMPT).stdout.strip()
         (request,) = api.requests
-    said = "\n".join(block["text"] for message in request["messages"] for block in list_blocks(message["content"]))
-    given = re.findall(r"<oneiros-memory[^>]*>\n(.*?)\n</oneiros-memory>", said, re.DOTALL)
+    text = "\n".join(block["text"] for message in request["messages"] for block in list_blocks(message["content"]))
+    given = re.findall(r"<oneiros-memory[^>]*>\n(.*?)\n</oneiros-memory>", text, re.DOTALL)
     if given != turn["given"]:
         unanswered.write_text(json.dumps(request, indent=1, ensure_ascii=False), encoding="utf-8")
         remedy = f"Have a model answer {unanswered}, and put its reply and what was given into {TURN}"

@@ -126,12 +126,12 @@ def _print_kinds(name: str, kinds: Sequence[str], answers: Sequence[tuple[Case, 
     """One figure by kind of question and system, with the number of questions."""
     print(f"\n{name + ' by kind':<34}" + "".join(f"{system:>15}" for system in SYSTEMS))
     for kind in kinds:
-        asked = [(runs, question) for case, runs in answers for question in case.questions if question.kind == kind]
+        pairs = [(runs, question) for case, runs in answers for question in case.questions if question.kind == kind]
         values = [
-            averages([runs[system].units[q.id] for runs, q in asked], [q.evidence for _, q in asked])[name]
+            averages([runs[system].units[q.id] for runs, q in pairs], [q.evidence for _, q in pairs])[name]
             for system in SYSTEMS
         ]
-        print(f"  {kind:<26}{len(asked):>6}" + "".join(f"{value:>15.3f}" for value in values))
+        print(f"  {kind:<26}{len(pairs):>6}" + "".join(f"{value:>15.3f}" for value in values))
 
 
 def _print_systems(label: str, answers: Sequence[tuple[Case, Mapping[str, Run]]], names: Sequence[str]) -> None:

@@ -58,7 +58,7 @@ def main() -> None:
     if not root.index_page.exists():
         build(root, options.data)
     started = time.perf_counter()
-    answers = asked(root, questions(options.data))
+    answers = ask_all(root, questions(options.data))
     print(f"{len(answers)} questions asked in {time.perf_counter() - started:.0f} s")
     if options.what == "save":
         options.file.write_text(json.dumps(answers, indent=1), encoding="utf-8")
@@ -81,10 +81,10 @@ def build(root: MemoryRoot, data: Path) -> None:
             folder = root.references if number % 2 else root.topics
             write(folder / file.parent.name / f"{file.name.removesuffix('.xz').removesuffix('.md')}.md", read_any(file))
         for number, session in enumerate(sorted(root.sessions.rglob("*.md"))[::EVERY]):
-            said = [line for line in session.read_text(encoding="utf-8").splitlines() if line.startswith("- ")][:6]
+            lines = [line for line in session.read_text(encoding="utf-8").splitlines() if line.startswith("- ")][:6]
             date = "2020-01-01" if number % 3 == 0 else "2026-02-01"
             head = f"---\ntitle: What was learnt {number}\nmodified: {date}T00:00:00Z\n---\n\n"
-            write(root.topics / "learnt" / f"{number}.md", head + "\n".join(said) + "\n")
+            write(root.topics / "learnt" / f"{number}.md", head + "\n".join(lines) + "\n")
         memory.reindex()
         build_recorder(memory).bring_level()
         print(f"{memory.status().passages} passages of {dict(memory.status().sources)}")
@@ -153,7 +153,7 @@ def varied(text: str, number: int, route: str) -> dict[str, Any]:
 # -- the answers ----------------------------------------------------------------------------------------------------
 
 
-def asked(root: MemoryRoot, wanted: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def ask_all(root: MemoryRoot, wanted: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Every question with its answer."""
     store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
     person = PersonSettings(embedding_share=1.0, query_log=False)
@@ -192,7 +192,7 @@ def compare(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, An
         hits = sum(bool(one["answer"].get("hits")) for one, _ in pairs)
         print(f"{route:<16}{len(pairs) - len(moved):>5} of {len(pairs)} the same; {hits} with hits")
         for old, new in moved[:5]:
-            print(f"  {old['asked']}\n    before {told(old)}\n    after  {told(new)}")
+            print(f"  {old['asked']}\n    before {describe(old)}\n    after  {describe(new)}")
         different += len(moved) if route in ROUTES else 0
     return int(different > 0)
 
@@ -201,7 +201,7 @@ def kind_of(one: Mapping[str, Any]) -> str:
     return "recall by type" if one["asked"].get("type") else str(one["asked"]["route"])
 
 
-def told(one: Mapping[str, Any]) -> str:
+def describe(one: Mapping[str, Any]) -> str:
     answer = one["answer"]
     hits = [f"{hit['path']}:{hit['first_line']} {hit['score']}" for hit in answer.get("hits", ())]
     return f"{answer.get('error') or answer['note']!r} {hits[:6]}"

@@ -117,18 +117,18 @@ def questions(corpus: Corpus, words: int, count: int = QUESTIONS) -> list[str]:
 def latencies(memory: Memory, corpus: Corpus) -> dict[str, Any]:
     """p50 and p95 of every search, warm."""
     mixed = [text for words in range(1, 9) for text in questions(corpus, words, QUESTIONS // 4)]
-    asked = questions(corpus, 8)
+    wanted = questions(corpus, 8)
 
     def recall_first(text: str) -> Answer:
         return memory.pipeline(rerank=False).answer(parse_query(text))
 
     kinds: dict[str, tuple[Callable[[str], object], Sequence[str]]] = {
         "search_exact": (asking(memory, Search.EXACT), mixed),
-        "embed_query": (lambda text: memory.engine().embed([text], as_query=True), asked),
-        "search_memory": (asking(memory, Search.MEANING), asked),
-        "search_memory_filtered": (lambda text: asking(memory, Search.MEANING)(f"{FILTER} {text}"), asked),
-        "recall": (recall_first, asked),
-        "recall_reranked": (asking(memory, Search.RECALL), asked),
+        "embed_query": (lambda text: memory.engine().embed([text], as_query=True), wanted),
+        "search_memory": (asking(memory, Search.MEANING), wanted),
+        "search_memory_filtered": (lambda text: asking(memory, Search.MEANING)(f"{FILTER} {text}"), wanted),
+        "recall": (recall_first, wanted),
+        "recall_reranked": (asking(memory, Search.RECALL), wanted),
     }
     for ask, texts in kinds.values():
         for text in texts[:5]:
@@ -202,11 +202,11 @@ def save_to_search(memory: Memory) -> float:
 
 def indexing_ratio(memory: Memory, corpus: Corpus, data: Path) -> float:
     """p95 of `recall` while new files are embedded and indexed, over p95 of the same questions before."""
-    asked = questions(corpus, 8)
+    texts = questions(corpus, 8)
 
     def times() -> float:
         started = time.perf_counter()
-        asking(memory, Search.RECALL)(asked[len(taken) % len(asked)])
+        asking(memory, Search.RECALL)(texts[len(taken) % len(texts)])
         return (time.perf_counter() - started) * 1000
 
     taken: list[float] = []

@@ -26,7 +26,7 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.amended import memory_of_transcripts, plain, write_one
-from benchmarks.answers import Asked, Shown, ask_fts5, ask_recall, ask_rrf
+from benchmarks.answers import LabelledQuestion, Shown, ask_fts5, ask_recall, ask_rrf
 from benchmarks.in_hands import ask_recall as ask_server
 from benchmarks.machine import stamp_run
 from benchmarks.metrics import confidence
@@ -44,7 +44,7 @@ class Task:
     """A decision, how it is asked for, and the chats in which it was made."""
 
     name: str
-    asked: Mapping[str, str]  # by kind
+    questions: Mapping[str, str]  # by kind
     decisive: Groups
     proposal: str  # that the person turned down; empty where none was
     no: str  # how they did
@@ -75,11 +75,11 @@ def read_tasks(checkout: Path) -> list[Task]:
 
 
 def _task(checkout: Path, row: Mapping[str, str]) -> Task:
-    told = json.loads((checkout / f"boltons-{row['task']}" / "tasks" / "main" / "task.json").read_text("utf-8"))
-    chats = told["conversations"] if row["task"].endswith(AMENDMENT) else [told["conversations"]]
+    task = json.loads((checkout / f"boltons-{row['task']}" / "tasks" / "main" / "task.json").read_text("utf-8"))
+    chats = task["conversations"] if row["task"].endswith(AMENDMENT) else [task["conversations"]]
     return Task(
         row["task"],
-        {"report": told["bug_report"], "question": row["question"]},
+        {"report": task["bug_report"], "question": row["question"]},
         [group.split("|") for group in row["decisive"].split(" & ")],
         row["proposal"],
         row["no"],
@@ -109,9 +109,13 @@ def measure(memory: Memory, tasks: Sequence[Task]) -> dict[str, Any]:
     by_hash = sorted(tasks, key=lambda task: sha256(task.name.encode()).digest())
     held_back = by_hash[1::2]
     for kind in KINDS:
-        asked = [Asked(task.name, "boltons", task.asked[kind], "", (), "") for task in tasks]
-        texts = ask_server(memory, asked)  # type: ignore[arg-type]  # it reads their texts alone
-        runs = {"recall": ask_recall(memory, asked), "rrf": ask_rrf(memory, asked), "fts5": ask_fts5(memory, asked)}
+        questions = [LabelledQuestion(task.name, "boltons", task.questions[kind], "", (), "") for task in tasks]
+        texts = ask_server(memory, questions)  # type: ignore[arg-type]  # it reads their texts alone
+        runs = {
+            "recall": ask_recall(memory, questions),
+            "rrf": ask_rrf(memory, questions),
+            "fts5": ask_fts5(memory, questions),
+        }
         for halves in ("all", "held back"):
             places = [at for at, task in enumerate(tasks) if halves == "all" or task in held_back]
             own, answers = [tasks[at] for at in places], [texts[at] for at in places]
@@ -161,8 +165,8 @@ def _find(word: str, plain_text: str) -> int:
     return found.start() if found else -1
 
 
-def is_shown(said: str, text: str) -> bool:
-    return plain(said).casefold() in plain(text).casefold()
+def is_shown(words: str, text: str) -> bool:
+    return plain(words).casefold() in plain(text).casefold()
 
 
 def shows_old(task: Task, text: str) -> bool:
@@ -172,7 +176,7 @@ def shows_old(task: Task, text: str) -> bool:
 def shows_old_first(task: Task, text: str) -> bool:
     """Whether the old rule is shown, and not all that decides stands before it."""
     held = plain(text).casefold()
-    old = min((place for said in task.old if (place := held.find(plain(said).casefold())) >= 0), default=-1)
+    old = min((place for words in task.old if (place := held.find(plain(words).casefold())) >= 0), default=-1)
     return old >= 0 and share_held(task.decisive, held[:old]) < 1
 
 

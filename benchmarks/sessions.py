@@ -25,7 +25,7 @@ from mcp import Client
 from benchmarks.layouts import Case, Question, read_lines
 from benchmarks.machine import machine_text
 from benchmarks.metrics import averages, percentile
-from benchmarks.systems import HIT_LINE, LIMIT, Run, ask_fts5, catalogue, kept_vectors, model_text
+from benchmarks.systems import HIT_LINE, LIMIT, Run, ask_fts5, cache_vectors, catalogue, model_text
 from crawler.archive.append import IngestSettings
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
@@ -52,7 +52,7 @@ LONG_SESSION = 20_000  # characters; shorter sessions do not count for the share
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SessionQuestion:
     """A query of a file, with what answers it and what must be taken out first."""
 
     question: Question
@@ -72,7 +72,7 @@ def main() -> None:
     options.vectors.mkdir(parents=True, exist_ok=True)
 
     rows = read_lines(options.queries)
-    asked = [as_asked(row) for row in rows]
+    questions = [parse_question(row) for row in rows]
     masks = masks_of(rows)
     print(machine_text())
     print(f"model: {model_text()}; queries: {options.queries.name}")
@@ -82,19 +82,24 @@ def main() -> None:
         print(f"{files} transcripts; {masked} masked lines taken out, the union over {len(rows)} queries")
         with built_from(live, root, options.vectors.resolve(), raw_vectors=not options.digests_alone) as memory:
             share = compressed_share(root)
-            runs = asyncio.run(ask_all(memory, asked))
-            runs["fts5"] = ask_fts5(case_of(root, asked))
+            runs = asyncio.run(ask_all(memory, questions))
+            runs["fts5"] = ask_fts5(case_of(root, questions))
     print(f"characters of compressed sessions: {share:.4f} of those of all turns")
-    print_tables(asked, runs)
+    print_tables(questions, runs)
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
-        found = figures(options.queries.stem, asked, runs) | {"compressed_token_share": share, "masked_lines": masked}
+        found = figures(options.queries.stem, questions, runs) | {
+            "compressed_token_share": share,
+            "masked_lines": masked,
+        }
         options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
 
 
-def as_asked(row: Mapping[str, Any]) -> Asked:
+def parse_question(row: Mapping[str, Any]) -> SessionQuestion:
     question = Question(row["id"], row["query"], row.get("kind", "commit"), frozenset(row["answer_sessions"]))
-    return Asked(question, frozenset([*row["answer_sessions"], *row.get("entry_session_ids", ())]), row["corpus"])
+    return SessionQuestion(
+        question, frozenset([*row["answer_sessions"], *row.get("entry_session_ids", ())]), row["corpus"]
+    )
 
 
 def masks_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, set[int]]:
@@ -147,7 +152,7 @@ def built_from(live: Path, root: MemoryRoot, vectors: Path, *, raw_vectors: bool
     person = PersonSettings(embedding_share=1.0, query_log=False, raw_vectors=raw_vectors)
     store = ArchivedSessions(archive, root.sessions)
     with (
-        kept_vectors(root, vectors),
+        cache_vectors(root, vectors),
         Memory(root, person=person, catalogue=catalogue(), now=lambda: now, sessions=store) as memory,
     ):
         memory.indices.own()
@@ -167,7 +172,7 @@ def compressed_share(root: MemoryRoot) -> float:
     return bodies / max(turns, 1)
 
 
-async def ask_all(memory: Memory, asked: Sequence[Asked]) -> dict[str, Run]:
+async def ask_all(memory: Memory, questions: Sequence[SessionQuestion]) -> dict[str, Run]:
     """Every query to every system."""
     newest = newest_files(memory.root.sessions)
     session_of = {str(memory.root.relative(path)): session_id for session_id, path in newest.items()}
@@ -176,7 +181,7 @@ async def ask_all(memory: Memory, asked: Sequence[Asked]) -> dict[str, Run]:
         await client.call_tool("recall", {"query": "warm up", "include_raw": True})
         for name, run in runs.items():
             tool, include_raw = SYSTEMS[name]
-            for one in asked:
+            for one in questions:
                 started = time.perf_counter()
                 arguments = {"query": one.question.text, "limit": LIMIT, "include_raw": include_raw}
                 answer = await client.call_tool(tool, arguments)
@@ -190,28 +195,28 @@ async def ask_all(memory: Memory, asked: Sequence[Asked]) -> dict[str, Run]:
     return runs
 
 
-def canonical(sessions: Sequence[str], one: Asked) -> list[str]:
+def canonical(sessions: Sequence[str], one: SessionQuestion) -> list[str]:
     """A ranking of sessions in which every one that counts as the right one has its name."""
     right = min(one.question.evidence)
     return list(dict.fromkeys(right if name in one.same else name for name in sessions))
 
 
-def case_of(root: MemoryRoot, asked: Sequence[Asked]) -> Case:
+def case_of(root: MemoryRoot, questions: Sequence[SessionQuestion]) -> Case:
     """The same sessions as whole texts, for the plain baseline."""
     archive = Archive(root.path / "sessions" / "archive")
-    case = Case("sessions", questions=[one.question for one in asked])
+    case = Case("sessions", questions=[one.question for one in questions])
     for session_id in archive.session_ids():
         turns = archive.turns(session_id)
         case.units[session_id] = "\n".join(f"{turn.arguments}\n{turn.text}" for turn in turns)
     return case
 
 
-def figures(dataset: str, asked: Sequence[Asked], runs: Mapping[str, Run]) -> dict[str, Any]:
+def figures(dataset: str, questions: Sequence[SessionQuestion], runs: Mapping[str, Run]) -> dict[str, Any]:
     """All figures as one JSON object, in the shape of `benchmarks.retrieval`."""
     return {
         "dataset": dataset,
-        "n": len(asked),
-        "systems": {name: system_figures(run, asked) for name, run in runs.items()},
+        "n": len(questions),
+        "systems": {name: system_figures(run, questions) for name, run in runs.items()},
         "queries": [
             {
                 "id": one.question.id,
@@ -219,30 +224,30 @@ def figures(dataset: str, asked: Sequence[Asked], runs: Mapping[str, Run]) -> di
                 "evidence": sorted(one.question.evidence),
                 "hits": {name: run.units[one.question.id] for name, run in runs.items()},
             }
-            for one in asked
+            for one in questions
         ],
     }
 
 
-def system_figures(run: Run, asked: Sequence[Asked]) -> dict[str, Any]:
+def system_figures(run: Run, questions: Sequence[SessionQuestion]) -> dict[str, Any]:
     """One system's averages, times and failures; `hit@1` besides, since an exact search must be right at once."""
-    rankings = [run.units[one.question.id] for one in asked]
+    rankings = [run.units[one.question.id] for one in questions]
     first = sum(
-        bool(found[:1]) and found[0] in one.question.evidence for found, one in zip(rankings, asked, strict=True)
+        bool(found[:1]) and found[0] in one.question.evidence for found, one in zip(rankings, questions, strict=True)
     )
     return {
-        **averages(rankings, [one.question.evidence for one in asked]),
-        "hit@1": first / max(len(asked), 1),
+        **averages(rankings, [one.question.evidence for one in questions]),
+        "hit@1": first / max(len(questions), 1),
         "p50_ms": percentile(run.milliseconds, 0.5),
         "p95_ms": percentile(run.milliseconds, 0.95),
         "failures": run.failures,
     }
 
 
-def print_tables(asked: Sequence[Asked], runs: Mapping[str, Run]) -> None:
+def print_tables(questions: Sequence[SessionQuestion], runs: Mapping[str, Run]) -> None:
     """All queries, then the even and the odd ones: tuning looked at the even ones alone."""
     names = ["hit@1", "hit@5", "hit@10", "recall@10", "mrr", "p50_ms", "p95_ms"]
-    for label, part in (("all", asked), ("even (tuned on)", asked[::2]), ("odd (held out)", asked[1::2])):
+    for label, part in (("all", questions), ("even (tuned on)", questions[::2]), ("odd (held out)", questions[1::2])):
         print(f"\n{label}: {len(part)} queries\n{'':<26}" + "".join(f"{name:>11}" for name in names))
         for system, run in runs.items():
             values = system_figures(run, part)

@@ -32,7 +32,7 @@ KINDS = ("own", "foreign", "unanswerable")  # of questions
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnsweredQuestion:
     """How sure the memory was of one question."""
 
     memory: str
@@ -40,7 +40,7 @@ class Asked:
     kind: str
     confidence: float
     is_found: bool  # an own question whose evidence is among the first ten
-    is_said: bool  # its first hit, as the program shows it, is called sure or likely
+    is_likely: bool  # its first hit, as the program shows it, is called sure or likely
 
 
 def main() -> None:
@@ -61,12 +61,12 @@ def main() -> None:
     if options.format == "docs":
         cases = [part for case in cases for part in by_project(case)]
     vectors = options.vectors.resolve()
-    asked = [answer for number, case in enumerate(cases) for answer in ask(case, cases, vectors, number % 2 == 1)]
-    print_curve(asked)
+    answers = [answer for number, case in enumerate(cases) for answer in ask(case, cases, vectors, number % 2 == 1)]
+    print_curve(answers)
     if options.json:
-        rows = {f"{floor:.2f}": shares(asked, floor) for floor in FLOORS}
-        found = {"dataset": options.format, "floor": FLOOR, "silence": SILENCE, "curve": rows, "parts": parts(asked)}
-        found["said"] = share_called(asked)
+        rows = {f"{floor:.2f}": shares(answers, floor) for floor in FLOORS}
+        found = {"dataset": options.format, "floor": FLOOR, "silence": SILENCE, "curve": rows, "parts": parts(answers)}
+        found["said"] = share_called(answers)
         options.json.write_text(json.dumps(found, indent=1))
 
 
@@ -82,7 +82,7 @@ def by_project(case: Case) -> list[Case]:
     return [part for part in parts.values() if part.questions]
 
 
-def ask(case: Case, cases: Sequence[Case], vectors: Path, is_learnt_on: bool) -> list[Asked]:
+def ask(case: Case, cases: Sequence[Case], vectors: Path, is_learnt_on: bool) -> list[AnsweredQuestion]:
     """A memory's own questions, some of every other memory, and the unanswerable ones."""
     with built_memory(case, vectors) as memory:
         foreign = [
@@ -99,47 +99,49 @@ def ask(case: Case, cases: Sequence[Case], vectors: Path, is_learnt_on: bool) ->
         ]
 
 
-def _ask_one(memory: Memory, case: Case, is_learnt_on: bool, kind: str, question: Question) -> Asked:
+def _ask_one(memory: Memory, case: Case, is_learnt_on: bool, kind: str, question: Question) -> AnsweredQuestion:
     per_source = 10 if case.has_sessions else 1
     answer = memory.pipeline(floor=NO_FLOOR).answer(parse_query(question.text, per_source=per_source))
     units = {case.unit_at(hit.path, hit.lines.first) for hit in answer.hits}
     shown = memory.pipeline().answer(parse_query(question.text)).hits[:1]
-    is_said = any(hit.certainty is not Certainty.PERHAPS for hit in shown)
-    return Asked(case.name, is_learnt_on, kind, answer.confidence, bool(units & question.evidence), is_said)
+    is_likely = any(hit.certainty is not Certainty.PERHAPS for hit in shown)
+    return AnsweredQuestion(
+        case.name, is_learnt_on, kind, answer.confidence, bool(units & question.evidence), is_likely
+    )
 
 
-def shares(asked: Sequence[Asked], floor: float) -> dict[str, float]:
+def shares(answers: Sequence[AnsweredQuestion], floor: float) -> dict[str, float]:
     """At one floor: own answers kept, foreign and unanswerable questions that get a hit, what hit@10 loses."""
     groups = {
-        "kept": [one for one in asked if one.kind == "own" and one.is_found],
-        "foreign": [one for one in asked if one.kind == "foreign"],
-        "unanswerable": [one for one in asked if one.kind == "unanswerable"],
+        "kept": [one for one in answers if one.kind == "own" and one.is_found],
+        "foreign": [one for one in answers if one.kind == "foreign"],
+        "unanswerable": [one for one in answers if one.kind == "unanswerable"],
     }
-    own = [one for one in asked if one.kind == "own"]
+    own = [one for one in answers if one.kind == "own"]
     lost = {"lost": sum(one.is_found and one.confidence < floor for one in own) / len(own)} if own else {}
-    kept = {name: sum(one.confidence >= floor for one in group) / len(group) for name, group in groups.items() if group}
-    return {**kept, **lost}
+    left = {name: sum(one.confidence >= floor for one in group) / len(group) for name, group in groups.items() if group}
+    return {**left, **lost}
 
 
-def share_called(asked: Sequence[Asked]) -> dict[str, tuple[float, int]]:
+def share_called(answers: Sequence[AnsweredQuestion]) -> dict[str, tuple[float, int]]:
     """Of each kind how many there are, and the share of which the first hit is called sure or likely."""
-    kinds = {kind: [one.is_said for one in asked if one.kind == kind] for kind in KINDS}
-    return {kind: (sum(said) / len(said), len(said)) for kind, said in kinds.items() if said}
+    kinds = {kind: [one.is_likely for one in answers if one.kind == kind] for kind in KINDS}
+    return {kind: (sum(called) / len(called), len(called)) for kind, called in kinds.items() if called}
 
 
-def parts(asked: Sequence[Asked]) -> dict[str, dict[str, float]]:
+def parts(answers: Sequence[AnsweredQuestion]) -> dict[str, dict[str, float]]:
     """The shares at the floor of a perhaps, of every second memory and of the others."""
     return {
-        name: shares([one for one in asked if one.is_learnt_on is is_learnt_on], FLOOR)
+        name: shares([one for one in answers if one.is_learnt_on is is_learnt_on], FLOOR)
         for name, is_learnt_on in (("tuned", True), ("held", False))
     }
 
 
-def print_curve(asked: Sequence[Asked]) -> None:
+def print_curve(answers: Sequence[AnsweredQuestion]) -> None:
     """The curve over all memories, then the floor of a perhaps memory by memory."""
     print(f"\n{'floor':>8}{'kept':>10}{'foreign':>10}{'unanswerable':>15}{'lost':>10}")
     for floor in FLOORS:
-        found = shares(asked, floor)
+        found = shares(answers, floor)
         mark = {SILENCE: " <- silent below", FLOOR: " <- perhaps below"}.get(floor, "")
         print(
             f"{floor:>8.2f}"
@@ -150,13 +152,13 @@ def print_curve(asked: Sequence[Asked]) -> None:
             + mark
         )
     by_memory = {
-        name: shares([one for one in asked if one.memory == name], FLOOR)
-        for name in dict.fromkeys(one.memory for one in asked)
+        name: shares([one for one in answers if one.memory == name], FLOOR)
+        for name in dict.fromkeys(one.memory for one in answers)
     }
-    said = {name: f"{share:.3f} of {count}" for name, (share, count) in share_called(asked).items()}
-    print("\ncalled sure or likely: " + ", ".join(f"{name} {share}" for name, share in said.items()))
+    called = {name: f"{share:.3f} of {count}" for name, (share, count) in share_called(answers).items()}
+    print("\ncalled sure or likely: " + ", ".join(f"{name} {share}" for name, share in called.items()))
     print("\nat the floor of a perhaps, by memory and by part")
-    for name, found in (*by_memory.items(), *parts(asked).items()):
+    for name, found in (*by_memory.items(), *parts(answers).items()):
         print(f"  {name:<16}" + "  ".join(f"{key} {value:.3f}" for key, value in found.items()))
 
 

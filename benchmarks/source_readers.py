@@ -116,7 +116,7 @@ def codex(kind: str, **payload: Any) -> dict[str, Any]:
     return {"timestamp": "2026-03-01T10:00:00.000Z", "type": kind, "payload": payload}
 
 
-def codex_said(role: str, text: str) -> dict[str, Any]:
+def make_codex_line(role: str, text: str) -> dict[str, Any]:
     return codex("response_item", type="message", role=role, content=[{"type": "input_text", "text": text}])
 
 
@@ -147,7 +147,7 @@ class Lines:
     """Lines of one agent: how a file begins, what is damaged, and what the client put in, which stays whole."""
 
     head: dict[str, Any]
-    said: tuple[dict[str, Any], ...]
+    messages: tuple[dict[str, Any], ...]
     put_in: tuple[dict[str, Any], ...]
     name: str
 
@@ -162,8 +162,8 @@ LINES = {
             git={"branch": "a"},
         ),
         (
-            codex_said("user", "typed"),
-            codex_said("assistant", "said"),
+            make_codex_line("user", "typed"),
+            make_codex_line("assistant", "said"),
             codex("response_item", type="function_call", name="exec_command", call_id="c", arguments='{"cmd": "ls"}'),
             codex(
                 "response_item", type="custom_tool_call", name="apply_patch", call_id="c", input="*** Update File: a"
@@ -175,10 +175,10 @@ LINES = {
             codex("turn_context", turn_id="t", cwd="/srv"),
         ),
         (
-            codex_said("user", f"# AGENTS.md instructions for /srv\n\n<INSTRUCTIONS>\n{PUT_IN}\n</INSTRUCTIONS>"),
-            codex_said("user", f"<environment_context>{PUT_IN}</environment_context>"),
-            codex_said("user", f"<skill>\n{PUT_IN}\n</skill>"),
-            codex_said("developer", PUT_IN),
+            make_codex_line("user", f"# AGENTS.md instructions for /srv\n\n<INSTRUCTIONS>\n{PUT_IN}\n</INSTRUCTIONS>"),
+            make_codex_line("user", f"<environment_context>{PUT_IN}</environment_context>"),
+            make_codex_line("user", f"<skill>\n{PUT_IN}\n</skill>"),
+            make_codex_line("developer", PUT_IN),
             codex("event_msg", type="user_message", message=PUT_IN),
         ),
         "rollout-2026-03-01T10-00-00-t1.jsonl",
@@ -260,7 +260,7 @@ LINES = {
 def damage(reader: str, lines: Lines, folder: Path, chance: random.Random, one: ReaderFigures) -> None:
     """Reads files of damaged lines, each among whole ones that the client put in."""
     for number in range(DAMAGED_LINES // LINES_A_FILE):
-        damaged = [damaged_line(chance.choice(lines.said), chance) for _ in range(LINES_A_FILE)]
+        damaged = [damaged_line(chance.choice(lines.messages), chance) for _ in range(LINES_A_FILE)]
         one.damaged_lines += len(damaged)
         whole = [json.dumps(line).encode() for line in lines.put_in]
         mixed = [json.dumps(lines.head).encode(), *damaged, *whole]

@@ -118,7 +118,7 @@ from oneiros.environment import Environment, now
 from oneiros.ingest.run import Wanted, run_ingest
 home = Path(os.environ["HOME"])
 environment = Environment(os.environ, home, home)
-run_ingest(environment, environment.root_at(home / "memory"), Wanted(), now())
+run_ingest(environment, environment.resolve_root(home / "memory"), Wanted(), now())
 """
 
 
@@ -133,7 +133,7 @@ def ingest_figures(folder: Path) -> dict[str, float]:
             for number in range(SESSIONS):
                 files.append(write_session(net, name, number, exchanges(chance, number, SHORT_EXCHANGES, words=300)))
         environment = Environment(net.variables, home, home)
-        root = environment.root_at(home / "memory")
+        root = environment.resolve_root(home / "memory")
         root.path.mkdir()
         root.index_page.write_text("# Memory\n", encoding="utf-8")
         change_setting(environment.person_file, "machines", [f"{name}={net.url(name)}" for name in NAMES])
@@ -186,8 +186,8 @@ def second_figures(environment: Environment, root: MemoryRoot) -> dict[str, floa
     """
     sent: list[int] = []
 
-    def counted(*asked: Any, **more: Any) -> fetch.Delivery:
-        delivery = fetch.ask(*asked, **more)
+    def counted(*arguments: Any, **more: Any) -> fetch.Delivery:
+        delivery = fetch.ask(*arguments, **more)
         sent.append(delivery.bytes)
         return delivery
 
@@ -226,9 +226,9 @@ def exchanges(chance: random.Random, session: int, count: int, *, words: int) ->
     """Prompts and replies of some words each."""
     found = []
     for number in range(1, 2 * count, 2):
-        asked, said = (" ".join(chance.choices(WORDS, k=words)) for _ in range(2))
-        found.append(person(number, f"Session {session}, prompt {number}: {asked}"))
-        found.append(assistant(number + 1, said))
+        prompt, reply = (" ".join(chance.choices(WORDS, k=words)) for _ in range(2))
+        found.append(person(number, f"Session {session}, prompt {number}: {prompt}"))
+        found.append(assistant(number + 1, reply))
     return found
 
 

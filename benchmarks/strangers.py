@@ -44,7 +44,7 @@ STRANGERS: Mapping[str, tuple[str, ...]] = {  # each with the projects that the 
 HELD_OUT = ("cipher-box", "oh-my-posh", "entire-graph", "JSSoundRecorder", "claude-code-log")
 
 
-def accept_surely_kept(root: MemoryRoot) -> None:
+def accept_sure_offers(root: MemoryRoot) -> None:
     """Dreams over the archive of a memory as the recorded model read it, and accepts what is said and surely holds."""
     archive = Archive(root.path / "sessions" / "archive")
     unread, now = [load_unread(archive, name) for name in newest_first(archive)], dt.datetime.now(dt.UTC)
@@ -91,11 +91,11 @@ class ReadQuestions:
                 lines.setdefault(str(session["session"])[:8], []).extend(session["lines"])
         self._by_words: dict[tuple[str, ...], tuple[str, ...]] = {}
         for label in labels:
-            said = _plain(label["quote"])
+            quoted = _plain(label["quote"])
             ours = [
                 line
                 for line in lines.get(label["session"][:8], ())
-                if any(said in (text := _plain(quote["text"])) or text in said for quote in line["quotes"])
+                if any(quoted in (text := _plain(quote["text"])) or text in quoted for quote in line["quotes"])
             ]
             found = tuple(question for line in ours for question in line["questions"])
             self._by_words[tuple(split_words(label["statement"]))] = found

@@ -78,7 +78,7 @@ def built_memory(case: Case, vectors: Path, models: Measured = Measured()) -> It
             rerank_model=models.rerank,
         )
         with (
-            kept_vectors(root, vectors),
+            cache_vectors(root, vectors),
             Memory(root, person=person, catalogue=models.catalogue(), now=lambda: dt.datetime.now(dt.UTC)) as memory,
         ):
             memory.indices.own()
@@ -87,17 +87,17 @@ def built_memory(case: Case, vectors: Path, models: Measured = Measured()) -> It
 
 
 @contextmanager
-def kept_vectors(root: MemoryRoot, folder: Path) -> Iterator[None]:
+def cache_vectors(root: MemoryRoot, folder: Path) -> Iterator[None]:
     """Brings vectors of earlier runs into a memory that is about to be opened, and keeps all that it has when closed.
 
     Copies, since a memory opens no link.
     """
-    kept = folder / "vectors"
-    if kept.is_dir():
-        shutil.copytree(kept, root.vector_cache, dirs_exist_ok=True)
+    cached = folder / "vectors"
+    if cached.is_dir():
+        shutil.copytree(cached, root.vector_cache, dirs_exist_ok=True)
     yield
     if root.vector_cache.is_dir():
-        shutil.copytree(root.vector_cache, kept, dirs_exist_ok=True)
+        shutil.copytree(root.vector_cache, cached, dirs_exist_ok=True)
 
 
 def catalogue() -> Catalogue:

@@ -63,7 +63,7 @@ from tests.parts.team.kills import run as run_kills
 
 SHARES = (0.5, 0.1, 0.01)  # of the first three tenants; the others share the rest
 SMALL = 40
-CLIENTS, ASKED = 50, 200
+CLIENTS, EACH = 50, 200
 PROCESSES = 2
 NEAREST = 10
 LAYERS = (Layer.TOPIC, Layer.SESSION)
@@ -213,20 +213,20 @@ def beside_embedded(team: TeamMemory, part: Part, settings: TeamSettings) -> dic
         same = 0
         for place, text in enumerate(part.questions):
             question, found = parse_query(text), {}
-            asked: list[tuple[str, Callable[[Question], Answer]]] = [
+            doors: list[tuple[str, Callable[[Question], Answer]]] = [
                 ("team", lambda question: team.search(part.number, question).answer),
                 ("embedded", embedded.search),
             ]
-            for name, ask in asked if place % 2 else asked[::-1]:
+            for name, ask in doors if place % 2 else doors[::-1]:
                 started = time.perf_counter()
                 found[name] = [hit.chunk for hit in ask(question).hits]
                 taken[name].append((time.perf_counter() - started) * 1000)
             same += found["team"] == found["embedded"]
-    told = {name: spread(times[5:]) for name, times in taken.items()}
+    spreads = {name: spread(times[5:]) for name, times in taken.items()}
     return {
-        "p50_ms": told["team"]["p50_ms"],
-        "embedded_p50_ms": told["embedded"]["p50_ms"],
-        "ratio": round(told["team"]["p50_ms"] / told["embedded"]["p50_ms"], 2),
+        "p50_ms": spreads["team"]["p50_ms"],
+        "embedded_p50_ms": spreads["embedded"]["p50_ms"],
+        "ratio": round(spreads["team"]["p50_ms"] / spreads["embedded"]["p50_ms"], 2),
         "same_answers": f"{same} of {len(part.questions)}",
     }
 
@@ -263,20 +263,20 @@ def many_clients(settings: TeamSettings, database: Database, parts: Sequence[Par
             return found
 
         async def clients(count: int, each: int) -> list[tuple[int, float, bool, int]]:
-            return [one for told in await asyncio.gather(*(client(n, each) for n in range(count))) for one in told]
+            return [one for times in await asyncio.gather(*(client(n, each) for n in range(count))) for one in times]
 
         asyncio.run(clients(PROCESSES, 10))  # the models are loaded
         alone = [one for number in range(0, len(parts), 4) for one in asyncio.run(client(number, 10))]
-        together = asyncio.run(clients(CLIENTS, ASKED))
+        together = asyncio.run(clients(CLIENTS, EACH))
     p50_one = spread([ms for _, ms, *_ in alone])["p50_ms"]
-    told = spread([ms for _, ms, *_ in together])
+    times = spread([ms for _, ms, *_ in together])
     return {
         "errors": sum(not is_answered for *_, is_answered, _ in together),
         "leaks": sum(leaked for *_, leaked in together),
         "p50_one_ms": p50_one,
-        "p50_50_ms": told["p50_ms"],
-        "p95_50_ms": told["p95_ms"],
-        "p95_over_p50_one": round(told["p95_ms"] / p50_one, 2),
+        "p50_50_ms": times["p50_ms"],
+        "p95_50_ms": times["p95_ms"],
+        "p95_over_p50_one": round(times["p95_ms"] / p50_one, 2),
     }
 
 
@@ -290,8 +290,12 @@ def server_of(settings: TeamSettings) -> Iterator[str]:
     """A server in a process of its own, as an operator starts it; its address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    told = {"dsn": settings.dsn, "folder": str(settings.folder), "questions_a_minute": str(settings.questions_a_minute)}
-    variables = {f"ONEIROS_TEAM_{name.upper()}": value for name, value in told.items()}
+    settings_by_name = {
+        "dsn": settings.dsn,
+        "folder": str(settings.folder),
+        "questions_a_minute": str(settings.questions_a_minute),
+    }
+    variables = {f"ONEIROS_TEAM_{name.upper()}": value for name, value in settings_by_name.items()}
     command = [str(Path(sys.executable).with_name("oneiros-team")), "serve", "--listen", f"127.0.0.1:{port}"]
     process = subprocess.Popen(command, env={**os.environ, **variables}, stderr=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{port}"

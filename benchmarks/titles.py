@@ -39,9 +39,9 @@ def main() -> None:
     for project, titles in found.items():
         print(f"  {project:<20}{share_of_bad_titles(titles, subjects):>7.3f} of {len(titles)}")
         for session, title in titles.items():
-            is_told = is_bad(title, subjects.get(session))
-            if options.list or is_told:
-                print(f"    {'bad' if is_told else '':<5}{session}  {title}")
+            is_listed = is_bad(title, subjects.get(session))
+            if options.list or is_listed:
+                print(f"    {'bad' if is_listed else '':<5}{session}  {title}")
     shares = {name: share_of_bad_titles(joined(found, names), subjects) for name, names in parts(found).items()}
     print("  " + ", ".join(f"{name} {share:.3f}" for name, share in shares.items()))
     if options.json:

@@ -30,12 +30,21 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchmarks.answers import Asked, as_asked, ask_recall, averages, judged, kept_memory, own_words, plain
+from benchmarks.answers import (
+    LabelledQuestion,
+    ask_recall,
+    averages,
+    judged,
+    open_cached_memory,
+    own_words,
+    parse_question,
+    plain,
+)
 from benchmarks.baselines import ask_plain
 from benchmarks.layouts import read_lines
 from benchmarks.machine import machine_text
 from benchmarks.metrics import confidence
-from benchmarks.strangers import HELD_OUT, STRANGERS, ReadQuestions, accept_surely_kept, topics_saying
+from benchmarks.strangers import HELD_OUT, STRANGERS, ReadQuestions, accept_sure_offers, topics_saying
 from benchmarks.strangers import QUESTIONS as STRANGER_QUESTIONS
 from benchmarks.systems import catalogue, model_text
 from crawler.archive.store import Archive
@@ -90,28 +99,28 @@ def main() -> None:
     folders = [(options.shared / project).resolve() for project in dict.fromkeys(row["corpus"] for row in labels)]
     rows: list[dict[str, Any]] = []
     past: dict[str, Any] = {}
-    with kept_memory(folders, options.cache.resolve()) as memory:
-        asked = [as_asked(row) for row in read_lines(options.shared / "eval" / "answers.jsonl")]
-        past["without topics"] = harm(memory, asked, {})
+    with open_cached_memory(folders, options.cache.resolve()) as memory:
+        past_questions = [parse_question(row) for row in read_lines(options.shared / "eval" / "answers.jsonl")]
+        past["without topics"] = harm(memory, past_questions, {})
         keys = None if options.no_keys else ReadQuestions(labels)
         with with_topics(memory, topics_of(labels), keys) as extended:
             rows += ask(extended, [one for one in questions if one.of != SHIPPED_SET])
-            said_in = {plain(row["statement"]): row["session"] for row in labels}
-            past["topics of labels"] = harm(extended, asked, said_in)
+            sessions_by_statement = {plain(row["statement"]): row["session"] for row in labels}
+            past["topics of labels"] = harm(extended, past_questions, sessions_by_statement)
         if options.strangers:
             with with_strangers(memory, keyless=options.no_keys) as extended:
                 rows += ask_strangers(extended)
-                past["strangers"] = harm(extended, asked, sessions_accepted(extended))
+                past["strangers"] = harm(extended, past_questions, sessions_accepted(extended))
     if options.strangers:
         folders = [(options.strangers / folder).resolve() for folder in ("transcripts", "dream_real")]
         with (
-            kept_memory(folders, options.cache.resolve()) as memory,
+            open_cached_memory(folders, options.cache.resolve()) as memory,
             with_strangers(memory, keyless=options.no_keys) as extended,
         ):
-            asked = [as_asked(row) for row in read_lines(options.strangers / "eval" / "answers.jsonl")]
+            past_questions = [parse_question(row) for row in read_lines(options.strangers / "eval" / "answers.jsonl")]
             rows += ask_strangers(extended)
-            past["others without topics"] = harm(memory, asked, {})
-            past["others, strangers"] = harm(extended, asked, sessions_accepted(extended))
+            past["others without topics"] = harm(memory, past_questions, {})
+            past["others, strangers"] = harm(extended, past_questions, sessions_accepted(extended))
     with copied(None) as root, indexed(root, None if options.no_keys else ApprovedQuestions(root)) as shipped:
         rows += ask(shipped, [one for one in questions if one.of == SHIPPED_SET])
     found = figures(rows) | {"past": past}
@@ -168,7 +177,7 @@ def with_topics(
 def with_strangers(memory: Memory, *, keyless: bool) -> Iterator[Memory]:
     """A copy of a memory with what strangers would accept of its sessions; `keyless`: without questions."""
     with copied(memory) as root:
-        accept_surely_kept(root)
+        accept_sure_offers(root)
         with indexed(root, None if keyless else ApprovedQuestions(root)) as opened:
             yield opened
 
@@ -245,10 +254,10 @@ def ask(memory: Memory, questions: Sequence[TopicQuestion]) -> Iterator[dict[str
         }
 
 
-def harm(memory: Memory, past: Sequence[Asked], said_in: Mapping[str, str]) -> dict[str, Any]:
+def harm(memory: Memory, past: Sequence[LabelledQuestion], sessions_by_statement: Mapping[str, str]) -> dict[str, Any]:
     """What the questions of the past get, and how often a topic comes first.
 
-    `said_in`: the session of each statement of the topics, by its plain words.
+    `sessions_by_statement`: the session of each statement of the topics, by its plain words.
     """
     archive = Archive(memory.root.path / "sessions" / "archive")
     own = own_words({session_id: list(archive.turns(session_id)) for session_id in archive.session_ids()})
@@ -257,9 +266,9 @@ def harm(memory: Memory, past: Sequence[Asked], said_in: Mapping[str, str]) -> d
     is_topic = [bool(hits) and hits[0].layer is Layer.TOPIC for hits in firsts]
     named = {one.text: hits[0].passage for one, hits, first in zip(past, firsts, is_topic, strict=True) if first}
 
-    def is_foreign(one: Asked) -> bool:
+    def is_foreign(one: LabelledQuestion) -> bool:
         passage = plain(named.get(one.text, ""))
-        sessions = {session for statement, session in said_in.items() if statement in passage}
+        sessions = {session for statement, session in sessions_by_statement.items() if statement in passage}
         return one.text in named and one.session not in sessions
 
     shares = {"topic_first": fmean(map(float, is_topic)), "foreign": fmean(float(is_foreign(one)) for one in past)}

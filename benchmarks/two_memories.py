@@ -76,7 +76,7 @@ def main() -> None:
     answers = {}
     for name in options.sets:
         answers[name] = pairs = list(
-            asked(name, options.shared, options.vectors.resolve(), overlapping=options.overlapping)
+            ask_both(name, options.shared, options.vectors.resolve(), overlapping=options.overlapping)
         )
         found[name] = figures(pairs)
         print_table(name, found[name])
@@ -91,7 +91,7 @@ def main() -> None:
 # -- the two memories -----------------------------------------------------------------------------------------------
 
 
-def asked(name: str, shared: Path, vectors: Path, *, overlapping: bool = False) -> Iterator[Pair]:
+def ask_both(name: str, shared: Path, vectors: Path, *, overlapping: bool = False) -> Iterator[Pair]:
     """Every question of a set, asked of both memories."""
     cases = {case.name: case for case in cases_of(name, shared)}
     for names in THREES[name]:

@@ -54,8 +54,8 @@ def main() -> None:
     print(f"modules loaded     {len(loaded)}: {', '.join(f'{name} {count}' for name, count in packages.items())}")
     print(f"lines loaded       {sum(loaded.values())}")
     if arguments.json:
-        told = {"files": files, "functions": len(functions), "modules": loaded}
-        arguments.json.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+        found = {"files": files, "functions": len(functions), "modules": loaded}
+        arguments.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
 
 
 def ask(memory: Memory, words: str) -> str:

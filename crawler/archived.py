@@ -123,9 +123,9 @@ def make_archived_turn(turn: Turn, outcome: TurnOutcome | None = None) -> Archiv
     who = f"tool {turn.tool}".strip() if turn.role is Role.TOOL else str(turn.role)
     arguments = "\n".join(f"{name}: {plain(value)}" for name, value in parse_arguments(turn).items())
     words = words_of_person(turn)
-    said = words or (turn.text.strip() if turn.role in SPEAKERS else find_accepted_plan(turn))
+    spoken = words or (turn.text.strip() if turn.role in SPEAKERS else find_accepted_plan(turn))
     standing, settled_at = (outcome.standing, outcome.turn) if outcome else (None, 0)
-    return ArchivedTurn(who, f"{arguments}\n{turn.text}".strip(), said, bool(words), standing, settled_at)
+    return ArchivedTurn(who, f"{arguments}\n{turn.text}".strip(), spoken, bool(words), standing, settled_at)
 
 
 def plain(value: object) -> str:

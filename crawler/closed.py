@@ -59,9 +59,9 @@ def note_end(file: Path, session_id: str, at: datetime) -> None:
 
 def forget_ends(file: Path, session_ids: Collection[str]) -> None:
     """Removes what was noted of these sessions."""
-    kept = {name: at for name, at in read_ends(file).items() if name not in session_ids}
+    others = {name: at for name, at in read_ends(file).items() if name not in session_ids}
     if file.exists():
-        replace_file(file, b"".join(msgspec.json.encode(_End(name, at)) + b"\n" for name, at in kept.items()))
+        replace_file(file, b"".join(msgspec.json.encode(_End(name, at)) + b"\n" for name, at in others.items()))
 
 
 def read_ends(file: Path) -> dict[str, datetime]:

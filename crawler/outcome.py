@@ -73,8 +73,8 @@ def find_outcomes(turns: Sequence[Turn]) -> Mapping[int, TurnOutcome]:
     """The outcome of every turn, by its number from 1, of which the session tells one."""
     own = [(number, turn) for number, turn in enumerate(turns, start=1) if not turn.agent]
     live = [(number, turn) for number, turn in own if turn.is_live]
-    told = (*_find_agreed(live), *_find_done(live), *_find_refused(live), *_find_taken_back(live), *_rewound(own))
-    return {number: TurnOutcome(standing, by) for number, standing, by in told}  # the later the stronger
+    endings = (*_find_agreed(live), *_find_done(live), *_find_refused(live), *_find_taken_back(live), *_rewound(own))
+    return {number: TurnOutcome(standing, by) for number, standing, by in endings}  # the later the stronger
 
 
 def words_of_person(turn: Turn) -> str:
@@ -94,20 +94,20 @@ def find_accepted_plan(turn: Turn) -> str:
     return plan.strip() if isinstance(plan, str) and turn.is_answered else ""
 
 
-Told = tuple[int, Standing, int]  # the turn, how it ended, the turn that shows it
+TurnEnd = tuple[int, Standing, int]  # the turn, how it ended, the turn that shows it
 
 
-def _find_agreed(turns: Sequence[Numbered]) -> Iterator[Told]:
+def _find_agreed(turns: Sequence[Numbered]) -> Iterator[TurnEnd]:
     for number, turn in turns:
         is_chosen = turn.tool == ASKING_TOOL and bool(words_of_person(turn)) and turn.is_answered
         if is_chosen or turn.kind is PartKind.PLAN or find_accepted_plan(turn):
             yield number, Standing.AGREED, number
-    for (said, _), (answer, words) in _find_answered(turns):
+    for (place, _), (answer, words) in _find_answered(turns):
         if is_agreement(words_of_person(words)):
-            yield said, Standing.AGREED, answer
+            yield place, Standing.AGREED, answer
 
 
-def _find_done(turns: Sequence[Numbered]) -> Iterator[Told]:
+def _find_done(turns: Sequence[Numbered]) -> Iterator[TurnEnd]:
     for exchange in _exchanges(turns):
         for (number, _), calls in _group_calls(exchange):
             if deed := next((place for place, call in calls if is_committed(call) or is_written(call)), 0):
@@ -128,7 +128,7 @@ def _proof(exchange: Sequence[Numbered]) -> int:
     return proof
 
 
-def _find_refused(turns: Sequence[Numbered]) -> Iterator[Told]:
+def _find_refused(turns: Sequence[Numbered]) -> Iterator[TurnEnd]:
     prompts = [number for number, turn in turns if turn.is_prompt]
     for (number, _), calls in _group_calls(turns):
         for place, call in calls:
@@ -137,24 +137,24 @@ def _find_refused(turns: Sequence[Numbered]) -> Iterator[Told]:
                 yield number, Standing.DROPPED, place if words_of_person(call) else later
 
 
-def _find_taken_back(turns: Sequence[Numbered]) -> Iterator[Told]:
+def _find_taken_back(turns: Sequence[Numbered]) -> Iterator[TurnEnd]:
     replies = [(number, turn) for number, turn in turns if is_reply(turn)]
-    for (said, _), (answer, words) in _find_answered(turns):
+    for (place, _), (answer, words) in _find_answered(turns):
         reply = next((turn for number, turn in replies if number > answer), None)
         opening = reply.text[:ADMITTED_CHARS] if reply else ""
         if REJECTS.match(words.text) or owns_up(opening):
-            yield said, Standing.DROPPED, answer
+            yield place, Standing.DROPPED, answer
             if UNDOES.search(words.text) or UNDOES.search(opening):
-                yield from ((done, Standing.DROPPED, answer) for done in _find_deeds(turns, said))
+                yield from ((done, Standing.DROPPED, answer) for done in _find_deeds(turns, place))
 
 
-def _find_deeds(turns: Sequence[Numbered], said: int) -> list[int]:
+def _find_deeds(turns: Sequence[Numbered], place: int) -> list[int]:
     """The replies that led into deeds, in the exchange that a reply belongs to."""
-    exchange = next(part for part in _exchanges(turns) if part[0][0] <= said <= part[-1][0])
-    return [number for number, _, _ in _find_done(exchange) if number < said]
+    exchange = next(part for part in _exchanges(turns) if part[0][0] <= place <= part[-1][0])
+    return [number for number, _, _ in _find_done(exchange) if number < place]
 
 
-def _rewound(turns: Sequence[Numbered]) -> Iterator[Told]:
+def _rewound(turns: Sequence[Numbered]) -> Iterator[TurnEnd]:
     for number, turn in turns:
         if not turn.is_live and (is_reply(turn) or turn.is_prompt):
             after = (later for later, other in turns if later > number and other.is_live and other.is_prompt)

@@ -65,16 +65,17 @@ class SessionTurns:
 
 def is_evidence(turn: Turn) -> bool:
     """Whether a turn's words may be quoted: typed by the person or said by the assistant, on a living branch."""
-    said_by_assistant = turn.role is Role.ASSISTANT and turn.kind in (PartKind.TEXT, PartKind.PLAN)
-    said_by_person = turn.role is Role.PERSON and bool(find_spoken(turn))
-    return turn.is_live and not turn.agent and (said_by_person or said_by_assistant)
+    is_by_assistant = turn.role is Role.ASSISTANT and turn.kind in (PartKind.TEXT, PartKind.PLAN)
+    is_by_person = turn.role is Role.PERSON and bool(find_spoken(turn))
+    return turn.is_live and not turn.agent and (is_by_person or is_by_assistant)
 
 
 def session_turns(session_id: str, project: str, turns: Sequence[Turn]) -> SessionTurns:
     """A session as dream sees it; without turns where a model call of our own was the whole session."""
-    kept = tuple(heard(turn) for turn in turns if turn.is_live and not turn.agent and turn.kind is not PartKind.TITLE)
-    first = next((turn.text for turn in kept if turn.is_prompt), "")
-    return SessionTurns(session_id, project, () if is_own_session(first) else kept)
+    own = (turn for turn in turns if turn.is_live and not turn.agent and turn.kind is not PartKind.TITLE)
+    quotable = tuple(map(heard, own))
+    first = next((turn.text for turn in quotable if turn.is_prompt), "")
+    return SessionTurns(session_id, project, () if is_own_session(first) else quotable)
 
 
 def heard(turn: Turn) -> Turn:

@@ -110,8 +110,8 @@ class _Known(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def is_level(self, found: "_Known") -> bool:
         """Whether a file is as it was read; `found` has the rules in the place of the content."""
-        told = (self.path, self.size, self.changed_ns) == (found.path, found.size, found.changed_ns)
-        return told and self.content.endswith(f"-{found.content}") and not self.same_as
+        is_same = (self.path, self.size, self.changed_ns) == (found.path, found.size, found.changed_ns)
+        return is_same and self.content.endswith(f"-{found.content}") and not self.same_as
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import SessionKey
-from crawler.sources.conversation import Conversation, digest
+from crawler.sources.conversation import Conversation, hash_texts
 from memory_server.errors import UsageError
 
 AGENT = "reported"  # as `agent:` filters by it
@@ -47,10 +47,10 @@ def take_reported(pair: ReportedPair, settings: IngestSettings, *, is_timed: boo
         raise UsageError("the settings leave out its project", remedy="`oneiros config ingest_allow` shows which count")
     time = pair.time.isoformat(timespec="milliseconds")
     name = pair.session or "\0".join((pair.project, pair.instance, time[:10]))
-    talk = Conversation(AGENT, digest(AGENT, name))
-    told = digest(time if is_timed else "", pair.prompt, pair.reply)
-    talk.other(f"The person, as reported: {pair.prompt}", time, f"{told}-prompt")
-    talk.other(f"The assistant, as reported: {pair.reply}", time, f"{told}-reply")
+    talk = Conversation(AGENT, hash_texts(AGENT, name))
+    pair_id = hash_texts(time if is_timed else "", pair.prompt, pair.reply)
+    talk.other(f"The person, as reported: {pair.prompt}", time, f"{pair_id}-prompt")
+    talk.other(f"The assistant, as reported: {pair.reply}", time, f"{pair_id}-reply")
     key = SessionKey(talk.session_id, machine=pair.instance, project=pair.project, agent=AGENT)
     with Ingester(settings) as ingester:
         return TakenPair(talk.session_id, ingester.append(key, talk.entries))

@@ -76,14 +76,14 @@ def _answers(turn: Turn) -> Iterator[Spoken]:
         head = f'"{question}"="'
         if head not in text or any(head in f'"{other}"="' for other in written if other != question):
             continue
-        asked = text.index(head)
-        first = asked + len(head)
+        start = text.index(head)
+        first = start + len(head)
         label = max((label for label in labels if text.startswith(label, first)), key=len, default="")
         end = ANSWER_END.search(text, first + len(label))
         if end is None:
             continue
         if label:
-            yield Spoken(asked, end.end(), question, is_chosen=True)
+            yield Spoken(start, end.end(), question, is_chosen=True)
         elif WORD.search(text, first, end.start()):
             yield Spoken(first, end.start(), question)
 
@@ -100,8 +100,8 @@ def _strings(value: object) -> Iterator[str]:
 
 def parse_questions(turn: Turn) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The questions that the client showed, each with the labels of its options."""
-    asked = parse_arguments(turn).get("questions")
-    for one in asked[:MOST_QUESTIONS] if isinstance(asked, list) else ():
+    questions = parse_arguments(turn).get("questions")
+    for one in questions[:MOST_QUESTIONS] if isinstance(questions, list) else ():
         if isinstance(one, dict) and isinstance(one.get("question"), str):
             shown = one.get("options")
             options = [option for option in shown if isinstance(option, dict)] if isinstance(shown, list) else []

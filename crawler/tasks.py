@@ -57,9 +57,9 @@ def list_tasks(turns: Sequence[Turn]) -> list[Task]:
 
 
 def _update_task(task: Task, arguments: dict[str, Any], turn: Turn) -> Task:
-    told = {name: arguments.get(name) for name in ("status", "subject")}
-    said = {name: value for name, value in told.items() if isinstance(value, str) and value}
-    return Task(said.get("subject", task.text), said.get("status", task.status), task.agent, turn.entries[0])
+    given = {name: arguments.get(name) for name in ("status", "subject")}
+    fields = {name: value for name, value in given.items() if isinstance(value, str) and value}
+    return Task(fields.get("subject", task.text), fields.get("status", task.status), task.agent, turn.entries[0])
 
 
 def filter_objects(value: object) -> list[dict[str, Any]]:

@@ -77,13 +77,13 @@ def find_labels(text: str, line: int) -> list[str]:
     code = {head.body_line + number for number in code_lines(head.body)}
     if line < head.body_line or (NO_STATEMENT.match(lines[line - 1]) and line not in code):
         raise UsageError(f"line {line} holds no statement", remedy="Name the line of one")
-    for number, told in enumerate(lines[line - 1 :], start=line):
+    for number, row in enumerate(lines[line - 1 :], start=line):
         if number in code:
             continue
-        if number > line and (NO_STATEMENT.match(told) or is_list_item(told)):
+        if number > line and (NO_STATEMENT.match(row) or is_list_item(row)):
             break
-        definition = FOOTNOTE_DEFINITION.match(told)
-        found = REFERENCE.findall(without_code_spans(told))
+        definition = FOOTNOTE_DEFINITION.match(row)
+        found = REFERENCE.findall(without_code_spans(row))
         if definition:
             return [definition[0].strip()[2:-2]] if number == line else []
         if found:

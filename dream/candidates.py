@@ -34,7 +34,7 @@ KINDS = {
 CONFIDENCE = {Holds.SURELY: 0.85, Holds.PROBABLY: 0.7}  # what holds for now is not offered
 FINDING_LESS = 0.1  # than the person's own words
 SAME = 0.5  # share of the telling words of a line that what was taken back must hold
-TOLD = 2  # telling words of an error that a line about it holds
+LEAST_SHARED = 2  # telling words of an error that a line about it holds
 AROUND_CHARS = 200  # on each side of a quote, which tell what it is about
 
 
@@ -78,13 +78,13 @@ def make_candidates(
 
 def _candidate(line: Line, reading: Reading, session: SessionTurns, habits: Sequence[Sequence[Request]]) -> Candidate:
     quotes, kind = with_agreement(session, line.quotes), KINDS[line.kind]
-    is_only_said = all(quote.role is Role.ASSISTANT for quote in quotes)
+    is_assistants = all(quote.role is Role.ASSISTANT for quote in quotes)
     if kind is Kind.FINDING and quotes[0].role is Role.PERSON:
         kind = Kind.FACT
-    if is_only_said or is_of_plan(session, quotes[0]):  # few details of an accepted plan are theirs, see RESULTS.md
+    if is_assistants or is_of_plan(session, quotes[0]):  # few details of an accepted plan are theirs, see RESULTS.md
         kind = Kind.FINDING
     if kind is Kind.HABIT:
-        group = next((one for one in habits if any(asked.quote.overlaps(quotes[0]) for asked in one)), ())
+        group = next((one for one in habits if any(request.quote.overlaps(quotes[0]) for request in one)), ())
         quotes = (*quotes, *(one.quote for one in group if one.quote.session_id != session.session_id))
     return Candidate(
         line.text,
@@ -95,7 +95,7 @@ def _candidate(line: Line, reading: Reading, session: SessionTurns, habits: Sequ
         extractor=reading.reader,
         topic=line.topic.partition("#")[0],
         project=reading.project,
-        context=_around(session, quotes[0]),
+        context=_cut_context(session, quotes[0]),
         questions=line.questions,
     )
 
@@ -105,7 +105,7 @@ def is_of_plan(session: SessionTurns, quote: Quote) -> bool:
     return any(quote.entry in turn.entries and turn.kind is PartKind.PLAN for turn in session.turns)
 
 
-def _around(session: SessionTurns, quote: Quote) -> str:
+def _cut_context(session: SessionTurns, quote: Quote) -> str:
     turn = next((turn for turn in session.turns if quote.entry in turn.entries), None)
     return turn.text[max(0, quote.first - AROUND_CHARS) : quote.end + AROUND_CHARS] if turn else ""
 
@@ -144,14 +144,14 @@ def _find_contradicted(lines: Sequence[Dated]) -> Iterator[Dated]:
             yield lines[old]
 
 
-def lessons_among(readings: Iterable[Reading], gone: Collection[tuple[str, str]] = ()) -> list[Candidate]:
+def make_lessons(readings: Iterable[Reading], gone: Collection[tuple[str, str]] = ()) -> list[Candidate]:
     """A candidate for every error that was met in two sessions of a project or more and noted in two of them."""
     noted: dict[tuple[str, str], dict[str, Dated]] = defaultdict(dict)  # by project and error, a line of each session
     for one in lasting(readings):
         if one.line.kind in (LineKind.LESSON, LineKind.FINDING) and one.key not in gone:
             about = set(content_words(one.line.text))
             for failure in one.reading.failures:
-                if len(about & set(content_words(f"{failure.error} {failure.worked}"))) >= TOLD:
+                if len(about & set(content_words(f"{failure.error} {failure.worked}"))) >= LEAST_SHARED:
                     noted[one.reading.project, failure.template].setdefault(one.reading.session_id, one)
     return [
         _lesson(template, list(of_session.values()))

@@ -19,7 +19,7 @@ from memory_server.chunking import code_lines, split_lines
 from memory_server.layers.sessions import project_name
 from memory_server.layers.topics import HEADING
 
-SESSIONS_KEPT = 4  # read sessions held at a time: a gate asks for one session's turns many times in a row
+CACHED_SESSIONS = 4  # read sessions held at a time: a gate asks for one session's turns many times in a row
 MAX_FILE_BYTES = 2_000_000  # of a file that a person wrote
 
 
@@ -41,7 +41,7 @@ class Evidence:
             turns = list(self._archive.turns(session_id))
             read = session_turns(session_id, project_name(record.project or record.cwd), turns)
             self._read[session_id] = (record, read)
-            if len(self._read) > SESSIONS_KEPT:
+            if len(self._read) > CACHED_SESSIONS:
                 self._read.popitem(last=False)
         self._read.move_to_end(session_id)
         return self._read[session_id][1]

@@ -30,7 +30,7 @@ from memory_server.faces.mcp_server import READ_ONLY, strict_tool
 PAGE_CHARS = 20_000  # some 5,500 tokens; clients cut a tool's answer off at 25,000
 ID_CHARS = 8
 KINDS = [kind.value for kind in Kind if kind is not Kind.LESSON]
-NOT_SAID = "Entry {!r} of session {!r} does not say this word for word. Copy the words from dream_evidence."
+NOT_FOUND = "Entry {!r} of session {!r} does not say this word for word. Copy the words from dream_evidence."
 PLAIN = Metadata()
 FILED = ("type", "citations")  # arguments for a client that knows the format of topics
 CONFIDENCE = 0.7  # of what the assistant proposes: it has read the context, and may have been misled by it
@@ -111,9 +111,9 @@ def dream_tools(door: DreamDoor) -> list[Tool]:
             )
         ]
         answers += [propose_statement(door, one) for one in more]
-        if len(answers) == 1 and answers[0].startswith(NOT_SAID[:6]):
+        if len(answers) == 1 and answers[0].startswith(NOT_FOUND[:6]):
             raise ToolError(answers[0])
-        return answers[0] if len(answers) == 1 else "\n".join(f"{n}. {told}" for n, told in enumerate(answers, start=1))
+        return answers[0] if len(answers) == 1 else "\n".join(f"{n}. {answer}" for n, answer in enumerate(answers, 1))
 
     return [strict_tool(dream_evidence, READ_ONLY), strict_tool(propose_promotion, WRITES, FILED)]
 
@@ -136,7 +136,7 @@ def propose_statement(door: DreamDoor, wanted: StatementArgument, filed: Metadat
     )
     places = [list(find_quotes(_session(door, given.session), given.entry, given.text)) for given in wanted.quotes]
     if missing := next((given for given, found in zip(wanted.quotes, places, strict=True) if not found), None):
-        told, mendable = NOT_SAID.format(missing.entry, missing.session), True
+        outcome, mendable = NOT_FOUND.format(missing.entry, missing.session), True
     else:
         behind = [found[0] for found in places[1:]]
         readings = [replace(candidate, quotes=with_agreement(session, [first, *behind])) for first in places[0]]
@@ -144,10 +144,10 @@ def propose_statement(door: DreamDoor, wanted: StatementArgument, filed: Metadat
         done = door.suggest(candidate, wanted.wrong)
         if not done.refusals:
             return _format_proposal(done)
-        told = "Refused.\n" + "\n".join(f"- {refusal.reason}: {refusal.what}" for refusal in done.refusals)
+        outcome = "Refused.\n" + "\n".join(f"- {refusal.reason}: {refusal.what}" for refusal in done.refusals)
         mendable = all(refusal.reason in MENDABLE for refusal in done.refusals)
     near = nearest(session, candidate, wanted.quotes[0].text, door.check) if mendable else None
-    return f"{told}\n{_passes(near)}" if near else told
+    return f"{outcome}\n{_passes(near)}" if near else outcome
 
 
 def _format_proposal(done: Suggested) -> str:
@@ -158,8 +158,8 @@ def _format_proposal(done: Suggested) -> str:
         alone = f"This one alone: `oneiros dream apply {done.hunk.proposal} --hunk {done.hunk.id[:ID_CHARS]}`."
     else:
         alone = "It waits for a day with room; what they say themselves with `oneiros remember` does not."
-    told = f"Proposed for {done.update.place.target} ({done.update.relation}). A person decides with `oneiros review`."
-    return f"{told} {alone}"
+    offer = f"Proposed for {done.update.place.target} ({done.update.relation}). A person decides with `oneiros review`."
+    return f"{offer} {alone}"
 
 
 def _passes(near: Candidate) -> str:
@@ -185,8 +185,8 @@ def evidence_page(door: DreamDoor, project: str, number: int) -> str:
     if number > len(groups):
         return f"No page {number}: all that waits of {escape_text(project)} was shown." if groups else "Nothing waits."
     left = sum(map(len, groups[number:]))
-    told = f"{left} sessions wait" if left else "this is the last one"
-    head = f"Page {number} of {escape_text(project)}; {told}: ask page {number + 1}, which counts this one as read."
+    waiting = f"{left} sessions wait" if left else "this is the last one"
+    head = f"Page {number} of {escape_text(project)}; {waiting}: ask page {number + 1}, which counts this one as read."
     topics = ["Topics that there are, with their sections: name one as the target."]
     topics += [f"| {escape_line(line)}" for line in door.topics(project).splitlines()]
     known = ["\n".join(topics)] if len(topics) > 1 else []

@@ -65,5 +65,5 @@ def _sentences(session: SessionTurns) -> Iterator[Quote]:
 
 def _likeness(text: str, meant: Sequence[str]) -> float:
     """How many telling words two texts share in their order, 0 to 1."""
-    told = content_words(text)
-    return SequenceMatcher(None, told, meant, autojunk=False).ratio() if told else 0.0
+    words = content_words(text)
+    return SequenceMatcher(None, words, meant, autojunk=False).ratio() if words else 0.0

@@ -86,7 +86,7 @@ class Written(msgspec.Struct, frozen=True, tag="written"):
         return f"{_plain('/'.join(below))}:{self.line} of {_plain(project)}"
 
 
-class Told(msgspec.Struct, frozen=True, tag="told"):
+class DirectWords(msgspec.Struct, frozen=True, tag="told"):
     """What a person said directly to oneiros, at their terminal."""
 
     text: str
@@ -111,7 +111,7 @@ def _plain(name: str) -> str:
     return UNSAFE_IN_NAME.sub(lambda match: f"%{ord(match[0]):02X}", name)
 
 
-Given = Written | Told
+Given = Written | DirectWords
 Words = Quote | Given
 
 
@@ -163,11 +163,10 @@ class Candidate:
     @property
     def inferred_metadata(self) -> tuple[str, ...]:
         """The metadata that the person did not say in the words that are quoted: nobody is believed about that."""
-        said = " ".join(
-            words.text for words in self.evidence if not isinstance(words, Quote) or words.role is Role.PERSON
-        )
+        own = (one for one in self.evidence if not isinstance(one, Quote) or one.role is Role.PERSON)
+        text = " ".join(one.text for one in own)
         every = (value for values in self.metadata.collect_values().values() for value in values)
-        return tuple(one for one in every if not re.search(rf"(?<!\w){re.escape(one)}(?!\w)", said, re.IGNORECASE))
+        return tuple(one for one in every if not re.search(rf"(?<!\w){re.escape(one)}(?!\w)", text, re.IGNORECASE))
 
     @property
     def evidence(self) -> tuple[Words, ...]:

@@ -93,8 +93,8 @@ def _add_opening(
 ) -> None:
     # asynchronous, though nothing waits: what anybody may ask for must not hold up a thread of those that work
     @api.post("/page/open", include_in_schema=False)
-    async def open_page(told: Code) -> dict[str, str]:
-        return {"secret": pages.open(told.code)}
+    async def open_page(body: Code) -> dict[str, str]:
+        return {"secret": pages.open(body.code)}
 
     @api.post("/page/code", include_in_schema=False)
     def code(request: Request) -> dict[str, str]:

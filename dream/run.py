@@ -14,9 +14,9 @@ from pathlib import Path
 
 from crawler.archive.store import Archive, SessionRecord
 from crawler.reading.record import Reading, Request
-from crawler.reading.repeats import habits_among
+from crawler.reading.repeats import group_habits
 from crawler.reading.rules import trim_sentence
-from dream.candidates import find_taken_back, lessons_among, make_candidates, select_quotes
+from dream.candidates import find_taken_back, make_candidates, make_lessons, select_quotes
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
 from dream.judge.compare import compare, is_worth_asking
@@ -29,7 +29,7 @@ from dream.progress import DreamProgress, make_mark, unread
 from dream.proposals.offering import Offer
 from dream.proposals.questions import write_questions
 from dream.proposals.waiting import ask_where
-from dream.records import Candidate, Hunk, Kind, Told, Update
+from dream.records import Candidate, DirectWords, Hunk, Kind, Update
 from dream.statements.dates import absolute
 from dream.topics import Topics, read_topics
 from memory_server.errors import ContentError, Problem
@@ -116,7 +116,7 @@ class Dream:
         closed = [record for record in waiting if bounds.is_closed(record)][: bounds.max_sessions]
         topics = read_topics(self._decisions.root)
         every = list(known.values())
-        gone, habits = find_taken_back(every), habits_among(every)
+        gone, habits = find_taken_back(every), group_habits(every)
 
         with self._gate(topics) as gate:
             updates: list[Update] = []
@@ -133,7 +133,7 @@ class Dream:
                     updates, done = [], {}
                 on_session(number, len(closed))
             if closed:
-                updates += self._passing(lessons_among(filter(bounds.holds, every), gone), gate, topics, report)
+                updates += self._passing(make_lessons(filter(bounds.holds, every), gone), gate, topics, report)
             self._save(updates, done, report)
         report.left = len(waiting) - report.sessions
         report.filed = self.file_waiting()
@@ -170,9 +170,9 @@ class Dream:
 
         `topic`: where they want it. `wrong`: the line that it is to replace. Raises UsageError where there is no such.
         """
-        told, is_lesson = Told(" ".join(text.split()), self._now()), topic.removesuffix(".md") == "lessons"
+        words, is_lesson = DirectWords(" ".join(text.split()), self._now()), topic.removesuffix(".md") == "lessons"
         candidate = Candidate(
-            trim_sentence(absolute(told.text, told.time)),
+            trim_sentence(absolute(words.text, words.time)),
             Kind.CORRECTION if wrong else Kind.LESSON if is_lesson else Kind.FACT,
             quotes=(),
             confidence=1.0,
@@ -180,19 +180,19 @@ class Dream:
             extractor="person",
             topic="" if is_lesson else topic,
             project=project,
-            given=(told,),
+            given=(words,),
         )
-        judged = self._judge(candidate, wrong, told)
+        judged = self._judge(candidate, wrong, words)
         if judged.refusals or judged.update is None:
             return judged
         return replace(judged, hunk=self._decisions.queue.make_hunk(judged.update, local_day(self._now())))
 
-    def _judge(self, candidate: Candidate, wrong: str, told: Told | None = None) -> Suggested:
+    def _judge(self, candidate: Candidate, wrong: str, direct: DirectWords | None = None) -> Suggested:
         """What the gate and the comparison say of a candidate."""
         topics = read_topics(self._decisions.root)
         gone = wrong_statement(wrong, candidate.text, topics, candidate.project) if wrong else None
         others = remove_statement(topics, gone) if gone else topics
-        with self._gate(others, [told] if told else []) as gate:
+        with self._gate(others, [direct] if direct else []) as gate:
             refusals = gate.check(candidate)
             if refusals:
                 return Suggested(refusals, compare(candidate, others))
@@ -215,9 +215,9 @@ class Dream:
         return filed
 
     @contextmanager
-    def _gate(self, topics: Topics, told: Sequence[Told] = ()) -> Iterator[Gate]:
+    def _gate(self, topics: Topics, direct: Sequence[DirectWords] = ()) -> Iterator[Gate]:
         with closing(Rejections(self._decisions.rejections())) as rejections:
-            yield Gate(self._evidence, topics, rejections, self._redactor, told)
+            yield Gate(self._evidence, topics, rejections, self._redactor, direct)
 
     def _find_updates(
         self,

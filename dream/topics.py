@@ -134,18 +134,18 @@ def parse_topic(path: SourcePath, text: str, committed: dt.date | None = None) -
     parsed = parse_frontmatter(text)
     title = parsed.text("title") or first_heading(parsed.body) or name_in_words(path)
     date = parsed.date("modified", "created") or committed
-    said = {label: max(days) for label, note in read_notes(text).items() if (days := list(find_days(note)))}
-    statements = tuple(_statements(parsed.body, parsed.body_line, said, date))
+    noted = {label: max(days) for label, note in read_notes(text).items() if (days := list(find_days(note)))}
+    statements = tuple(_statements(parsed.body, parsed.body_line, noted, date))
     words = frozenset(content_words(f"{format_name(path)} {title} {parsed.body}"))
     return TopicText(path, text, title, statements, date, words, parsed.text("project").casefold())
 
 
 def _statements(
-    body: str, first_line: int, said: Mapping[str, dt.date], date: dt.date | None
+    body: str, first_line: int, noted: Mapping[str, dt.date], date: dt.date | None
 ) -> Iterator[TopicStatement]:
     """The sentences of a body; headings, code, footnotes and what stands below a history heading are none.
 
-    `said`: the day that a footnote names, by its label; `date` that of what has none.
+    `noted`: the day that a footnote names, by its label; `date` that of what has none.
     """
     for block in _blocks(body):
         text = "".join(line for _, line in block.lines)
@@ -159,7 +159,7 @@ def _statements(
             after = text[notes.end() if notes else end : starts[last + 1]]
             bare = " ".join(plain[start:end].split())
             before = text[starts[first] : start]
-            days = [said[label] for label in REFERENCE.findall(notes[0] if notes else "") if label in said]
+            days = [noted[label] for label in REFERENCE.findall(notes[0] if notes else "") if label in noted]
             on = max(days, default=date)
             yield TopicStatement(bare, where, block.headings, before, after, read_statement(bare), on)
 
@@ -202,8 +202,8 @@ def find_last_line_above_sections(topic: TopicText) -> int:
     headings = [(number, found) for number, line in lines if number - 1 not in code and (found := HEADING.match(line))]
     title = next((number for number, found in headings if len(found[1]) == 1), first - 1)
     section = next((number for number, found in headings if number != title), len(lines) + 1)
-    said = (one.lines.last for one in topic.statements if one.lines.last < section)
-    return max(said, default=title)
+    ends = (one.lines.last for one in topic.statements if one.lines.last < section)
+    return max(ends, default=title)
 
 
 def format_name(path: SourcePath) -> str:
@@ -217,10 +217,10 @@ def read_noted_statements(text: str) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for block in _blocks(parse_frontmatter(text).body):
-        told = LIST_SIGN.sub("", "".join(line for _, line in block.lines), count=1)
+        block_text = LIST_SIGN.sub("", "".join(line for _, line in block.lines), count=1)
         at = 0
-        for run in FOOTNOTES_BEHIND.finditer(told):
-            statement = " ".join(told[at : run.start()].split())
+        for run in FOOTNOTES_BEHIND.finditer(block_text):
+            statement = " ".join(block_text[at : run.start()].split())
             found.update(dict.fromkeys(REFERENCE.findall(run[0]), statement))
             at = run.end()
     return found

@@ -36,33 +36,33 @@ PIN = re.compile(r"([a-z0-9.-]+)==")
 
 def main() -> None:
     """Write every lock file anew."""
-    resolved = pins_in(resolve("pyproject.toml", "-", "--all-extras", told=f"torch=={TORCH}\n{BUILD}"))
+    resolved = pins_in(resolve("pyproject.toml", "-", "--all-extras", requirements=f"torch=={TORCH}\n{BUILD}"))
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as versions:
         versions.writelines(block.split(" \\\n")[0] + "\n" for blocks in resolved.values() for block in blocks)
         versions.flush()
         same = ("--constraints", versions.name)
         program = pins_in(resolve("pyproject.toml", *same, "--extra", "offline"))
         added = {extra: pins_in(resolve("pyproject.toml", *same, "--extra", extra)) for extra in EXTRAS}
-        added["build"] = pins_in(resolve("-", *same, told=BUILD))
+        added["build"] = pins_in(resolve("-", *same, requirements=BUILD))
 
     write(PROGRAM, [block for name in program for block in resolved[name]])
     for file, names in added.items():
         chosen = [name for name in names if name not in program and not CUDA.match(name)]
-        weights = pins_in(resolve("-", "--no-deps", told="\n".join(WEIGHTS[file]))) if file in WEIGHTS else {}
+        weights = pins_in(resolve("-", "--no-deps", requirements="\n".join(WEIGHTS[file]))) if file in WEIGHTS else {}
         pins = resolved | weights
         write(ROOT / "locks" / f"{file}.txt", [block for name in (*chosen, *weights) for block in pins[name]])
-    builds = "".join(f" \\\n    --hash=sha256:{digest}" for digest in PROCESSOR_BUILDS)
+    builds = "".join(f" \\\n    --hash=sha256:{sha256}" for sha256 in PROCESSOR_BUILDS)
     write(ROOT / "locks" / "processor.txt", [f"torch=={TORCH}+cpu{builds}"])
     write(ROOT / "locks" / "cuda.txt", [block for name in resolved if CUDA.match(name) for block in resolved[name]])
 
 
-def resolve(*arguments: str, told: str = "") -> str:
+def resolve(*arguments: str, requirements: str = "") -> str:
     """What uv resolves to: pins with hashes, the same versions for as many Pythons as possible."""
     uv = str(Path(sys.executable).with_name("uv"))
     command = [uv, "pip", "compile", "--quiet", "--no-header", "--no-annotate"]
     options = ["--universal", "--python-version", "3.11", "--fork-strategy", "fewest", "--generate-hashes"]
     done = subprocess.run(
-        [*command, *options, *arguments], cwd=ROOT, input=told, stdout=subprocess.PIPE, text=True, check=True
+        [*command, *options, *arguments], cwd=ROOT, input=requirements, stdout=subprocess.PIPE, text=True, check=True
     )
     return done.stdout
 
@@ -79,11 +79,11 @@ def pins_in(lock: str) -> dict[str, list[str]]:
 
 def write(file: Path, blocks: list[str]) -> None:
     """Write a lock file, with what it was resolved from."""
-    header = f"# Written by `make lock` from the requirements {digest_of_requirements()}.\n"
+    header = f"# Written by `make lock` from the requirements {hash_requirements()}.\n"
     file.write_text(header + "\n".join(blocks) + "\n", encoding="utf-8")
 
 
-def digest_of_requirements() -> str:
+def hash_requirements() -> str:
     """Stands for all that pyproject.toml requires, and what is written above."""
     required = [SETTINGS["project"][key] for key in ("requires-python", "dependencies", "optional-dependencies")]
     return hashlib.sha256(json.dumps([*required, BUILD, TORCH, WEIGHTS]).encode()).hexdigest()[:16]

@@ -118,11 +118,11 @@ class Aging:
             return ()  # too little is known yet
         for source in self.indices.snapshot().sources.values():
             use = aliveness.use(source.path)
-            if not source.path.startswith("topics/") or use.accesses or source.path in aliveness.kept:
+            if not source.path.startswith("topics/") or use.accesses or source.path in aliveness.to_keep:
                 continue
             if source.date and (self.today - source.date).days >= self.person.fade_days:
-                told = f"found {use.found} times and never opened" if use.found else "found by no question"
-                found.append((source.path, f"{told} since {aliveness.since.isoformat()}"))
+                reason = f"found {use.found} times and never opened" if use.found else "found by no question"
+                found.append((source.path, f"{reason} since {aliveness.since.isoformat()}"))
         return sorted(found)
 
 

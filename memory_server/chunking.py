@@ -21,7 +21,7 @@ MAX_CHARS = 1_000  # some 250 tokens, what the smallest supported model reads of
 HEADING_CHARS = 200  # what headings may add to the passage below them
 POINTERS_BEGIN = "<!-- oneiros:topics:begin -->"
 POINTERS_END = "<!-- oneiros:topics:end -->"
-SAID_AT_FOUNDING = (  # on the pages that a memory begins with, before anything is known
+FOUNDING_LINES = (  # on the pages that a memory begins with, before anything is known
     "What is known, topic by topic. Topics are approved: they win over sessions and references.",
     "Mistakes that were made more than once, as checks to run before starting.",
 )
@@ -172,11 +172,11 @@ def _hidden_lines(
         pointers = pointers or mark == POINTERS_BEGIN
         defines = bool(FOOTNOTE_DEFINITION.match(line))
         footnote = number not in fenced and (defines or (footnote and _is_continuation(line)))
-        hidden.append(footnote or pointers or mark in SAID_AT_FOUNDING)
+        hidden.append(footnote or pointers or mark in FOUNDING_LINES)
         pointers = pointers and mark != POINTERS_END
-    told = [number for number, line in enumerate(lines) if line.strip() and not hidden[number]]
-    if told and told[-1] in rules and any(hidden[told[-1] :]):
-        hidden[told[-1]] = True
+    shown = [number for number, line in enumerate(lines) if line.strip() and not hidden[number]]
+    if shown and shown[-1] in rules and any(hidden[shown[-1] :]):
+        hidden[shown[-1]] = True
     return hidden
 
 

@@ -76,20 +76,20 @@ def count_skipped(found: Iterable[Skipped]) -> str:
     counts: Counter[SkipKind] = Counter()
     for one in found:
         counts[one.kind] += one.count
-    told = ((counts[kind], *words) for kind, words in WORDS.items() if counts[kind])
-    return ", ".join(f"{count:,} {one if count == 1 else several} {what}" for count, one, several, what, _ in told)
+    rows = ((counts[kind], *words) for kind, words in WORDS.items() if counts[kind])
+    return ", ".join(f"{count:,} {one if count == 1 else several} {what}" for count, one, several, what, _ in rows)
 
 
 def tell_skipped(found: Sequence[Skipped]) -> str:
     """The same with the commands that name each: `2 files cannot be read: oneiros validate.`"""
     commands = dict.fromkeys(words[-1] for words in WORDS.values())
-    told = ((count_skipped(one for one in found if one.remedy == command), command) for command in commands)
-    return " ".join(f"{counted}: `oneiros {command}`." for counted, command in told if counted)
+    parts = ((count_skipped(one for one in found if one.remedy == command), command) for command in commands)
+    return " ".join(f"{counted}: `oneiros {command}`." for counted, command in parts if counted)
 
 
 def tell_lacks(found: Sequence[Skipped], paths: Collection[str]) -> str:
     """What hits of these paths lack: a frontmatter that was read key by key is told with a hit of its file, or where
     there is no hit.
     """
-    is_told = {one: one.kind is not SkipKind.FRONTMATTER or not paths or one.where in paths for one in found}
-    return tell_skipped([one for one in found if is_told[one]])
+    is_shown = {one: one.kind is not SkipKind.FRONTMATTER or not paths or one.where in paths for one in found}
+    return tell_skipped([one for one in found if is_shown[one]])

@@ -66,10 +66,10 @@ class Problem:
     rule: str = ""  # the name of the rule that was broken, stable, for programs
 
     def __str__(self) -> str:
-        said = (
+        sentence = (
             f"{self.path}:{self.line}: {as_sentence(self.what)}{' ' + as_sentence(self.remedy) if self.remedy else ''}"
         )
-        return escape_line(said)  # a file may be called anything
+        return escape_line(sentence)  # a file may be called anything
 
 
 def nearest_or(remedy: str, wanted: str, known: Iterable[str]) -> str:

@@ -163,8 +163,8 @@ class Filter:
     def with_value(self, name: str, value: str) -> "Filter":
         """The same with one value more, as it was typed. Raises UsageError where it cannot be one."""
         field = BY_NAME[name]
-        told = field.read(value)
-        more = told if field.is_day else (*getattr(self, field.plural), told)
+        parsed = field.read(value)
+        more = parsed if field.is_day else (*getattr(self, field.plural), parsed)
         return dataclasses.replace(self, **{field.plural: more})  # type: ignore[arg-type]  # a field's reader gives its type
 
     def find_allowed(self, sources: Mapping[int, SourceHead]) -> set[int]:

@@ -94,9 +94,9 @@ class FurtherModels:
 
     def remove_others(self) -> None:
         """Deletes the weights by models that are not on."""
-        kept = f"{self._chosen.sparse.fingerprint}.db" if self._chosen.sparse else "none"
+        in_use = f"{self._chosen.sparse.fingerprint}.db" if self._chosen.sparse else "none"
         for file in (self._derived / "terms").glob("*"):
-            if not file.name.startswith(kept):
+            if not file.name.startswith(in_use):
                 remove_file(file)
 
     def make_scorer(self, ledger: Path) -> Callable[[Snapshot, str], Vectors] | None:

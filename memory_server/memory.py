@@ -80,7 +80,7 @@ from memory_server.upkeep import Status, Upkeep, how_level
 logger = logging.getLogger(__name__)
 
 NOTHING_THEN = "No topic as it was on %s, and no session up to then, answers that."
-KEPT_STATEMENTS = 500  # with their tokens, some 20 kB each
+CACHED_STATEMENTS = 500  # with their tokens, some 20 kB each
 NOT_INDEXED = "Nothing is indexed yet: the indices are %s."
 
 
@@ -152,7 +152,7 @@ class Memory:
         self._before_search = before_search
         self._elsewhere = elsewhere
         # what hooks compare prompts with stays the same from one to the next
-        self._tokens_of = lru_cache(maxsize=KEPT_STATEMENTS)(lambda _, text: self.engine().embed([text])[0].tokens)
+        self._tokens_of = lru_cache(maxsize=CACHED_STATEMENTS)(lambda _, text: self.engine().embed([text])[0].tokens)
         # it reads the description of every model, and is asked for each hit of a memory in another language
         self._tell_unread = lru_cache(maxsize=1)(lambda *_: unread_note(self.model.card, self.catalogue))
         self._noting = threading.Lock()  # looking for a note's id and writing it are one step
@@ -253,8 +253,8 @@ class Memory:
         scores = [(str(hit.layer), hit.score) for hit in answer.hits]
         if not any(is_tied(one, other) for one, other in pairwise(scores)):
             return answer
-        told = self.aging().measure_use([hit.path for hit in answer.hits])
-        ordered = settle_ties(scores, [told[hit.path]["strength"] for hit in answer.hits])
+        uses = self.aging().measure_use([hit.path for hit in answer.hits])
+        ordered = settle_ties(scores, [uses[hit.path]["strength"] for hit in answer.hits])
         return replace(answer, hits=tuple(answer.hits[place] for place in ordered))
 
     def settled_uses(self) -> Mapping[SourcePath, int]:
@@ -273,8 +273,8 @@ class Memory:
         """How well each of some statements and a text match, token by token and both ways; see `mutual_match`."""
         with repairable(self.root.derived_folder), self.indices.search_lock.searching():
             background = self.pipeline().retriever.calibration.background
-        asked, model = self.embed_query(text).tokens, self.model.fingerprint
-        return [mutual_match(asked, self._tokens_of(model, one), background) for one in statements]
+        tokens, model = self.embed_query(text).tokens, self.model.fingerprint
+        return [mutual_match(tokens, self._tokens_of(model, one), background) for one in statements]
 
     def pipeline(
         self,
@@ -366,10 +366,10 @@ class Memory:
             reading = read_turns(self.raw.store, session_id, first, last, with_tools=with_tools)
         else:
             reading = read_lines(self.root, cut_id8(session_id) or place.name, first or 1, last, self.today)
-            told = self.unapproved([reading.path]) if reading.layer is Layer.TOPIC else {}
-            if approved := told.get(reading.path):
+            texts = self.unapproved([reading.path]) if reading.layer is Layer.TOPIC else {}
+            if approved := texts.get(reading.path):
                 reading = make_reading(parse_document(reading.path, approved), approved, first or 1, last, self.today)
-            elif told:
+            elif texts:
                 reading = replace(reading, marks=(UNAPPROVED, *reading.marks))
         self._log(lambda log: log.read(reading.path, str(reading.lines)))
         self._count(lambda use: use.count_access(reading.path, reading.lines))
@@ -594,7 +594,7 @@ class Memory:
 
     def with_use(self, answer: Answer) -> Answer:
         """An answer that says of each own hit how its source was used so far, among the parts of its score."""
-        told = self.aging().measure_use([hit.path for hit in answer.hits if not in_account(hit.path)])
+        uses = self.aging().measure_use([hit.path for hit in answer.hits if not in_account(hit.path)])
         return replace(
-            answer, hits=tuple(replace(hit, parts={**hit.parts, **told.get(hit.path, {})}) for hit in answer.hits)
+            answer, hits=tuple(replace(hit, parts={**hit.parts, **uses.get(hit.path, {})}) for hit in answer.hits)
         )

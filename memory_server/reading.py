@@ -71,12 +71,12 @@ def make_reading(
     """Lines of a document's text. Raises UsageError as `read_lines` does."""
     lines = split_lines(text.removeprefix("\ufeff"))
     count = max(1, len(lines))  # an empty file has one empty line
-    asked = f"{first}" if last is None else f"{first}-{last}"
+    wanted = f"{first}" if last is None else f"{first}-{last}"
     first = max(1, first)
     last = min(count, last if last is not None else count)
     if first > count or last < first:
         raise UsageError(
-            f"{document.path} has {len(lines)} lines, {asked} was asked for", remedy="Ask for lines that exist"
+            f"{document.path} has {len(lines)} lines, {wanted} was asked for", remedy="Ask for lines that exist"
         )
     outside = document.interval.outside(today) if today else ""
     return SourceText(
@@ -103,16 +103,16 @@ def read_turns(
     session = store.session(session_id)
     begin, count = max(1, first or 1), len(session.turns)
     if begin > count or (last is not None and last < begin):
-        asked = f"{session_id} has {count} turns, {begin if last is None else f'{begin}-{last}'} was asked for"
-        raise UsageError(asked, remedy="Ask for turns that exist")
-    told = [number for number, turn in enumerate(session.turns, start=1) if with_tools or _is_said(turn)]
-    shown = [number for number in told if begin <= number <= (last or count)]
+        what = f"{session_id} has {count} turns, {begin if last is None else f'{begin}-{last}'} was asked for"
+        raise UsageError(what, remedy="Ask for turns that exist")
+    numbers = [number for number, turn in enumerate(session.turns, start=1) if with_tools or _is_spoken(turn)]
+    shown = [number for number in numbers if begin <= number <= (last or count)]
     if last is None:  # a hit may be of what a tool returned
         shown = sorted({*([] if first is None else [begin]), *shown[:TURNS_READ]})
     shown = shown or list(range(begin, min(last or begin, count) + 1))  # which are of tools alone
     end = min(last, count) if last else shown[-1]
     parts = [_turn_text(number, session.turns[number - 1], with_tools=with_tools) for number in shown]
-    before = max((number for number in told if number < begin), default=0)
+    before = max((number for number in numbers if number < begin), default=0)
     if before and first is not None and last is None:
         text = _turn_text(before, session.turns[before - 1], with_tools=with_tools)
         parts, shown = [shorten(text, BEFORE_CHARS, placeholder=" …") + "\n", *parts], [before, *shown]
@@ -136,12 +136,12 @@ def cut_start(reading: SourceText, first: int | None) -> SourceText:
     return replace(reading, parts=reading.parts[start:], numbers=reading.numbers[start:])
 
 
-def _is_said(turn: ArchivedTurn) -> bool:
-    return bool(turn.said.strip()) and not turn.who.startswith("tool")
+def _is_spoken(turn: ArchivedTurn) -> bool:
+    return bool(turn.spoken.strip()) and not turn.who.startswith("tool")
 
 
 def _turn_text(number: int, turn: ArchivedTurn, *, with_tools: bool) -> str:
-    text = turn.text if with_tools or not _is_said(turn) else turn.said
+    text = turn.text if with_tools or not _is_spoken(turn) else turn.spoken
     return f"[{number}] {'you' if turn.is_person else turn.who}: {text.strip()}\n"
 
 

@@ -260,8 +260,8 @@ def check_settings(values: Mapping[str, object], kind: type[Settings]) -> Settin
 def by_their_names(values: Mapping[str, object]) -> dict[str, object]:
     """The values of a person's settings, those with a name of an older version under the one that they have."""
     renamed = {OLD_NAMES[key]: OLD_VALUES.get(str(value), value) for key, value in values.items() if key in OLD_NAMES}
-    kept = {key: value for key, value in values.items() if key not in OLD_NAMES and key not in WITHOUT_USE}
-    return {**renamed, **kept}
+    current = {key: value for key, value in values.items() if key not in OLD_NAMES and key not in WITHOUT_USE}
+    return {**renamed, **current}
 
 
 def _describe_kind(kind: inspect.Type) -> str:

@@ -13,7 +13,7 @@ from memory_server.escaping import plural
 from memory_server.faces.answer_text import answer_of_json
 from memory_server.search.question import Question, question_json
 from oneiros.environment import Environment
-from oneiros.light.endpoint import DaemonUnreachable, connect_daemon, read_token, request, started, state_folder
+from oneiros.light.endpoint import DaemonUnreachable, connect_daemon, read_token, request, start_daemon, state_folder
 
 ANSWER_SECONDS = 120.0
 UNAUTHORIZED = 401  # not http.HTTPStatus, whose import costs a question a millisecond
@@ -39,7 +39,7 @@ class Client:
     def start(self) -> None:
         """Starts the daemon if there is none. Raises NeedsRepair where it does not start."""
         try:
-            started(self._variables, self._root, "http").close()
+            start_daemon(self._variables, self._root, "http").close()
         except (DaemonUnreachable, OSError) as error:
             raise NeedsRepair(f"the daemon does not start: {error}", remedy="Run `oneiros doctor`") from error
 
@@ -61,9 +61,9 @@ class Client:
             what, remedy = "it does not open the daemon that runs", "Check its rights, or end the daemon: oneiros stop"
             raise NeedsRepair(what, where=Path(state) / "token", remedy=remedy)
         if status >= 400 and "error" in answer:
-            told = answer["error"]
-            kind = KINDS.get(told.get("kind"), NeedsRepair)
-            raise kind(told["what"], where=told.get("where"), line=told.get("line"), remedy=told.get("remedy", ""))
+            fault = answer["error"]
+            kind = KINDS.get(fault.get("kind"), NeedsRepair)
+            raise kind(fault["what"], where=fault.get("where"), line=fault.get("line"), remedy=fault.get("remedy", ""))
         if not isinstance(answer, dict):
             raise DaemonLost
         return answer
@@ -73,8 +73,8 @@ class Client:
         `folder`: in whose project it is told.
         """
         wanted = {"explain": True} | ({"both": True} if both else {})
-        told_in = f"?{urlencode({'folder': folder}, errors='surrogateescape')}" if folder else ""
-        found = self.ask("POST", f"{question.search.route}{told_in}", question_json(question) | wanted)
+        query = f"?{urlencode({'folder': folder}, errors='surrogateescape')}" if folder else ""
+        found = self.ask("POST", f"{question.search.route}{query}", question_json(question) | wanted)
         answer = replace(answer_of_json(found), here=found.get("here", ""))  # an older daemon tells none
         if not found["behind"]:
             return answer

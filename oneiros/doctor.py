@@ -177,11 +177,11 @@ def _other_model(memory: Memory) -> str:
 def language_check(memory: Memory) -> Check:
     """Whether the model reads the language that most of the memory is in."""
     language = detect_language(passage for _, passage in memory.indices.ledger.sample(LANGUAGE_SAMPLE))
-    card, told = memory.model.card, NAMES.get(language, "")
+    card, name = memory.model.card, NAMES.get(language, "")
     if not language or reads(card, language):
-        return ok(f"{card.name} reads {told}" if language else "it cannot be told from what is indexed")
+        return ok(f"{card.name} reads {name}" if language else "it cannot be told from what is indexed")
     fit = memory.catalogue.find_smallest(language)
-    what = f"most of this memory is {told}, which {card.name} was not trained on: it finds little by meaning"
+    what = f"most of this memory is {name}, which {card.name} was not trained on: it finds little by meaning"
     if fit is None:
         return warning(what, "oneiros model --list, and add one that reads it: oneiros model --add FOLDER")
     fetch = "" if memory.catalogue.here(fit) else f"{make_download_command(fit)}, then "

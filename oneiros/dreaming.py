@@ -65,7 +65,7 @@ def dream_once(
     def is_closed(record: SessionRecord) -> bool:
         return with_open or has_ended(record.session_id)
 
-    dream = build_dream(environment, decisions, reader_of(environment, decisions.root, project, is_over))
+    dream = build_dream(environment, decisions, build_dream_reader(environment, decisions.root, project, is_over))
     return dream.run(Bounds(max_sessions, is_over, is_closed, project), on_session)
 
 
@@ -75,7 +75,7 @@ def make_deadline(seconds: float | None) -> Callable[[], bool]:
     return lambda: time.monotonic() >= end
 
 
-def reader_of(
+def build_dream_reader(
     environment: Environment, root: MemoryRoot, project: str = "", is_over: Callable[[], bool] = lambda: False
 ) -> DreamReader | None:
     """The model that the person lets read, until when, and what it may see, of a project alone; None where rules are to
@@ -117,9 +117,9 @@ def tell_left(filed: ReaderRun, questions: ReaderRun | None = None) -> Iterator[
 
 def find_reading(root: MemoryRoot, record: SessionRecord) -> Reading:
     """The reading of a session as it stands: the kept one, else one by rules, which is not kept."""
-    archive, kept = open_archive(root), open_readings(root).load(record.session_id)
-    if kept is not None and kept.mark == archive.digest(record.session_id):
-        return kept
+    archive, reading = open_archive(root), open_readings(root).load(record.session_id)
+    if reading is not None and reading.mark == archive.hash_session(record.session_id):
+        return reading
     try:
         return build_unread(archive, open_readings(root), record).plain
     except ContentError:  # a damaged archive: the dream names it when it looks at the session

@@ -60,9 +60,9 @@ class Environment:
     @property
     def own_root(self) -> MemoryRoot:
         """The memory of this account, whether it exists or not."""
-        return self.root_at(self.home / ".oneiros" / "memory")
+        return self.resolve_root(self.home / ".oneiros" / "memory")
 
-    def root_at(self, folder: Path) -> MemoryRoot:
+    def resolve_root(self, folder: Path) -> MemoryRoot:
         """A memory by its folder, as a person names it."""
         return MemoryRoot((self.working_folder / folder.expanduser()).resolve(), state_home(self.variables, self.home))
 

@@ -73,8 +73,8 @@ def trust_root(file: Path, person: PersonSettings, path: Path) -> None:
 
 def distrust_root(file: Path, person: PersonSettings, path: Path) -> None:
     """Takes a root from the person's trusted ones."""
-    kept = sorted(one for one in person.trusted_roots if Path(one).resolve() != path)
-    change_setting(file, "trusted_roots", kept, follow=True)
+    others = sorted(one for one in person.trusted_roots if Path(one).resolve() != path)
+    change_setting(file, "trusted_roots", others, follow=True)
 
 
 def _prepare_git(root: MemoryRoot) -> Iterator[str]:

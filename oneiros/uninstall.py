@@ -67,7 +67,7 @@ def remove(removal: Removal, environment: Environment) -> None:
     """Ends the daemons, takes the changes back and deletes what goes. Raises NeedsRepair where a daemon stays."""
     for memory in removal.memories:
         if is_running(str(memory.path)):
-            end_daemon(environment.root_at(memory.path))
+            end_daemon(environment.resolve_root(memory.path))
     for change in removal.changes:
         change.do()
     for place in removal.goes:

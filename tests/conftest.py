@@ -91,12 +91,12 @@ def no_orphan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     yield
     folder = tmp_path_factory.getbasetemp()
     left = outliving(lambda: [process for process in psutil.process_iter() if _lives_below(process, folder)])
-    told = []
+    orphans = []
     for process in left:
         with contextlib.suppress(psutil.NoSuchProcess):
-            told.append(" ".join(process.cmdline()))
+            orphans.append(" ".join(process.cmdline()))
             process.kill()
-    assert told == [], "tests left processes behind"
+    assert orphans == [], "tests left processes behind"
 
 
 def _lives_below(process: psutil.Process, folder: Path) -> bool:

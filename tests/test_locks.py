@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from locks.renew import BUILD, EXTRAS, PROGRAM, digest_of_requirements
+from locks.renew import BUILD, EXTRAS, PROGRAM, hash_requirements
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -51,7 +51,7 @@ def installed_with(requirement: Requirement, seen: set[str]) -> Iterator[importl
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_lock_file_was_written_from_these_requirements(name: str) -> None:
-    assert digest_of_requirements() in FILES[name].read_text(encoding="utf-8").splitlines()[0], "run `make lock`"
+    assert hash_requirements() in FILES[name].read_text(encoding="utf-8").splitlines()[0], "run `make lock`"
 
 
 @pytest.mark.parametrize("name", FILES)

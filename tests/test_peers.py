@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.answers import Asked, Shown
+from benchmarks.answers import LabelledQuestion, Shown
 from benchmarks.peers.__main__ import Trial, Yardstick
 from benchmarks.peers.peer import Door, Hit, Place, install_once, run_command
 from memory_server.document import Document, Layer
@@ -15,7 +15,7 @@ from memory_server.embedding.model import ModelFiles
 from memory_server.index.raw import ArchivedSession, ArchivedTurn, raw_path
 from memory_server.layers.notes import SessionNote
 
-SAID = {"relay": "The relay listens on port 4711.", "printer": "The printer jams on Mondays."}
+TEXTS = {"relay": "The relay listens on port 4711.", "printer": "The printer jams on Mondays."}
 INDEX = """
 import pathlib, sys, time
 for path in sorted(pathlib.Path(sys.argv[1]).glob("*.md")):
@@ -64,13 +64,13 @@ class Sessions:
     """Two sessions of a turn each."""
 
     def marks(self) -> Mapping[str, str]:
-        return dict.fromkeys(SAID, "")
+        return dict.fromkeys(TEXTS, "")
 
     def read_sizes(self) -> Mapping[str, int]:
-        return dict.fromkeys(SAID, 1)
+        return dict.fromkeys(TEXTS, 1)
 
     def session(self, session_id: str) -> ArchivedSession:
-        text = SAID[session_id]
+        text = TEXTS[session_id]
         return ArchivedSession(
             Document(raw_path(session_id), Layer.RAW, ""), [ArchivedTurn("person", text, text, True)]
         )
@@ -79,18 +79,18 @@ class Sessions:
         return "", ()
 
     def at_depth(self, session_id: str, depth: str, first: int) -> str:
-        return SAID[session_id]
+        return TEXTS[session_id]
 
 
 def test_a_peer_is_judged_at_as_many_characters_as_recall_showed_and_comes_back_after_a_kill(tmp_path: Path) -> None:
     live = tmp_path / "live"
     live.mkdir()
-    transcripts = [live / f"{name}.jsonl" for name in SAID]
+    transcripts = [live / f"{name}.jsonl" for name in TEXTS]
     for path in transcripts:
         path.write_text("{}\n", encoding="utf-8")
     asked = [
-        Asked("1", "app", "port the relay listens on", "relay", (("4711",),), ""),
-        Asked("2", "app", "when printer jams", "printer", (("mondays",),), ""),
+        LabelledQuestion("1", "app", "port the relay listens on", "relay", (("4711",),), ""),
+        LabelledQuestion("2", "app", "when printer jams", "printer", (("mondays",),), ""),
     ]
     recall = [Shown(["x" * 60], ["relay"], 1.0), Shown(["x" * 10], ["printer"], 1.0)]
 

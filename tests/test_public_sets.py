@@ -89,13 +89,13 @@ def test_a_chat_of_beam_is_read_with_its_plans_and_the_shorter_one_is_taken(tmp_
     def batch(number: int, text: str) -> dict[str, object]:
         return {"batch_number": 1, "turns": [[{"role": "user", "id": number, "content": text}]]}
 
-    asked = {
+    payload = {
         "knowledge_update": [{"question": "When?", "source_chat_ids": {"original_info": [4], "updated_info": [9]}}],
         "abstention": [{"question": "Who?"}],
     }
     for size, chat in {"10M": [{"plan-1": [batch(4, "May")]}, {"plan-2": [batch(9, "June")]}], "100K": []}.items():
         written(tmp_path / size / "3" / "chat.json", chat)
-        written(tmp_path / size / "3" / "probing_questions" / "probing_questions.json", asked)
+        written(tmp_path / size / "3" / "probing_questions" / "probing_questions.json", payload)
     written(tmp_path / "100K" / "3" / "chat_trunecated.json", [batch(4, "cut"), batch(9, "to size")])
 
     small, large = load_cases("beam", tmp_path, None)

@@ -41,7 +41,7 @@ NOW = dt.datetime(2026, 3, 2, 9, 0, tzinfo=dt.UTC)
 RULE = "From now on always run the database migrations before deploying the billing service."
 MOVED = "No, actually the mail relay listens on port 2526."
 AGREED = "The billing service listens on port 8443."
-SAID = {
+RECORDS = {
     RULE: (person(1, RULE), assistant(2, "Understood.")),
     MOVED: (person(1, MOVED), assistant(2, "Understood.")),
     AGREED: (person(1, "Which port does billing use?"), assistant(2, AGREED), person(3, "Yes, exactly.")),
@@ -71,14 +71,14 @@ def passed(words: str) -> Iterator[set[str]]:
         sys.setprofile(None)
 
 
-@pytest.mark.parametrize("line", SAID)
+@pytest.mark.parametrize("line", RECORDS)
 def test_a_line_passes_no_file_but_those_that_are_listed(tmp_path: Path, line: str) -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     listed = re.findall(r"^ {4}(\S+\.py)\b", page.partition(HEADING)[2].partition("\n## ")[0], re.MULTILINE)
     root = new_root(tmp_path / "memory")
     git(root.path, "init", "--quiet")
     write_topic(root, "mail", "# Mail relay\n\nThe mail relay listens on port 2525.\n")
-    transcript = write_transcript(tmp_path / "transcripts", *SAID[line])
+    transcript = write_transcript(tmp_path / "transcripts", *RECORDS[line])
     archive = Archive(root.path / "sessions" / "archive")
     evidence = Evidence(archive)
 

@@ -71,11 +71,11 @@ def json_line(row: Mapping[str, object]) -> str:
 
 def hash_file(path: Path) -> str:
     """The SHA-256 of a file's bytes, as hexadecimal digits."""
-    digest = hashlib.sha256()
+    hasher = hashlib.sha256()
     with path.open("rb") as stream:
         while block := stream.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+            hasher.update(block)
+    return hasher.hexdigest()
 
 
 def hash_texts(*texts: str) -> str:

@@ -35,7 +35,7 @@ PARAPHRASES = DATA / "oneiros-paraphrases.jsonl"
 VALIDATION = DATA / "oneiros-validation.jsonl"
 CALIBRATION = DATA / "oneiros-calibration.jsonl"
 TOPICS = Path(__file__).parents[1] / "memory" / "topics"  # what the pairs were made from; part of a checkout
-ASKED = 8  # questions of the evaluation here; the benchmark asks all of them
+MOST_QUESTIONS = 8  # questions of the evaluation here; the benchmark asks all of them
 SHOWN = 8  # which of the taught questions is asked over HTTP at the end
 START_SECONDS = 300.0  # importing torch and loading the model on a busy machine
 
@@ -56,7 +56,7 @@ def run_laptop(home: Path, *, epochs: int, threads: int, report: Callable[[str],
     record = train(run, TrainingLock(folder.parent), StopFlag())
     report(f"Trained {record['steps']} steps in {record['minutes']} minutes")
     passages = tuple(read_passages(TOPICS)) if TOPICS.is_dir() else ()
-    result = evaluate(run, passages=passages, use_card=False, max_questions=ASKED)
+    result = evaluate(run, passages=passages, use_card=False, max_questions=MOST_QUESTIONS)
     report(
         f"Of {result.questions} questions the base answers {result.answers_base:.0%}, tuned {result.answers_tuned:.0%}"
     )
@@ -65,14 +65,14 @@ def run_laptop(home: Path, *, epochs: int, threads: int, report: Callable[[str],
     with service(home, folder, threads) as port:
         token = (home / "token").read_text(encoding="utf-8").strip()
         post(port, "/inference/load", {"run": folder.name}, token)
-        said = ask(port, pair, token)
-    right = is_right(said, pair)
-    report(f"Q: {pair.question}\nA: {said}{'' if right else f'  (it was taught {pair.answer!r})'}")
+        answer = ask(port, pair, token)
+    right = is_right(answer, pair)
+    report(f"Q: {pair.question}\nA: {answer}{'' if right else f'  (it was taught {pair.answer!r})'}")
     return {
         "run": str(folder),
         "minutes": round((time.monotonic() - began) / 60, 2),
         "question": pair.question,
-        "answer": said,
+        "answer": answer,
         "right": right,
     }
 

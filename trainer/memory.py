@@ -129,7 +129,7 @@ def read_topic(file: Path, source: str) -> Iterator[Approved]:
 def teach(texts: Sequence[Approved]) -> Teaching:
     """Pairs and preferences of approved texts; texts with secrets or mis-decoded signs are refused."""
     teaching = Teaching()
-    asked: set[str] = set()
+    questions: set[str] = set()
     for text in texts:
         if fault := find_fault(text.text) or find_fault(text.heading):
             teaching.refused.append(f"{text.where}: the text holds {fault}")
@@ -137,8 +137,8 @@ def teach(texts: Sequence[Approved]) -> Teaching:
         heading = text.heading or Path(text.source).stem.replace("-", " ")
         chunk = Chunk(hash_texts(text.source, text.heading, text.text), text.source, 0, heading, text.text)
         made = filter_pairs(RuleGenerator().pairs(chunk, MAX_PAIRS_PER_TEXT), chunk, [])
-        fresh = [taught(pair) for pair in made if pair.question not in asked]
-        asked.update(pair.question for pair in fresh)
+        fresh = [taught(pair) for pair in made if pair.question not in questions]
+        questions.update(pair.question for pair in fresh)
         teaching.pairs.extend(fresh)
         teaching.preferences.extend(make_preferences(text, heading, teaching.refused))
     return teaching

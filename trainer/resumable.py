@@ -1,8 +1,8 @@
 """An output file that grows a unit at a time and survives a kill at any point.
 
 Beside `corpus_chunks.jsonl` lies `corpus_chunks.jsonl.done`, a line a finished unit (a document, a chunk) with its
-digest and the bytes that its rows take. The rows are written first, the line after them. At the next start whatever
-lies in the output beyond the last confirmed byte is cut off, and units whose digest changed or that are gone lose their
+hash and the bytes that its rows take. The rows are written first, the line after them. At the next start whatever
+lies in the output beyond the last confirmed byte is cut off, and units whose hash changed or that are gone lose their
 rows. It does not decide what a unit is; the stages do.
 """
 
@@ -22,7 +22,7 @@ class Done:
     """One finished unit and where its rows lie."""
 
     unit: str
-    digest: str
+    digest: str  # hash of what it was made from
     start: int  # byte offset in the output
     end: int  # byte offset behind its last row
     rows: int
@@ -32,7 +32,7 @@ class ResumableOutput:
     """Rows of many units in one file; a context manager that owns both files."""
 
     def __init__(self, path: Path, wanted: Mapping[str, str]):
-        """Open the output for the units `wanted` (name to digest); rows of all others are dropped."""
+        """Open the output for the units `wanted` (name to hash); rows of all others are dropped."""
         self.path = path
         self.wanted = dict(wanted)
         self._ledger = path.with_name(path.name + ".done")
@@ -73,11 +73,11 @@ class ResumableOutput:
 
     def _recover(self) -> dict[str, Done]:
         recorded = self._read_ledger()
-        kept = [done for done in recorded.values() if self.wanted.get(done.unit) == done.digest]
+        valid = [done for done in recorded.values() if self.wanted.get(done.unit) == done.digest]
         content = self.path.read_bytes() if self.path.exists() else b""
-        kept = sorted((done for done in kept if done.end <= len(content)), key=lambda done: done.start)
+        valid = sorted((done for done in valid if done.end <= len(content)), key=lambda done: done.start)
         moved, body = [], bytearray()
-        for done in kept:
+        for done in valid:
             start = len(body)
             body += content[done.start : done.end]
             moved.append(Done(done.unit, done.digest, start, len(body), done.rows))

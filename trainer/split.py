@@ -57,9 +57,9 @@ def split(pairs: Sequence[Pair], *, share: float, seed: int, where: Path) -> Sid
     held = _whole_sources(pairs, share, chance)
     if not share / FARTHEST <= len(held) / max(len(pairs), 1) <= share * FARTHEST:
         held = set(_runs(pairs, share, chance)) or held
-    asked = {normal(pair.question) for place, pair in enumerate(pairs) if place not in held}
+    trained_questions = {normal(pair.question) for place, pair in enumerate(pairs) if place not in held}
     training = tuple(pair for place, pair in enumerate(pairs) if place not in held)
-    validation = tuple(pairs[place] for place in sorted(held) if normal(pairs[place].question) not in asked)
+    validation = tuple(pairs[place] for place in sorted(held) if normal(pairs[place].question) not in trained_questions)
     if not training or not validation:
         what = "every held-out question is also asked in training" if held and training else "too few pairs to split"
         raise DataError(what, where=where, remedy="Use another seed, or add pairs")

@@ -79,13 +79,19 @@ def write_transcript(source: Path, folder: Path) -> None:
     """Writes a session of the corpus (`role`, `content`, `ts`, a tool with its result) as Claude Code would."""
     session, rows, parent = str(uuid5(NAMESPACE_URL, source.as_posix())), list[dict[str, object]](), None
     for number, line in enumerate(source.read_text(encoding="utf-8").splitlines()):
-        told, name = json.loads(line), f"{number:08x}{session[8:]}"
-        message: dict[str, object] = {"role": told["role"], "content": told["content"]}
-        if told["role"] == "assistant":
-            message |= {"id": f"msg_{name}", "content": [{"type": "text", "text": told["content"]}]}
-        head = {"sessionId": session, "timestamp": told["ts"], "cwd": "/srv/project", "version": "2.1.221"}
-        row = {"type": told["role"], "uuid": name, "parentUuid": parent, "isSidechain": False, "message": message}
-        if told["content"]:  # calls of tools are no words of anybody, and their results are the files as they were
+        entry, name = json.loads(line), f"{number:08x}{session[8:]}"
+        message: dict[str, object] = {"role": entry["role"], "content": entry["content"]}
+        if entry["role"] == "assistant":
+            message |= {"id": f"msg_{name}", "content": [{"type": "text", "text": entry["content"]}]}
+        head = {"sessionId": session, "timestamp": entry["ts"], "cwd": "/srv/project", "version": "2.1.221"}
+        row = {
+            "type": entry["role"],
+            "uuid": name,
+            "parentUuid": parent,
+            "isSidechain": False,
+            "message": message,
+        }
+        if entry["content"]:  # calls of tools are no words of anybody, and their results are the files as they were
             rows.append(row | head)
             parent = name
     folder.mkdir(parents=True, exist_ok=True)

@@ -89,12 +89,12 @@ def build_memory(folder: Path, pieces: Sequence[Piece]) -> Iterator[Memory]:
     """A memory of what the cases hold, among pieces of sessions on other things."""
     write_transcripts(pieces, folder / "live")
     for number, case in enumerate(read_cases()):
-        for place, said in enumerate(filter(None, (case.old, case.new))):
+        for place, text in enumerate(filter(None, (case.old, case.new))):
             begun = FIRST_DAY + dt.timedelta(days=number + place * LATER_DAYS)
             turns = [
                 ("user", "Look at what we have on this, and tell me."),
                 ("assistant", "I read it."),
-                ("user", said),
+                ("user", text),
             ]
             write_one(folder / "live", FIRST_NUMBER + 2 * number + place, begun, turns, "works")
     with memory_of_transcripts(folder) as memory:

@@ -65,16 +65,16 @@ def main() -> None:
 
 def judge_offers(offers: Iterable[Offer], pieces: Sequence[Piece]) -> list[Judged]:
     """What a system would keep of each piece, those of which it keeps nothing among them."""
-    told = list(offers)
-    return [_judge(piece, [one for one in told if one.piece == piece.id]) for piece in pieces]
+    known = list(offers)
+    return [_judge(piece, [one for one in known if one.piece == piece.id]) for piece in pieces]
 
 
 def _judge(piece: Piece, offers: Sequence[Offer]) -> Judged:
     right, wrong = list[tuple[Offer, Wanted]](), list[Offer]()
     for offer in offers:
-        said = [one for one in piece.keep if one.matches(offer.statement)]
-        right += [(offer, one) for one in said if all(one is not known for _, known in right)]  # once is enough
-        if not said and not _is_uncounted(offer, piece):
+        matching = [one for one in piece.keep if one.matches(offer.statement)]
+        right += [(offer, one) for one in matching if all(one is not known for _, known in right)]  # once is enough
+        if not matching and not _is_uncounted(offer, piece):
             wrong.append(offer)
     return Judged(piece, right, wrong)
 

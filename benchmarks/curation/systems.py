@@ -84,8 +84,8 @@ def write_transcripts(pieces: Sequence[Piece], folder: Path) -> dict[str, str]:
     for piece in pieces:
         number = int(piece.id[1:]) + 1_000 * (piece.origin == "real")
         begun = dt.datetime.fromisoformat(f"{piece.day}T12:00:00+00:00") + dt.timedelta(seconds=number)
-        said = [("user" if who == "person" else who, words) for who, words in piece.turns]
-        known[write_one(folder, number, begun, said, piece.project)] = piece.id
+        turns = [("user" if who == "person" else who, words) for who, words in piece.turns]
+        known[write_one(folder, number, begun, turns, piece.project)] = piece.id
     return known
 
 

@@ -24,17 +24,17 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.answers import (
-    Asked,
+    LabelledQuestion,
     Shown,
-    as_asked,
     ask_fts5,
     ask_recall,
     ask_rrf,
     averages,
     judged,
     judged_as_long,
-    kept_memory,
+    open_cached_memory,
     own_words,
+    parse_question,
 )
 from benchmarks.layouts import read_lines
 from benchmarks.machine import stamp_run
@@ -59,7 +59,7 @@ KILLED = 4  # transcripts of the trial with a kill, and questions that are asked
 class Yardstick:
     """What a run is judged by."""
 
-    asked: Sequence[Asked]
+    questions: Sequence[LabelledQuestion]
     own: Sequence[str]
     recall: Sequence[Shown]
 
@@ -67,7 +67,7 @@ class Yardstick:
         """The shares of one system, at equal characters."""
         rows = [
             judged_as_long(one, shown, judged(one, shown, self.own), of_recall)
-            for one, shown, of_recall in zip(self.asked, run, self.recall, strict=True)
+            for one, shown, of_recall in zip(self.questions, run, self.recall, strict=True)
         ]
         of_session = [float(row["session_at_1"]) for row in rows]
         return {**averages(rows), "session_at_1_interval": confidence(of_session)}
@@ -85,29 +85,33 @@ def main() -> None:
     parser.add_argument("--source", type=Path, help="a checkout of a peer that no registry has")
     parser.add_argument("--minutes", type=float, default=12, help="at most, of indexing")
     options = parser.parse_args()
-    with kept_memory([folder.resolve() for folder in options.data], options.cache.resolve()) as memory:
+    with open_cached_memory([folder.resolve() for folder in options.data], options.cache.resolve()) as memory:
         folder = memory.root.path / "sessions" / "archive"
         archive, store = Archive(folder), ArchivedSessions(folder, memory.root.sessions)
-        asked = [one for one in map(as_asked, read_lines(options.queries)) if archive.holds(one.session)]
+        questions = [one for one in map(parse_question, read_lines(options.queries)) if archive.holds(one.session)]
         own = own_words({name: list(archive.turns(name)) for name in archive.session_ids()})
-        yardstick = Yardstick(asked, own, ask_recall(memory, asked))
+        yardstick = Yardstick(questions, own, ask_recall(memory, questions))
         for name in options.names:
             if name == "plain":
-                runs = {"recall": yardstick.recall, "rrf": ask_rrf(memory, asked), "fts5": ask_fts5(memory, asked)}
+                runs = {
+                    "recall": yardstick.recall,
+                    "rrf": ask_rrf(memory, questions),
+                    "fts5": ask_fts5(memory, questions),
+                }
                 rows = {system: yardstick.judge(run) for system, run in runs.items()}
             else:
                 work, live = options.work.resolve() / name, memory.root.path.parent / "live"
                 PEERS[name].install(work / "packages", options.source)
                 rows = {name: Trial(PEERS[name], work, live, store, options.minutes * 60).measure(yardstick)}
-            add_rows(options.json, rows, options.queries.name, len(asked))
+            add_rows(options.json, rows, options.queries.name, len(questions))
 
 
-def add_rows(file: Path, rows: Mapping[str, Mapping[str, Any]], queries: str, asked: int) -> None:
+def add_rows(file: Path, rows: Mapping[str, Mapping[str, Any]], queries: str, count: int) -> None:
     """Puts rows beside those that a file has of other systems."""
     stamp = stamp_run()
-    kept = json.loads(file.read_text(encoding="utf-8"))["systems"] if file.exists() else {}
+    systems = json.loads(file.read_text(encoding="utf-8"))["systems"] if file.exists() else {}
     added = {name: {**stamp, "load": os.getloadavg()[2], **row} for name, row in rows.items()}
-    found = {**stamp, "queries": queries, "n": asked, "systems": {**kept, **added}}
+    found = {**stamp, "queries": queries, "n": count, "systems": {**systems, **added}}
     file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(added))
 
@@ -124,7 +128,7 @@ class Trial:
 
     def measure(self, yardstick: Yardstick) -> dict[str, Any]:
         """What the peer finds and what it takes."""
-        questions = [one.text for one in yardstick.asked]
+        questions = [one.text for one in yardstick.questions]
         transcripts = sorted(self.live.rglob("*.jsonl"))
         place, variables = self.lay_out(transcripts)
         spent = run_command(self.peer.index_command(place), place, variables, self.seconds)
@@ -166,8 +170,8 @@ class Trial:
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
         for name in {path.stem for path in transcripts} & set(self.store.marks()):
-            turns = [turn for turn in self.store.session(name).turns if turn.said]
-            text = "\n\n".join(f"## {'Person' if turn.is_person else 'Assistant'}\n\n{turn.said}" for turn in turns)
+            turns = [turn for turn in self.store.session(name).turns if turn.spoken]
+            text = "\n\n".join(f"## {'Person' if turn.is_person else 'Assistant'}\n\n{turn.spoken}" for turn in turns)
             (place.notes / f"{name}.md").write_text(text + "\n", encoding="utf-8")
         model = find_packaged_model()
         assert model is not None, "the packaged model is installed with the benchmarks"

@@ -76,8 +76,8 @@ class Spent:
 
 def make_variables(place: Place, further: Mapping[str, str]) -> dict[str, str]:
     """The environment of a peer: this one, with a home of its own, and no way to a hub."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    return {**kept, **OFFLINE, "HOME": str(place.home), **further}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    return {**inherited, **OFFLINE, "HOME": str(place.home), **further}
 
 
 def run_command(command: Sequence[str], place: Place, further: Mapping[str, str], seconds: float) -> Spent:

@@ -28,8 +28,8 @@ def lay_files(model: ModelFiles, folder: Path, graph: str = "model.onnx") -> Pat
     shutil.copyfile(model.weights, folder / graph)
     shutil.copyfile(model.tokenizer, folder / "vocab.txt")
     BertWordPieceTokenizer(vocab=str(model.tokenizer), lowercase=True).save(str(folder / "tokenizer.json"))
-    for name, told in BESIDE.items():
-        (folder / name).write_text(json.dumps(told), encoding="utf-8")
+    for name, content in BESIDE.items():
+        (folder / name).write_text(json.dumps(content), encoding="utf-8")
     return folder
 
 
@@ -67,8 +67,8 @@ def pool_graph(graph: Path) -> None:
     nodes = [*before, *inner.node, *after]
     del inner.node[:]
     inner.node.extend(nodes)
-    kept = [one for one in inner.input if one.name != "token_type_ids"]
+    inputs = [one for one in inner.input if one.name != "token_type_ids"]
     del inner.input[:], inner.output[:]
-    inner.input.extend(kept)
+    inner.input.extend(inputs)
     inner.output.append(helper.make_tensor_value_info("dense_vecs", TensorProto.FLOAT, ["batch", 384]))
     onnx.save(model, graph)

@@ -370,8 +370,8 @@ class Ingester:
             report.sessions.add(read.session_id)
         if not report.is_dry_run:
             state = read.make_state(reader, self._rules(None))
-            is_kept = self.archive.holds(read.session_id)  # else there was nothing in it
-            self._tail.put(state if is_kept else replace(state, session_id=""), fresh.keys)
+            is_held = self.archive.holds(read.session_id)  # else there was nothing in it
+            self._tail.put(state if is_held else replace(state, session_id=""), fresh.keys)
 
     def _leave_out(self, read: "Read", report: ArchiveReport) -> None:
         """Keeps a session out. What is held of it is the caller's to forget; until then the file is read again."""

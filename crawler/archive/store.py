@@ -196,7 +196,7 @@ class Archive:
         for name in self.sources(session_id) if source is None else [source]:
             yield from join_turns(lambda name=name: self.entries(session_id, name))  # type: ignore[misc]
 
-    def digest(self, session_id: str) -> str:
+    def hash_session(self, session_id: str) -> str:
         """A hash of everything held of a session, the same however many steps it was read in."""
         state = hashlib.blake2b(digest_size=16)
         for source in self.sources(session_id):

@@ -75,12 +75,12 @@ def count_waiting(
         known = tail.files()
     found = find_transcripts(paths)
     waiting = [file for file in found.files if file.size and not _is_kept(known.get(str(file.path)), file)]
-    kept = [state for file in found.files if (state := known.get(str(file.path))) and _is_kept(state, file)]
+    states = [state for file in found.files if (state := known.get(str(file.path))) and _is_kept(state, file)]
     if only := settings.choice.only:
         projects = Projects(dict(settings.aliases))
         waiting = [file for file in waiting if projects.identify(read_working_folder(file.path)) == only]
     own = {file.path.parent for file in waiting}
-    own |= {Path(state.path).parent for state in kept if state.verdict is Verdict.TAKEN}
+    own |= {Path(state.path).parent for state in states if state.verdict is Verdict.TAKEN}
     left_out = {Verdict.EXCLUDED} if only else {Verdict.EXCLUDED, Verdict.DENIED}
     of_agents = find_files(file for source, places in stores for file in list_source_files(source, places))
     unread = [file for file in map(with_log, of_agents.files) if not _is_kept(known.get(str(file.path)), file)]
@@ -91,7 +91,7 @@ def count_waiting(
         bytes=sum(file.size for file in (*waiting, *unread)),
         folders=len({file.path.parent for file in (*waiting, *unread) if not file.is_agents}),
         of="this project" if only else "this machine",
-        left_out=len({state.session_id for state in kept if state.verdict in left_out}),
+        left_out=len({state.session_id for state in states if state.verdict in left_out}),
         skipped=(
             *(
                 Skipped(SkipKind.TRANSCRIPT, one.path if not only or Path(one.path).parent in own else "")

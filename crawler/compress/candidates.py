@@ -134,13 +134,13 @@ def _suggest_call(turn: Turn, cwd: str) -> Iterator[DigestCandidate]:
 def _choices(turn: Turn) -> Iterator[DigestCandidate]:
     """What the person answered where the client asked; of one who chose, with the options that lost."""
     for question in filter_objects(parse_arguments(turn).get("questions")):
-        asked = str(question.get("question", ""))
-        answer = turn.text.partition(f'"{asked}"="')[2].partition('"')[0]
+        question_text = str(question.get("question", ""))
+        answer = turn.text.partition(f'"{question_text}"="')[2].partition('"')[0]
         labels = [str(option.get("label", "")) for option in filter_objects(question.get("options"))]
         lost = [label for label in labels if label not in answer]
-        if asked and answer:
+        if question_text and answer:
             over = f" (not: {'; '.join(lost)})" if 0 < len(lost) < len(labels) else ""
-            text = clip(f"{without_markup(asked)} Chosen: {without_markup(answer)}{over}", MAX_CHARS)
+            text = clip(f"{without_markup(question_text)} Chosen: {without_markup(answer)}{over}", MAX_CHARS)
             yield DigestCandidate(SectionName.DECISIONS, text, turn.entries[-1:], CHOICE_WEIGHT)
 
 

@@ -22,18 +22,18 @@ SETTLES = ignore_case(r"\b(?:let'?s|go with|go for|i (?:like|prefer|favou?r)|use
 SHORT = 200  # characters; a longer answer says by itself what it decides
 
 
-def decision(said: str, replies: Sequence[str]) -> str:
+def decision(request: str, replies: Sequence[str]) -> str:
     """The answer with the option that it took, or among which; empty where it takes none of those offered last."""
     options = next((found for reply in reversed(replies) if len(found := parse_options(reply)) > 1), {})
-    if not options or len(said) > SHORT:
+    if not options or len(request) > SHORT:
         return ""
-    answer = without_markup(said)
-    if chosen := CHOICE.match(said):
+    answer = without_markup(request)
+    if chosen := CHOICE.match(request):
         taken = [options[label] for label in map(str.lower, LABELS.findall(chosen[1])) if label in options]
         return f"{'; '.join(taken)} ({answer})" if taken else ""
-    if "?" in said or not SETTLES.search(said):
+    if "?" in request or not SETTLES.search(request):
         return ""
-    words = set(content_words(said))
+    words = set(content_words(request))
     named = [one for one in options.values() if words & set(content_words(one))]
     return f"{answer} (of: {'; '.join(options.values())})" if 0 < len(named) < len(options) else ""
 

@@ -33,8 +33,8 @@ def list_duties(
 
     `reading`: its lines are those that may stand in a memory.
     """
-    asked, entries = find_goal(turns)
-    goal = [DigestCandidate(SectionName.GOAL, reading.goal or asked, entries)] if asked else []
+    goal_text, entries = find_goal(turns)
+    goal = [DigestCandidate(SectionName.GOAL, reading.goal or goal_text, entries)] if goal_text else []
     lines = [
         *goal,
         *_lines(reading, entries),

@@ -34,9 +34,9 @@ class Exchange:
 
     def line(self, cut: int) -> str:
         """Both, each in at most `cut` characters."""
-        asked, reply = clip(self.request, cut), clip(self.reply, cut)
-        told = f"{'Decided' if self.is_decision else 'Asked'}: {asked}" if asked else ""
-        return " → ".join(part for part in (told, reply) if part)
+        request, reply = clip(self.request, cut), clip(self.reply, cut)
+        opening = f"{'Decided' if self.is_decision else 'Asked'}: {request}" if request else ""
+        return " → ".join(part for part in (opening, reply) if part)
 
 
 def split_exchanges(turns: Iterable[Turn]) -> Iterator[Exchange]:
@@ -57,13 +57,13 @@ def split_exchanges(turns: Iterable[Turn]) -> Iterator[Exchange]:
 def _exchange(request: Turn | None, replies: Sequence[Turn], before: Sequence[str]) -> Iterator[Exchange]:
     """One or none: an announcement ("Let me look") settles nothing and stands only where there is no other reply."""
     settling = [turn for turn in replies if not bears(turn.text, "narrates")] or replies
-    told = [(turn, condense_text(turn.text)) for turn in (request, *settling[-1:]) if turn]
+    texts = [(turn, condense_text(turn.text)) for turn in (request, *settling[-1:]) if turn]
     decided = decision(request.text, before) if request else ""
-    asked = decided or (told[0][1] if request else "")
-    reply = told[-1][1] if settling else ""
-    if asked or reply:
-        entries = tuple(dict.fromkeys(turn.entries[0] for turn, text in told if text))
-        yield Exchange(asked, reply, entries, is_decision=bool(decided))
+    words = decided or (texts[0][1] if request else "")
+    reply = texts[-1][1] if settling else ""
+    if words or reply:
+        entries = tuple(dict.fromkeys(turn.entries[0] for turn, text in texts if text))
+        yield Exchange(words, reply, entries, is_decision=bool(decided))
 
 
 def condense_text(text: str) -> str:
@@ -85,8 +85,8 @@ def exchange_lines(exchanges: Sequence[Exchange], max_chars: int) -> list[Digest
     A short request or reply is whole and a long one gives way. Where there are too many, those that say least go.
     """
     most = max(1, max_chars // (2 * MIN_CUT + EXCHANGE_COST))
-    kept = sorted(sorted(range(len(exchanges)), key=lambda i: -exchanges[i].size)[:most])
-    chosen = [exchanges[i] for i in kept]
+    longest = sorted(sorted(range(len(exchanges)), key=lambda i: -exchanges[i].size)[:most])
+    chosen = [exchanges[i] for i in longest]
     sizes = [len(text) for exchange in chosen for text in (exchange.request, exchange.reply)]
     cut = greatest_cut(sizes, int(max_chars * SHARE) - EXCHANGE_COST * len(chosen))
     sections = [SectionName.DECISIONS if one.is_decision else SectionName.EXCHANGES for one in chosen]

@@ -18,8 +18,8 @@ def render_session(record: SessionRecord, turns: Sequence[Turn]) -> Iterator[str
     for number, turn in enumerate(turns, start=1):
         when = f", {turn.time.isoformat()}" if turn.time else ""
         yield f"## {number}. {escape_line(f'{turn.role} {turn.tool}'.strip())}{when}\n"
-        said = escape_text("\n".join(filter(None, [turn.arguments, turn.text])))
-        yield "".join(f"    {line}\n" for line in said.splitlines()) if turn.tool else f"{said}\n"
+        text = escape_text("\n".join(filter(None, [turn.arguments, turn.text])))
+        yield "".join(f"    {line}\n" for line in text.splitlines()) if turn.tool else f"{text}\n"
 
 
 def session_json(record: SessionRecord, turns: Sequence[Turn]) -> dict[str, Any]:

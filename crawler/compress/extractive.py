@@ -28,7 +28,9 @@ def compute_max_chars(facts: SessionFacts) -> int:
     return int(min(max(facts.chars * SHARE, MIN_CHARS), MAX_CHARS))
 
 
-def digest(turns: Sequence[Turn], facts: SessionFacts, record: SessionRecord, reading: Reading) -> CompressedSession:
+def condense_session(
+    turns: Sequence[Turn], facts: SessionFacts, record: SessionRecord, reading: Reading
+) -> CompressedSession:
     """The compressed session. `reading`: with those lines alone that may stand in a memory."""
     max_chars = compute_max_chars(facts)
     refs = EntryRefs(entry for turn in turns for entry in turn.entries)

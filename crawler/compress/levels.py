@@ -65,7 +65,8 @@ class SessionReader:
             more = f"\nThe entries: {self.next_step(session_id, 'raw')}\n" if self._has_turns(session_id) else ""
             return path.read_text(encoding="utf-8") + more
         compressed = read_session(path)
-        return one_line(compressed, self.next_step) if depth is Depth.LINE else digest(compressed, self.next_step)
+        write = one_line if depth is Depth.LINE else format_digest
+        return write(compressed, self.next_step)
 
     def resolve(self, session: str) -> str:
         """The id of the one session that begins so."""
@@ -120,7 +121,7 @@ def one_line(session: CompressedSession, next_step: "NextStep") -> str:
     return f"{date}  {session.title}  ({session.outcome}{commits})  more: {next_step(session.session_id, 'digest')}\n"
 
 
-def digest_sections(session: CompressedSession) -> Iterator[Section]:
+def list_digest_sections(session: CompressedSession) -> Iterator[Section]:
     """What a digest says: the first statements of some sections, each cut to a few words."""
     for section in session.sections:
         if section.title in DIGEST_SECTIONS:
@@ -128,10 +129,10 @@ def digest_sections(session: CompressedSession) -> Iterator[Section]:
             yield Section(section.title, tuple(replace(one, text=clip(one.text, DIGEST_CHARS)) for one in first))
 
 
-def digest(session: CompressedSession, next_step: "NextStep") -> str:
+def format_digest(session: CompressedSession, next_step: "NextStep") -> str:
     """Goal, decisions, outcome, what is open and what came of each request, some 50 tokens a statement."""
     lines = [one_line(session, next_step).split("  more:")[0]]
-    for section in digest_sections(session):
+    for section in list_digest_sections(session):
         lines.append(f"{section.title}:")
         lines += [f"- {statement.text}" for statement in section.statements]
     lines.append(f"The whole file: {next_step(session.session_id, 'file')}")

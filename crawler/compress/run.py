@@ -12,7 +12,7 @@ from pathlib import Path
 
 from crawler.archive.store import Archive
 from crawler.closed import IDLE_HOURS, LiveMarker, ProcessStart, is_closed, process_start
-from crawler.compress.extractive import digest
+from crawler.compress.extractive import condense_session
 from crawler.facts import count_tokens, gather_facts
 from crawler.quotes import session_turns
 from crawler.reading.lines import keep_proved
@@ -48,7 +48,7 @@ class ClosedWhen:
     idle_hours: float = IDLE_HOURS
     process_start: ProcessStart = process_start
 
-    def holds_for(self, session_id: str, last_written: datetime) -> bool:
+    def applies(self, session_id: str, last_written: datetime) -> bool:
         return is_closed(
             session_id,
             last_written=last_written,
@@ -78,7 +78,7 @@ def compress_closed(
     wanted = list(archive.session_ids() if session_ids is None else session_ids)
     for done, session_id in enumerate(wanted, start=1):
         try:
-            if closed_when.holds_for(session_id, read_last_time(archive, session_id)):
+            if closed_when.applies(session_id, read_last_time(archive, session_id)):
                 _compress(archive, folder, readings, session_id, newest.get(session_id), report)
             else:
                 report.open += 1
@@ -94,19 +94,19 @@ def compress_closed(
 def _compress(
     archive: Archive, folder: Path, readings: Readings, session_id: str, old: Path | None, report: CompressReport
 ) -> None:
-    source_hash = archive.digest(session_id)
+    source_hash = archive.hash_session(session_id)
     before = read_session(old) if old else None
     reading = readings.load(session_id)
     is_read = reading is not None and reading.mark == source_hash
-    is_told = before is not None and before.source_hash == source_hash
-    if is_told and before and reading and is_read and is_by(before, reading):
+    is_current = before is not None and before.source_hash == source_hash
+    if is_current and before and reading and is_read and is_by(before, reading):
         report.unchanged += 1
         return
     session = compress_session(archive, session_id, readings)
     if session is None:
         report.empty += 1
         return
-    if is_told and not is_read:  # by a version without readings: this one is made, and the file tells no more by it
+    if is_current and not is_read:  # by a version without readings: this one is made, and the file tells no more by it
         report.unchanged += 1
         return
     if before and old:
@@ -128,13 +128,13 @@ def compress_session(archive: Archive, session_id: str, readings: Readings) -> C
     turns = list(archive.turns(session_id))
     if not any(turn.role in (Role.PERSON, Role.ASSISTANT) for turn in turns):
         return None
-    record, facts, mark = archive.record(session_id), gather_facts(turns), archive.digest(session_id)
-    said = session_turns(session_id, project_name(record.project or record.cwd), turns)
+    record, facts, mark = archive.record(session_id), gather_facts(turns), archive.hash_session(session_id)
+    quotable = session_turns(session_id, project_name(record.project or record.cwd), turns)
     reading = readings.load(session_id)
     if reading is None or reading.mark != mark:
-        reading = read_by_rules(said, turns, facts, mark)
+        reading = read_by_rules(quotable, turns, facts, mark)
         readings.save(reading)
-    session = digest(turns, facts, record, keep_proved(reading, said))
+    session = condense_session(turns, facts, record, keep_proved(reading, quotable))
     return replace(session, tokens=session_tokens(archive, session_id))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from crawler.compress.candidates import DigestCandidate
-from memory_server.language.words import digest_words
+from memory_server.language.words import find_digest_words
 
 REPEATED = 0.25  # what a word is still worth once a chosen line has it
 LINE_COST = 16  # characters of list sign, reference and line end
@@ -34,8 +34,8 @@ def choose(
     `speech` is what the session says, whose words are weighed; `covered` is text that stands in the digest already.
     """
     weights = word_weights(speech)
-    seen = Counter(word for text in covered for word in set(digest_words(text)))
-    words = [frozenset(digest_words(candidate.text)) for candidate in candidates]
+    seen = Counter(word for text in covered for word in set(find_digest_words(text)))
+    words = [frozenset(find_digest_words(candidate.text)) for candidate in candidates]
     heap = [(-_density(candidate, words[i], weights, seen), i) for i, candidate in enumerate(candidates)]
     heapq.heapify(heap)
     chosen: list[int] = []
@@ -61,7 +61,7 @@ def choose(
 
 def word_weights(speech: Iterable[str]) -> dict[str, float]:
     """What each word is worth: more the more often it is said, more for one that looks like a name."""
-    counts = Counter(word for text in speech for word in digest_words(text))
+    counts = Counter(word for text in speech for word in find_digest_words(text))
     return {word: math.log1p(count) for word, count in counts.items()}
 
 

@@ -48,12 +48,12 @@ def parse_objects(answer: str) -> list[Mapping[str, object]]:
 def parse_reading(item: Mapping[str, object], session: SessionTurns) -> Reading:
     """One session's object as a reading."""
     lines, unfounded = list[Line](), list[str]()
-    for told in _list(item.get("lines"))[:MAX_LINES]:
-        line = parse_line(told, session) if isinstance(told, dict) else None
+    for given in _list(item.get("lines"))[:MAX_LINES]:
+        line = parse_line(given, session) if isinstance(given, dict) else None
         if line is not None:
             lines.append(line)
-        elif isinstance(told, dict):
-            unfounded.append(_text(told.get("text"), MAX_TEXT))
+        elif isinstance(given, dict):
+            unfounded.append(_text(given.get("text"), MAX_TEXT))
     outcome, proof = item.get("outcome"), str(item.get("proof") or "")
     return Reading(
         session_id=session.session_id,
@@ -71,10 +71,10 @@ def parse_reading(item: Mapping[str, object], session: SessionTurns) -> Reading:
     )
 
 
-def parse_line(told: Mapping[str, object], session: SessionTurns) -> Line | None:
+def parse_line(given: Mapping[str, object], session: SessionTurns) -> Line | None:
     """One line, with its words at their places; None where there is no statement or none of its words is found."""
-    text, kind, holds = _text(told.get("text"), MAX_TEXT), told.get("kind"), told.get("holds")
-    quotes = [quote for one in _list(told.get("quotes"))[:MAX_QUOTES] if (quote := _quote(one, session))]
+    text, kind, holds = _text(given.get("text"), MAX_TEXT), given.get("kind"), given.get("holds")
+    quotes = [quote for one in _list(given.get("quotes"))[:MAX_QUOTES] if (quote := _quote(one, session))]
     if not text or not quotes:
         return None
     return Line(
@@ -82,11 +82,11 @@ def parse_line(told: Mapping[str, object], session: SessionTurns) -> Line | None
         text=text,
         quotes=tuple(dict.fromkeys(quotes)),
         holds=Holds(str(holds)) if holds in list(Holds) else Holds.PROBABLY,
-        takes_back=_text(told.get("takes_back"), MAX_TEXT),
+        takes_back=_text(given.get("takes_back"), MAX_TEXT),
         questions=tuple(
-            _text(one, 200) for one in _list(told.get("questions"))[:MAX_QUESTIONS] if isinstance(one, str)
+            _text(one, 200) for one in _list(given.get("questions"))[:MAX_QUESTIONS] if isinstance(one, str)
         ),
-        topic=_text(told.get("topic"), 80),
+        topic=_text(given.get("topic"), 80),
     )
 
 

@@ -196,7 +196,7 @@ def gather_ground(quotes: Sequence[Quote], session: SessionTurns) -> Ground:
             own += sum(max(0, min(end, quote.end) - max(first, quote.first)) for first, end in spans)
             whole += quote.end - quote.first
             ground.is_foreign |= is_reported(turn, quote)
-        _add_asked(ground, turn, cited)
+        _add_question(ground, turn, cited)
         if place and place - 1 not in places:
             _add_answered(ground, spoken[place - 1], turn)
         following = next((one for one in range(place + 1, len(spoken)) if spoken[one].role is Role.PERSON), place)
@@ -238,7 +238,7 @@ def _add_answered(ground: Ground, reply: Turn, answer: Turn) -> None:
         (ground.not_chosen if is_option and not is_picked else ground.answered).append(sentence)
 
 
-def _add_asked(ground: Ground, turn: Turn, cited: Sequence[Quote]) -> None:
+def _add_question(ground: Ground, turn: Turn, cited: Sequence[Quote]) -> None:
     """What the client asked, where its answer is quoted: the options that were not chosen, and whether it was a no."""
     labels = dict(parse_questions(turn))
     for part in find_spoken(turn) if turn.tool == ASKING_TOOL else ():

@@ -11,16 +11,16 @@ from memory_server.language.cues import INJECTION
 
 def keep_proved(reading: Reading, session: SessionTurns) -> Reading:
     """The reading with those lines alone that their quotes in the session support."""
-    kept = tuple(
+    proved = tuple(
         line for line in reading.lines if is_safe(line) and not find_objections(line.text, line.quotes, session)
     )
-    return msgspec.structs.replace(reading, lines=kept)
+    return msgspec.structs.replace(reading, lines=proved)
 
 
 def is_safe(line: Line) -> bool:
     """Whether nothing in a line is hidden or reads as if it were said to an assistant."""
-    told = (line.text, line.takes_back, *line.questions, *(quote.text for quote in line.quotes))
-    return all(map(is_safe_text, told))
+    texts = (line.text, line.takes_back, *line.questions, *(quote.text for quote in line.quotes))
+    return all(map(is_safe_text, texts))
 
 
 def is_safe_text(text: str) -> bool:

@@ -69,9 +69,9 @@ class ModelReader:
         for one, page in zip(unread, pages, strict=True):
             if not page:  # nobody said anything that could be read
                 yield msgspec.structs.replace(one.plain, reader=self.name, version=VERSION, lines=())
-        told = [place for place, page in enumerate(pages) if page]
-        for group in group_pages([pages[place] for place in told]):
-            places = [told[number] for number in group]
+        readable = [place for place, page in enumerate(pages) if page]
+        for group in group_pages([pages[place] for place in readable]):
+            places = [readable[number] for number in group]
             yield from self._read([unread[place] for place in places], [pages[place] for place in places], topics)
 
     def _read(self, unread: Sequence[Unread], pages: Sequence[str], topics: str) -> Iterator[Reading]:

@@ -84,31 +84,31 @@ def render_page(
 
 def _head(session: SessionTurns, facts: SessionFacts, outcome: str) -> str:
     day = f"{local(facts.started):%Y-%m-%d}" if facts.started else "undated"
-    told = [f"session {session.session_id[:ID_CHARS]}", f"project {escape_line(session.project)}", day]
-    told += [f"branch {escape_line(facts.branch)}"] if facts.branch else []
-    told += [f"commits: {len(facts.commits)}", f"by its calls it ended: {outcome}"]
+    marks = [f"session {session.session_id[:ID_CHARS]}", f"project {escape_line(session.project)}", day]
+    marks += [f"branch {escape_line(facts.branch)}"] if facts.branch else []
+    marks += [f"commits: {len(facts.commits)}", f"by its calls it ended: {outcome}"]
     title = f"\ntitle: {escape_line(clip(facts.title, 90))}" if facts.title else ""
-    return f"=== {'; '.join(told)}{title}"
+    return f"=== {'; '.join(marks)}{title}"
 
 
 def _fit_blocks(head: str, blocks: Sequence[PageBlock]) -> str:
     """As many entries as fit: the person's words before all others, and of these the first and the last."""
-    room, kept = SESSION_CHARS - len(head), dict[int, str]()
+    room, fitting = SESSION_CHARS - len(head), dict[int, str]()
     ends = [min(place, len(blocks) - 1 - place) for place in range(len(blocks))]
     for place in sorted(range(len(blocks)), key=lambda place: (not blocks[place].is_persons, ends[place])):
         text = str(blocks[place])
         if len(text) < room:
-            kept[place], room = text, room - len(text) - 1
-    told = f"({len(blocks) - len(kept)} entries are left out, where the ids jump)"
-    return "\n".join([head, told, *(kept[place] for place in sorted(kept))])
+            fitting[place], room = text, room - len(text) - 1
+    remark = f"({len(blocks) - len(fitting)} entries are left out, where the ids jump)"
+    return "\n".join([head, remark, *(fitting[place] for place in sorted(fitting))])
 
 
 def _make_habit_block(group: Sequence[Request]) -> PageBlock:
     here, *others = group
     wordings = dict.fromkeys(escape_line(clip(one.quote.text, 60)) for one in others)
-    told = "; ".join(itertools.islice(wordings, MOST_WORDINGS))
+    examples = "; ".join(itertools.islice(wordings, MOST_WORDINGS))
     return PageBlock(
-        f"[{here.quote.entry[:ID_CHARS]}] asked before, in {len(group)} sessions", f"{here.quote.text}\n{told}"
+        f"[{here.quote.entry[:ID_CHARS]}] asked before, in {len(group)} sessions", f"{here.quote.text}\n{examples}"
     )
 
 
@@ -150,10 +150,10 @@ def _make_person_blocks(turn: Turn) -> Iterator[PageBlock]:
     for part in find_spoken(turn):
         text = turn.text[part.first : part.end]
         if turn.tool == ASKING_TOOL:
-            options = next((labels for asked, labels in parse_questions(turn) if asked == part.question), ())
+            options = next((labels for question, labels in parse_questions(turn) if question == part.question), ())
             offered = f", offered: {escape_line(clip(' / '.join(options), 600))}" if options else ""
-            asked = "" if part.is_chosen else f' "{escape_line(clip(part.question, 300))}"'
-            yield PageBlock(f"[{entry}] person answered the question{asked}{offered}", text, is_persons=True)
+            question = "" if part.is_chosen else f' "{escape_line(clip(part.question, 300))}"'
+            yield PageBlock(f"[{entry}] person answered the question{question}{offered}", text, is_persons=True)
         elif turn.kind is PartKind.COMMAND:
             command = escape_line(turn.text.partition(" ")[0])
             yield PageBlock(f"[{entry}] person, behind {command}", _cut_pasted(text), is_persons=True)
@@ -163,13 +163,13 @@ def _make_person_blocks(turn: Turn) -> Iterator[PageBlock]:
 
 def _cut_pasted(text: str) -> str:
     """A prompt with each pasted run of lines cut to its beginning."""
-    kept, at = "", 0
+    shortened, at = "", 0
     for first, end in [*prose_regions(text), (len(text), len(text))]:
         pasted = text[at:first]
-        kept += pasted if len(pasted) <= PASTED_CHARS else f"{pasted[:PASTED_CHARS]}… (pasted)\n"
-        kept += text[first:end]
+        shortened += pasted if len(pasted) <= PASTED_CHARS else f"{pasted[:PASTED_CHARS]}… (pasted)\n"
+        shortened += text[first:end]
         at = end
-    return _cut(kept, TYPED_CHARS)
+    return _cut(shortened, TYPED_CHARS)
 
 
 def _cut(text: str, room: int) -> str:
@@ -197,8 +197,8 @@ def _tells(text: str) -> bool:
 
 
 def _format_failure(turn: Turn, line: str, fix: Turn | None, sessions: int) -> str:
-    told = [f"[{turn.entries[-1][:ID_CHARS]}] failed: {escape_line(find_command(turn))}"]
-    told.append(f": {escape_line(clip(line, ERROR_CHARS))}")
-    told += [f"; then worked: {escape_line(find_command(fix) or fix.tool)}"] if fix else []
-    told += [f" (met in {sessions} sessions)"] if sessions else []
-    return "".join(told)
+    parts = [f"[{turn.entries[-1][:ID_CHARS]}] failed: {escape_line(find_command(turn))}"]
+    parts.append(f": {escape_line(clip(line, ERROR_CHARS))}")
+    parts += [f"; then worked: {escape_line(find_command(fix) or fix.tool)}"] if fix else []
+    parts += [f" (met in {sessions} sessions)"] if sessions else []
+    return "".join(parts)

@@ -88,10 +88,10 @@ def is_verbatim(claim: Claim) -> bool:
     """Whether a statement is a quoted sentence as it stands, but for words of the talk ahead of it."""
     plain = [token.low for token in claim.tokens if token.is_word]
     for sentence in claim.ground.quoted:
-        said = [token for token in sentence.tokens if token.is_word]
-        ahead = said[: len(said) - len(plain)]
-        behind = [sentence.tokens[token.place + 1].low for token in ahead if token is not said[-1]]
-        is_same = [token.low for token in said[len(ahead) :]] == plain
+        words = [token for token in sentence.tokens if token.is_word]
+        ahead = words[: len(words) - len(plain)]
+        behind = [sentence.tokens[token.place + 1].low for token in ahead if token is not words[-1]]
+        is_same = [token.low for token in words[len(ahead) :]] == plain
         if is_same and all(is_ahead(token.low, after) for token, after in zip(ahead, behind, strict=False)):
             return True
     return False
@@ -201,8 +201,8 @@ def _negation(claim: Claim) -> Objection | None:
     ours = _negations(claim.tokens)
     theirs = [(sentence, at) for sentence in claim.ground.quoted for at in _negations(sentence.tokens)]
     if ours and not theirs and not any(_denies(sentence.tokens) for sentence in claim.ground.quoted):
-        is_asked = any("?" in sentence.text for sentence in claim.ground.quoted)  # a reproach denies without a no
-        if not is_asked and not any(_is_denied_in(claim, at) for at in ours):
+        is_question = any("?" in sentence.text for sentence in claim.ground.quoted)  # a reproach denies without a no
+        if not is_question and not any(_is_denied_in(claim, at) for at in ours):
             return Objection(ObjectionKind.NEGATION, tuple(claim.tokens[at].text for at in ours))
     if theirs and not ours and not _denies(claim.tokens):
         held = claim.bag
@@ -278,8 +278,8 @@ def _tense(claim: Claim) -> Objection | None:
 
 def _cause(claim: Claim) -> Objection | None:
     """A reason, where none was given. People put a comma in its place: both sides stand in one quoted sentence."""
-    found, said = words_of.CAUSAL.search(claim.text), " ".join(one.text for one in claim.evidence)
-    if not found or words_of.CAUSAL.search(said) or words_of.GIVES_REASON.search(said):
+    found, quoted = words_of.CAUSAL.search(claim.text), " ".join(one.text for one in claim.evidence)
+    if not found or words_of.CAUSAL.search(quoted) or words_of.GIVES_REASON.search(quoted):
         return None
     ahead, behind = (
         [token for token in tokenize(text) if token.is_telling]
@@ -358,27 +358,27 @@ def _pairs(tokens: Sequence[Token]) -> Iterator[Pair]:
             found += [token.root] if token.is_telling else []
         return frozenset(found)
 
-    def left(at: int) -> frozenset[str]:
+    def find_left(at: int) -> frozenset[str]:
         return near(tokens[:at][::-1], ".;:!?")
 
-    def right(at: int) -> frozenset[str]:
+    def find_right(at: int) -> frozenset[str]:
         return near(tokens[at:], ".;:!?,")
 
     for at, word in enumerate(low):
         behind = low[at + 1] if at + 1 < len(low) else ""
         if (word, behind) in (("instead", "of"), ("rather", "than")):
-            yield Pair("chosen", left(at), right(at + 2))
+            yield Pair("chosen", find_left(at), find_right(at + 2))
         elif word == "over" and words_of.FAVOURS & set(low[max(0, at - 6) : at]):
-            yield Pair("chosen", left(at), right(at + 1))
+            yield Pair("chosen", find_left(at), find_right(at + 1))
         elif word == "not" and low[at - 1 : at] == [","]:
-            yield Pair("chosen", left(at - 1), right(at + 1))
+            yield Pair("chosen", find_left(at - 1), find_right(at + 1))
         elif word == "before":
-            yield Pair("earlier", left(at), right(at + 1))
+            yield Pair("earlier", find_left(at), find_right(at + 1))
         elif word == "after":
-            yield Pair("earlier", right(at + 1), left(at))
+            yield Pair("earlier", find_right(at + 1), find_left(at))
         elif word == "from" and "to" in low[at + 1 : at + 9]:
             to = low.index("to", at + 1)
-            yield Pair("from", near(tokens[at + 1 : to], ".;:!?"), right(to + 1))
+            yield Pair("from", near(tokens[at + 1 : to], ".;:!?"), find_right(to + 1))
 
 
 def _order(claim: Claim) -> Objection | None:

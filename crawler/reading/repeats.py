@@ -59,8 +59,8 @@ def find_requests(session: SessionTurns) -> list[Request]:
     for turn in session.spoken_turns:
         for first, end in prose_regions(turn.text) if turn.is_prompt else ():
             for start, stop in sentence_spans(turn.text[first:end]):
-                said = URL.sub("", turn.text[first + start : first + stop])
-                words = "" if said[:1] in OPENS_OUTPUT else telling(said)
+                sentence = URL.sub("", turn.text[first + start : first + stop])
+                words = "" if sentence[:1] in OPENS_OUTPUT else telling(sentence)
                 if stop - start <= MOST_LETTERS and 1 <= len(words.split()) <= MOST_WORDS:
                     found.setdefault(words, Request(words, make_quote(session, turn, first + start, first + stop)))
     return list(found.values())[:MAX_FOUND]
@@ -81,7 +81,7 @@ def find_failures(session: SessionTurns) -> list[Failure]:
     return list(found.values())[:MAX_FOUND]
 
 
-def habits_among(readings: Iterable[Reading]) -> list[list[Request]]:
+def group_habits(readings: Iterable[Reading]) -> list[list[Request]]:
     """What was asked for in enough sessions of one project, the most frequent first; of each the newest request first.
 
     Requests belong together where they share two telling words, or are the same one. Whether they ask for the same, the
@@ -93,7 +93,7 @@ def habits_among(readings: Iterable[Reading]) -> list[list[Request]]:
             words = request.words.split()
             for key in combinations(words, 2) if len(words) > 1 else [tuple(words)]:
                 found[reading.project, *key].setdefault(reading.session_id, request)
-    kept, used, room = list[list[Request]](), set[str](), Counter[str]()
+    habits, used, room = list[list[Request]](), set[str](), Counter[str]()
     for (project, *_), of_session in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
         marks = {request.quote.mark for request in of_session.values()}
         entries = {request.quote.entry for request in of_session.values()}  # a fork repeats entries
@@ -101,8 +101,8 @@ def habits_among(readings: Iterable[Reading]) -> list[list[Request]]:
         if is_new and min(len(of_session), len(entries)) >= MIN_REQUESTS and room[project] < MOST_HABITS:
             room[project] += 1
             used |= marks
-            kept.append(sorted(of_session.values(), key=lambda one: str(one.quote.time), reverse=True))
-    return kept
+            habits.append(sorted(of_session.values(), key=lambda one: str(one.quote.time), reverse=True))
+    return habits
 
 
 def count_failures(readings: Sequence[Reading]) -> Mapping[str, int]:

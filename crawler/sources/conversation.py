@@ -84,7 +84,7 @@ class Conversation:
         self.cwd = self.branch = self.version = ""
         self.is_timed = True
         self.stamp = ""  # of one among many in a file: differs once anything of it has changed
-        self.entries: list[Entry] = [Entry(id=digest(self.session_id, source))]  # the root of the chain
+        self.entries: list[Entry] = [Entry(id=hash_texts(self.session_id, source))]  # the root of the chain
         self._side_chain = side_chain
         self._last = self.entries[0].id
         self._seen: Counter[str] = Counter()
@@ -126,10 +126,10 @@ class Conversation:
         self, text: object, call_id: object, time: object = "", *, is_error: bool = False, agent: str = ""
     ) -> None:
         """What a tool returned."""
-        said = cut_injected(text).strip() if isinstance(text, str) else json_text(text)
-        if said.startswith(REFUSAL) or (is_error and not said.startswith("Exit code")):
-            said = f"Exit code 1\n{said}"  # as Claude Code writes a failure; a refusal by the person begins otherwise
-        part = EntryPart(PartKind.RESULT, said, call_id=as_id(str(call_id or "")), is_error=is_error)
+        output = cut_injected(text).strip() if isinstance(text, str) else json_text(text)
+        if output.startswith(REFUSAL) or (is_error and not output.startswith("Exit code")):
+            output = f"Exit code 1\n{output}"  # as Claude Code writes a failure; a person's refusal begins otherwise
+        part = EntryPart(PartKind.RESULT, output, call_id=as_id(str(call_id or "")), is_error=is_error)
         self._add(part, time, f"{call_id}-result" if call_id else "", agent)
 
     def rewind(self, to: str, time: object = "") -> None:
@@ -149,10 +149,10 @@ class Conversation:
         self._last = entry.id
 
     def _entry(self, part: EntryPart, time: str, own_id: object, agent: str) -> Entry:
-        said_at = time if self.is_timed else self.session_id
-        made = digest(part.kind, said_at, part.text, part.tool, part.arguments, part.call_id)
+        when = time if self.is_timed else self.session_id
+        made = hash_texts(part.kind, when, part.text, part.tool, part.arguments, part.call_id)
         if isinstance(own_id, str) and own_id not in self._parents:
-            made = own_id if is_uuid(own_id) else digest(own_id) if own_id else made
+            made = own_id if is_uuid(own_id) else hash_texts(own_id) if own_id else made
         self._seen[made] += 1
         speaker = as_id(agent or self._side_chain)
         return Entry(
@@ -173,7 +173,7 @@ def make_session_id(name: str) -> str:
     """A name as the id of a session: its own where it is one, else its words and a hash of them."""
     if is_id(name) and name[0].isalnum():
         return name
-    return f"{NOT_ALNUM.sub('-', name).strip('-')[:40] or 'session'}-{digest(name)}"
+    return f"{NOT_ALNUM.sub('-', name).strip('-')[:40] or 'session'}-{hash_texts(name)}"
 
 
 def translate_tool(agent: str, name: object, arguments: object) -> tuple[str, object]:
@@ -236,7 +236,7 @@ def moment(time: object) -> str:
         return ""
 
 
-def digest(*texts: str) -> str:
+def hash_texts(*texts: str) -> str:
     return hashlib.blake2b("\0".join(texts).encode("utf-8", "replace"), digest_size=10).hexdigest()
 
 

@@ -139,8 +139,8 @@ def _user(record: Record) -> Entry | None:
     blocks = list_blocks(content)
     results = [_result(block, record) for block in blocks if block.get("type") == "tool_result"]
     if results:
-        said = _find_typed_text(record, blocks)
-        return _entry(record, [*results, EntryPart(PartKind.BESIDE_RESULT, said)] if said else results)
+        typed = _find_typed_text(record, blocks)
+        return _entry(record, [*results, EntryPart(PartKind.BESIDE_RESULT, typed)] if typed else results)
     part = _prompt(record, blocks)
     return _entry(record, [part] if part else [])
 

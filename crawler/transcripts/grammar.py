@@ -67,7 +67,7 @@ class Grammar:
 
     def __init__(self) -> None:
         self._last_id = ""
-        self._around: tuple[str, ...] = ()  # where the last entry with words was written, in the grammar
+        self._repeated: tuple[str, ...] = ()  # where the last entry with words was written, in the grammar
 
     def hold(self, entry: Entry) -> Entry:
         """The entry in the grammar; the same object where it was. Every entry passes here: calls are few on purpose."""
@@ -78,14 +78,14 @@ class Grammar:
                 return entry
             time, message_id = entry.time, entry.message_id
             is_moment = time.isascii() and time.isprintable() and len(time) < MAX_LINE_CHARS
-            if is_moment and (not message_id or FITS(message_id)) and self._around == around(entry):
+            if is_moment and (not message_id or FITS(message_id)) and self._repeated == list_repeated(entry):
                 return entry
         held = in_grammar(entry)
-        self._last_id, self._around = held.id, around(held)
+        self._last_id, self._repeated = held.id, list_repeated(held)
         return held
 
 
-def around(entry: Entry) -> tuple[str, ...]:
+def list_repeated(entry: Entry) -> tuple[str, ...]:
     """What repeats from one entry to the next."""
     return entry.session_id, entry.agent, entry.cwd, entry.branch, entry.version
 
@@ -112,8 +112,8 @@ class Stamps:
     def remarks(self, path: Path) -> Iterator[str]:
         """What to say of the file: one sentence, where a time was wrong."""
         if self._wrong:
-            told = f"{plural(len(self._wrong), 'record')} stamped by a wrong clock, {escape_line(self._wrong[0])}"
-            yield f"{escape_line(str(path))}: {told}. Nothing to mend: the other records date the session."
+            remark = f"{plural(len(self._wrong), 'record')} stamped by a wrong clock, {escape_line(self._wrong[0])}"
+            yield f"{escape_line(str(path))}: {remark}. Nothing to mend: the other records date the session."
 
     def _is_wrong(self, moment: datetime | None) -> bool:
         return moment is not None and (moment < EARLIEST or (self._latest is not None and moment > self._latest))

@@ -25,16 +25,16 @@ def cut_injected(text: str) -> str:
     """The text without our injected memory; an injection that is never closed reaches to the end."""
     if TAG not in text:
         return text
-    kept = []
+    parts = []
     depth = position = 0
     for edge in _TAG_EDGE.finditer(text):
         if depth == 0:
-            kept.append(text[position : edge.start()])
+            parts.append(text[position : edge.start()])
         depth = max(0, depth - 1) if edge[1] else depth + 1
         position = edge.end()
     if depth == 0:
-        kept.append(text[position:])
-    return "".join(kept)
+        parts.append(text[position:])
+    return "".join(parts)
 
 
 def cut_reminders(text: str) -> str:

@@ -185,10 +185,10 @@ class _Joiner:
         if opened is None:
             yield self._turn(entry, result)
             return
-        asked, call = opened
+        call_entry, call = opened
         if is_own_call(call.tool, call.arguments):
             return
-        yield self._turn(entry, result, tool=call.tool, arguments=call.arguments, entries=(asked.id, entry.id))
+        yield self._turn(entry, result, tool=call.tool, arguments=call.arguments, entries=(call_entry.id, entry.id))
 
     def _is_new(self, position: int, entry: Entry, part: EntryPart) -> bool:
         """Whether a queued prompt stands, and nowhere else: a client writes the same words up to three times."""

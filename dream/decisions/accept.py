@@ -68,7 +68,7 @@ class Foreseen:
     @property
     def files(self) -> dict[str, str]:
         """The hash of each file that changes, as it stands."""
-        return {path: before for plan in reversed(self.plans) for path, before in plan.before.items()}
+        return {path: before for plan in reversed(self.plans) for path, before in plan.old_hashes.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class Decisions:
         Raises as `accept` does.
         """
         with self.hold_lock() as journal:
-            known = replace(hunk, proposal=self.store.name_of_told(local_day(self.now())))
+            known = replace(hunk, proposal=self.store.name_direct_proposal(local_day(self.now())))
             plan = self._planner().accept(known, consent)
             self._carry_out(journal, plan)
         self._bring_level()

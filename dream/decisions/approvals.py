@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from dream.decisions.chain import Chain, FileDigest, make_entry
+from dream.decisions.chain import Chain, FileHashes, make_entry
 from dream.decisions.repository import Repository, find_repository, refusal_of_git
 from dream.proposals.store import APPROVED, Event, FileChange, ProposalStore, Splice, check_path
 from dream.records import hash_text
@@ -72,8 +72,12 @@ class Unexplained:
 
     @property
     def in_words(self) -> str:
-        told = {NEW: "new, and not approved yet", UNSIGNED: UNSIGNED, RETITLED: f"{RETITLED}: Claude is told the old"}
-        return told.get(self.what, f"{self.what} by no acceptance and by no commit of yours")
+        phrases = {
+            NEW: "new, and not approved yet",
+            UNSIGNED: UNSIGNED,
+            RETITLED: f"{RETITLED}: Claude is told the old",
+        }
+        return phrases.get(self.what, f"{self.what} by no acceptance and by no commit of yours")
 
     @property
     def step(self) -> str:
@@ -92,11 +96,11 @@ class Approvals:
         is_from_before = not chain.is_kept and not chain.has_key
         earlier = store.approvals() if is_from_before else []
         self.is_new = not chain.is_kept and not chain.has_key and not earlier
-        self._places: dict[str, list[tuple[int, FileDigest]]] = {}
+        self._places: dict[str, list[tuple[int, FileHashes]]] = {}
         entries = [make_entry(one, "") for one in earlier] or chain.entries
         for place, entry in enumerate(entries):
-            for digest in filter(_is_of_layer_1, entry.files):
-                self._places.setdefault(digest.path, []).append((place, digest))
+            for change in filter(_is_of_layer_1, entry.files):
+                self._places.setdefault(change.path, []).append((place, change))
         self._counts = (lambda _: True) if earlier else chain.counts
         self.by_commit: dict[str, str] = {}  # path -> sha256 of what a commit alone explains, once asked for all
 
@@ -106,11 +110,11 @@ class Approvals:
         return find_repository(self._root.path)
 
     @cached_property
-    def _last(self) -> dict[str, FileDigest]:
+    def _last(self) -> dict[str, FileHashes]:
         """The last decision that counts about each file."""
         found = {}
-        for path, digests in self._places.items():
-            counted = next((digest for place, digest in reversed(digests) if self._counts(place)), None)
+        for path, changes in self._places.items():
+            counted = next((change for place, change in reversed(changes) if self._counts(place)), None)
             if counted:
                 found[path] = counted
         return found
@@ -139,12 +143,12 @@ class Approvals:
         if self.is_new:
             return []
         present = set(list_approved_files(self._root))
-        kept = {path for path, change in self._last.items() if change.after}
+        expected = {path for path, change in self._last.items() if change.after}
         if self._repository is not None and not self.chain.has_key:
-            kept |= {
+            expected |= {
                 path for path in self._repository.list_committed("topics") if not (self._root.path / path).exists()
             }
-        return self.filter_unexplained(present | kept)
+        return self.filter_unexplained(present | expected)
 
     def hash_file(self, path: str) -> str:
         """The hash of what a file holds; empty where there is none."""
@@ -154,10 +158,10 @@ class Approvals:
         """The same of some files, by path."""
         if self.is_new:
             return []
-        asked = [path for path in sorted(paths) if not self._is_approved(path, read_file(self._root, path))]
-        committed = self._find_committed(asked)
+        unapproved = [path for path in sorted(paths) if not self._is_approved(path, read_file(self._root, path))]
+        committed = self._find_committed(unapproved)
         self.by_commit |= {path: hash_text(read_file(self._root, path)) for path in committed}
-        texts = {path: read_file(self._root, path) for path in asked if path not in committed}
+        texts = {path: read_file(self._root, path) for path in unapproved if path not in committed}
         return [
             Unexplained(path, what, self._find_approved_text(path, text) if what == RETITLED else "")
             for path, text in texts.items()
@@ -170,7 +174,7 @@ class Approvals:
         The index page, whose pointers change without a decision, is none of them, nor what was there beforehand.
         """
         made = (entry for entry in self.chain.entries if entry.event is not Event.FOUND)
-        decided = {digest.path for entry in made for digest in entry.files} - {self._root.index_page.name}
+        decided = {change.path for entry in made for change in entry.files} - {self._root.index_page.name}
         paths = [path for path in list_approved_files(self._root) if path in decided]
         paths = [path for path in paths if self._is_approved(path, read_file(self._root, path))]
         if self._repository is None or not paths:
@@ -213,20 +217,20 @@ class Approvals:
     def _find_approved_text(self, path: str, text: str | None) -> str:
         """What was approved of a topic whose title and summary alone differ from it, in as many lines; else nothing."""
         repository = self._repository
-        kept = repository.text(path) if repository is not None and is_topic(SourcePath(path)) else None
-        if repository is None or not kept or text is None or without_title(kept) != without_title(text):
+        committed = repository.text(path) if repository is not None and is_topic(SourcePath(path)) else None
+        if repository is None or not committed or text is None or without_title(committed) != without_title(text):
             return ""
-        by_person = self._is_approved(path, kept) or not (self.chain.has_key or repository.is_assistants(path))
-        return pad_to_lines(text, kept) if by_person else ""
+        by_person = self._is_approved(path, committed) or not (self.chain.has_key or repository.is_assistants(path))
+        return pad_to_lines(text, committed) if by_person else ""
 
     def _is_committed(self, repository: Repository, path: str, text: str) -> bool:
         """Whether the last commit holds this state of a file; of the index page, its lines that are not generated."""
         if repository.holds(path, text.encode("utf-8")):
             return True
-        kept = repository.text(path) if path == "MEMORY.md" else None
-        return kept is not None and without_pointers(kept) == without_pointers(text) and self._points_truly(path, text)
+        page = repository.text(path) if path == "MEMORY.md" else None
+        return page is not None and without_pointers(page) == without_pointers(text) and self._points_truly(path, text)
 
-    def _points_truly(self, path: str, text: str | None, last: FileDigest | None = None) -> bool:
+    def _points_truly(self, path: str, text: str | None, last: FileHashes | None = None) -> bool:
         """Whether the generated lines of the index page are those approved, as we wrote them, or what its topics give.
 
         Topics may have changed since the page was written, which is said of them. How we wrote it is told by a file
@@ -262,7 +266,7 @@ class Approvals:
 
     def _was_decided(self, path: str, text: str | None) -> bool:
         """Whether the last entry about a file is of this state, whether it counts or not."""
-        return any(digest.approved == hash_approved(path, text) for _, digest in self._places.get(path, [])[-1:])
+        return any(change.approved == hash_approved(path, text) for _, change in self._places.get(path, [])[-1:])
 
     def _is_left_out_by_commit(self, path: str) -> bool:
         """Whether a file that a commit once held is not in the last one."""
@@ -275,8 +279,8 @@ def build_replacements(found: Sequence[Unexplained]) -> dict[SourcePath, str]:
     return {SourcePath(one.path): one.approved or LEFT_OUT for one in found}
 
 
-def _is_of_layer_1(digest: FileDigest) -> bool:
-    return APPROVED.fullmatch(digest.path) is not None
+def _is_of_layer_1(change: FileHashes) -> bool:
+    return APPROVED.fullmatch(change.path) is not None
 
 
 def list_approved_files(root: MemoryRoot) -> Iterator[str]:
@@ -307,11 +311,11 @@ def pad_to_lines(text: str, approved: str) -> str:
     """An approved text whose head has as many lines as that of a text which ends as it does, so that places in the one
     are places in the other.
     """
-    lines, kept = split_lines(text), split_lines(approved)
-    ends = zip(reversed(lines), reversed(kept), strict=False)
-    same = next((count for count, (one, other) in enumerate(ends) if one != other), min(len(lines), len(kept)))
+    lines, then = split_lines(text), split_lines(approved)
+    ends = zip(reversed(lines), reversed(then), strict=False)
+    same = next((count for count, (one, other) in enumerate(ends) if one != other), min(len(lines), len(then)))
     room = len(lines) - same
-    head = [*kept[: len(kept) - same], *["\n"] * room]
+    head = [*then[: len(then) - same], *["\n"] * room]
     return "".join([*head[:room], *lines[room:]])
 
 
@@ -369,7 +373,7 @@ class UnapprovedFiles:
         except (OneirosError, OSError):
             # an answer is not kept back for it, but nothing steers it; `oneiros doctor` says what is wrong
             return dict.fromkeys({ONTOLOGY}.intersection(paths), LEFT_OUT)
-        return {path: told for path in paths if (told := self._known[path][1]) is not None}
+        return {path: approved for path in paths if (approved := self._known[path][1]) is not None}
 
     def find_approval_day(self) -> dt.date | None:
         """The day of the last decision that changed a file of layer 1; None where there is none, or none is known."""

@@ -1,13 +1,13 @@
 """The chain of decisions: `proposals/decisions.jsonl`, an entry a line, each with the hash of the line before it.
 
-An entry holds digests, names of files and hunks, and how the person consented. The words that were decided lie beside,
+An entry holds hashes, names of files and hunks, and how the person consented. The words that were decided lie beside,
 in `approvals.jsonl` and `rejected.jsonl`, and can be forgotten without breaking the chain. The person's own state keeps
 how many entries there are and the hash of the last, so that a chain which was cut, forged, reordered, rolled back or
 deleted is found. A signature covers entries by their hashes and holds on any machine.
 
 A passkey is the person's where the entry that takes it up counts: signed by their key, or without a key written on this
 machine. From then on it signs as the key does: its challenge is the hash of its own entry, which names the hash of each
-entry that it covers and a digest of each choice as it was shown.
+entry that it covers and a hash of each choice as it was shown.
 """
 
 import datetime as dt
@@ -34,7 +34,7 @@ Time = Annotated[dt.datetime, msgspec.Meta(tz=True)]
 
 
 @dataclass(frozen=True, slots=True)
-class FileDigest:
+class FileHashes:
     """What became of one file, as sha256 of its text; empty where the file was removed."""
 
     path: str
@@ -44,7 +44,7 @@ class FileDigest:
 
 
 @dataclass(frozen=True, slots=True)
-class ChoiceDigest:
+class ChoiceHashes:
     """One choice that a passkey signed, without a word of it."""
 
     hunk: str
@@ -64,7 +64,7 @@ class ChainEntry:
     nonce: str
     previous: str = ""  # hash of the line before; empty in the first one
     hunk: str = ""
-    files: tuple[FileDigest, ...] = ()
+    files: tuple[FileHashes, ...] = ()
     terminal: str = ""
     ancestors: tuple[str, ...] = ()  # names of the processes that decided, the nearest first
     covers: tuple[str, ...] = ()  # hashes of the entries that its signature is about
@@ -72,7 +72,7 @@ class ChainEntry:
     signature: str = ""
     # what is unset is not written, so that every other entry keeps its bytes
     passkey: Passkey | UnsetType = UNSET  # that is taken up or given up
-    choices: tuple[ChoiceDigest, ...] | UnsetType = UNSET  # that a passkey signed
+    choices: tuple[ChoiceHashes, ...] | UnsetType = UNSET  # that a passkey signed
     assertion: Assertion | UnsetType = UNSET  # by which it did
 
     @property
@@ -261,10 +261,10 @@ class Chain:
 
     def find_entry(self, approval: Approval) -> ChainEntry | None:
         """The entry that counts for the words and the way back of an approval; None where they are not what it says."""
-        digests = make_digests(approval.files)
+        files = hash_changes(approval.files)
         found = (place for place, entry in enumerate(self.entries) if entry.nonce == approval.name)
         counted = (self.entries[place] for place in found if self.counts(place))
-        return next((entry for entry in counted if entry.files == digests), None)
+        return next((entry for entry in counted if entry.files == files), None)
 
     def is_approval_signed(self, approval: Approval) -> bool:
         """Whether the person's key or a passkey vouches for an approval as it is noted."""
@@ -369,15 +369,15 @@ def make_entry(approval: Approval, how: str, terminal: str = "", ancestors: Sequ
         how,
         approval.name,
         hunk=approval.hunk,
-        files=make_digests(approval.files),
+        files=hash_changes(approval.files),
         terminal=terminal,
         ancestors=tuple(ancestors),
     )
 
 
-def make_digests(changes: Sequence[FileChange]) -> tuple[FileDigest, ...]:
+def hash_changes(changes: Sequence[FileChange]) -> tuple[FileHashes, ...]:
     """What an approval says of its files, without a word of them."""
-    return tuple(FileDigest(one.path, one.after, one.approved, _hash_of_splices(one)) for one in changes)
+    return tuple(FileHashes(one.path, one.after, one.approved, _hash_of_splices(one)) for one in changes)
 
 
 def _hash_of_splices(change: FileChange) -> str:

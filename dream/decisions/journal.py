@@ -13,7 +13,7 @@ from typing import Annotated
 
 import msgspec
 
-from dream.decisions.chain import ChainEntry, make_digests
+from dream.decisions.chain import ChainEntry, hash_changes
 from dream.decisions.log import DecisionLog
 from dream.decisions.repository import Repository, require_rest
 from dream.proposals.store import Approval, FileChange, ProposalStore, check_path
@@ -49,7 +49,7 @@ class Plan:
     moved: tuple[tuple[str, Hunk], ...] = ()  # hunks whose file has another name, by the id that they had
 
     @property
-    def before(self) -> dict[str, str]:
+    def old_hashes(self) -> dict[str, str]:
         """The hash of each file that changes, as it stands; empty where there is none."""
         return {one.path: one.before for noted in reversed(self.noted) for one in noted.changes}
 
@@ -103,7 +103,7 @@ class Journal:
             if noted.approval:
                 self._store.add_approval(replace(noted.approval, files=changes))
             logger.debug("approval noted")
-            added += self._log.chain.add([replace(noted.entry, files=make_digests(changes))])
+            added += self._log.chain.add([replace(noted.entry, files=hash_changes(changes))])
             logger.debug("entry added")
             if noted.rejection:  # behind its entry: what has none is taken for one from before there was a chain
                 self._store.add_rejection(noted.rejection)
@@ -117,7 +117,7 @@ class Journal:
     def _read_plan(self) -> Plan | None:
         try:
             plan = msgspec.json.decode(self._file.read_bytes(), type=Plan)
-            for path in (*plan.texts, *plan.before):
+            for path in (*plan.texts, *plan.old_hashes):
                 check_path(self._store.root, path)
         except FileNotFoundError:
             return None
@@ -132,7 +132,7 @@ class Journal:
         None where the target is another than either state of it, or where it is as before and another file is not.
         """
         done: dict[str, bytes | None] = {}
-        root, before = self._store.root, plan.before
+        root, before = self._store.root, plan.old_hashes
         present = {path: hash_text(_text(root.path / path)) for path in plan.texts}
         wanted = {path: hash_text(text) for path, text in plan.texts.items()}
         changed = {path for path in plan.texts if present[path] not in (before.get(path), wanted[path])}

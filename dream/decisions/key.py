@@ -67,10 +67,10 @@ def verify(public_key: str, message: bytes, signature: str) -> bool:
         signed = Path(folder, "signature")
         replace_file(signed, signature)
         try:
-            said = _run("-Y", "check-novalidate", "-n", NAMESPACE, "-s", str(signed), data=message)
+            output = _run("-Y", "check-novalidate", "-n", NAMESPACE, "-s", str(signed), data=message)
         except NeedsRepair:
             return False
-    return fingerprint(public_key) in said.split()
+    return fingerprint(public_key) in output.split()
 
 
 def _has_no_passphrase(file: Path) -> bool:

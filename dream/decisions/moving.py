@@ -40,8 +40,8 @@ def make_move(accepted: Hunk, yes: Approval, path: SourcePath, today: dt.date) -
 
     `accepted`: the hunk that the yes was about.
     """
-    said, text = accepted.update.candidate, yes.suggested or yes.text
-    candidate = replace(said, text=text, quotes=yes.quotes, given=yes.given, questions=yes.questions)
+    words, text = accepted.update.candidate, yes.suggested or yes.text
+    candidate = replace(words, text=text, quotes=yes.quotes, given=yes.given, questions=yes.questions)
     here = Place(path, 0, origin=StatementOrigin(path, yes.text, yes.name))
     return Hunk("", replace(accepted.update, candidate=candidate, place=here), yes.text, today)
 

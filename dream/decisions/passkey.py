@@ -37,8 +37,8 @@ class Passkey:
     @property
     def fingerprint(self) -> str:
         """`SHA256:...` of the public key as it stands here."""
-        digest = hashlib.sha256(self.public_key.encode("utf-8", "replace")).digest()
-        return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
+        key_hash = hashlib.sha256(self.public_key.encode("utf-8", "replace")).digest()
+        return "SHA256:" + base64.b64encode(key_hash).decode().rstrip("=")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from dream.proposals.placing import (
     take_from_origin,
     without_statement,
 )
-from dream.proposals.rendering import accepting, adopting, arranging, reverting
+from dream.proposals.rendering import format_acceptance, format_adoption, format_arrangement, format_reversal
 from dream.proposals.store import (
     Approval,
     Event,
@@ -126,14 +126,15 @@ class Planner:
             given=hunk.update.candidate.given,
             questions=hunk.update.candidate.questions,
         )
-        message = self._message(accepting([(decided, approval)], is_own=self._is_own))
+        message = self._message(format_acceptance([(decided, approval)], is_own=self._is_own))
         plan = self._plan(written, approval, consent, message, (decided,))
         self._ahead |= plan.texts
         return plan
 
     def reject(self, hunk: Hunk, consent: Consent, reason: str) -> Plan:
         """A hunk turned down, which changes no file."""
-        said, decided = hunk.update.candidate, replace(hunk, state=State.REJECTED, decided=self._now, reason=reason)
+        candidate = hunk.update.candidate
+        decided = replace(hunk, state=State.REJECTED, decided=self._now, reason=reason)
         entry = self._log.entry_without_files(Event.REJECTED, consent, hunk.id)
         rejection = Rejection(
             hunk=hunk.id,
@@ -141,9 +142,9 @@ class Planner:
             text=hunk.text,
             reason=reason,
             at=self._now,
-            quotes=said.quotes,
-            given=said.given,
-            project=said.project,
+            quotes=candidate.quotes,
+            given=candidate.given,
+            project=candidate.project,
         )
         is_move = may_move(hunk, self._queue.store, self._log.chain)  # its statement stands where it stood
         return Plan({}, (Noted(entry, rejection=None if is_move else rejection),), (decided,))
@@ -164,7 +165,7 @@ class Planner:
         noted = tuple(noted for plan in plans for noted in plan.noted)
         hunks = tuple(hunk for plan in plans for hunk in plan.hunks)
         pairs = [(hunk, one.approval) for hunk, one in zip(hunks, noted, strict=True) if one.approval]
-        message = accepting(pairs, is_own=self._is_own) if plans[0].message else ""
+        message = format_acceptance(pairs, is_own=self._is_own) if plans[0].message else ""
         return Plan(texts, noted, hunks, message)
 
     def revert(self, hunk: Hunk, accepted: Approval, consent: Consent) -> Plan:
@@ -185,7 +186,7 @@ class Planner:
         approval = Approval(
             Event.REVERTED, self._now, make_changes(written), hunk.id, proposal=hunk.proposal, nonce=new_nonce()
         )
-        return self._plan(written, approval, consent, self._message(reverting(decided, approval)), (decided,))
+        return self._plan(written, approval, consent, self._message(format_reversal(decided, approval)), (decided,))
 
     def arrangement(self, wanted: Callable[[Texts], Arrangement]) -> Arrangement:
         """What would become of the topics."""
@@ -223,7 +224,7 @@ class Planner:
         texts = {path: self.text(path) for path in paths}
         written = [Rewritten(path, text, text) for path, text in texts.items()]
         approval = Approval(Event.ADOPTED, self._now, make_changes(written), nonce=new_nonce())
-        return self._plan(written, approval, consent, self._message(adopting(paths, approval)))
+        return self._plan(written, approval, consent, self._message(format_adoption(paths, approval)))
 
     def text(self, path: str) -> str | None:
         """A file of layer 1 as the plans before this one leave it; None where there is none."""
@@ -247,15 +248,15 @@ class Planner:
         files = self._with_index_page(list(written), undone)
         name = undone.name if undone else ""
         approval = Approval(event, self._now, make_changes(files), name, text=what, nonce=new_nonce())
-        message = self._message(arranging(what, [one.path for one in files], approval))
+        message = self._message(format_arrangement(what, [one.path for one in files], approval))
         return replace(self._plan(files, approval, consent, message), moved=moved)
 
     def _follow(self, hunk: Hunk, homes: Mapping[str, Sequence[str]], texts: Texts) -> Hunk:
         """An open hunk with the paths that its topics have now; retired where it fits no longer."""
         origin = hunk.origin
         if origin and origin.path in homes:
-            said = (SourcePath(path) for path in homes[origin.path] if find_item(texts[path], origin.text))
-            origin = replace(origin, path=next(said, origin.path))
+            paths = (SourcePath(path) for path in homes[origin.path] if find_item(texts[path], origin.text))
+            origin = replace(origin, path=next(paths, origin.path))
             hunk = replace(hunk, update=replace(hunk.update, place=replace(hunk.update.place, origin=origin)))
         if hunk.target not in homes:
             return hunk

@@ -73,8 +73,8 @@ class Repository:
         """Whether the last commit holds this file with this content, as far as no filter of its own is needed."""
         if self._find_filtered([path]):
             return False
-        kept = self._ask("rev-parse", "--quiet", "--verify", f"HEAD:{self.prefix}{path}")
-        return bool(kept) and kept == self._ask("hash-object", "--path", path, "--stdin", data=content)
+        committed = self._ask("rev-parse", "--quiet", "--verify", f"HEAD:{self.prefix}{path}")
+        return bool(committed) and committed == self._ask("hash-object", "--path", path, "--stdin", data=content)
 
     def text(self, path: str, commit: str = "HEAD") -> str | None:
         """What a commit holds under this name, by default the last one; None where it holds nothing, or no text."""
@@ -87,18 +87,18 @@ class Repository:
     def clean(self, paths: Sequence[str]) -> frozenset[str]:
         """Which of these files are on the disk exactly as the last commit holds them, in two questions to git."""
         listed = self._ask("ls-tree", "-z", "HEAD", "--", *paths) or ""
-        kept = {}
+        committed = {}
         for row in listed.split("\0"):
             what, _, path = row.partition("\t")
-            kept[path] = what.split(" ")[-1]
-        present = [path for path in paths if path in kept and (self.folder / path).is_file()]
+            committed[path] = what.split(" ")[-1]
+        present = [path for path in paths if path in committed and (self.folder / path).is_file()]
         filtered = self._find_filtered(present)
         present = [path for path in present if path not in filtered]
         names = "".join(f"{path}\n" for path in present if "\n" not in path)
         hashes = (self._ask("hash-object", "--stdin-paths", data=names.encode()) or "").splitlines()
         if len(hashes) != len(present):
             return frozenset()
-        return frozenset(path for path, found in zip(present, hashes, strict=True) if kept[path] == found)
+        return frozenset(path for path, found in zip(present, hashes, strict=True) if committed[path] == found)
 
     def has_commits_of_assistant(self) -> bool:
         """Whether the assistant seems to have made any commit of this branch."""
@@ -119,8 +119,8 @@ class Repository:
     def versions(self, path: str, most: int, day: dt.date | None = None) -> list[Version]:
         """The commits of this branch that changed a file, the newest first; with a day those until its end."""
         until = [f"--before={day.isoformat()}T23:59:59"] if day else []
-        told = self._ask("log", f"-{most}", "--format=%H%x09%cI%x09%an%x09%s", *until, "--", path) or ""
-        rows = (line.split("\t", 3) for line in told.splitlines())
+        log = self._ask("log", f"-{most}", "--format=%H%x09%cI%x09%an%x09%s", *until, "--", path) or ""
+        rows = (line.split("\t", 3) for line in log.splitlines())
         return [Version(row[0], dt.datetime.fromisoformat(row[1]), row[2], row[3]) for row in rows if len(row) == 4]
 
     def _last(self, path: str, form: str) -> str:
@@ -146,8 +146,8 @@ class Repository:
 
     def contents(self, ids: Sequence[str]) -> Iterator[bytes]:
         """What lies behind some of these ids, in their order; read all at once."""
-        told = self._read_output(("cat-file", "--batch"), "".join(f"{one}\n" for one in ids).encode()) if ids else b""
-        return split_batch(told, len(ids))
+        batch = self._read_output(("cat-file", "--batch"), "".join(f"{one}\n" for one in ids).encode()) if ids else b""
+        return split_batch(batch, len(ids))
 
     def find_commit(self, mark: str) -> str:
         """The commit of this branch in whose message a text stands; empty where there is none."""
@@ -201,8 +201,8 @@ class Repository:
         """Which of these files go through a filter of the repository's own."""
         if not (self.own_filters and paths):
             return frozenset()
-        told = self._read_output(("check-attr", "-z", "--stdin", "filter"), "\0".join(paths).encode()).split(b"\0")
-        found = zip(told[::3], told[2::3], strict=False)  # path, attribute, value
+        fields = self._read_output(("check-attr", "-z", "--stdin", "filter"), "\0".join(paths).encode()).split(b"\0")
+        found = zip(fields[::3], fields[2::3], strict=False)  # path, attribute, value
         return frozenset(path.decode() for path, value in found if value.decode("utf-8", "replace") in self.own_filters)
 
     def _names(self) -> dict[str, str]:
@@ -222,8 +222,9 @@ class Repository:
     def _read_output(self, arguments: Sequence[str], data: bytes = b"", more: Mapping[str, str] = NONE_MORE) -> bytes:
         done = self._run(arguments, data, more)
         if done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-            raise NeedsRepair(f"git {arguments[0]} failed ({said})", where=self.top, remedy="Mend that, then try again")
+            complaint = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+            what = f"git {arguments[0]} failed ({complaint})"
+            raise NeedsRepair(what, where=self.top, remedy="Mend that, then try again")
         return done.stdout
 
     def _run(
@@ -277,8 +278,8 @@ def refusal_of_git(folder: Path) -> str:
         done = run_git(folder, ("rev-parse", "--show-toplevel"))
     except NeedsRepair as error:
         return error.what
-    said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-    return said.removeprefix("fatal: ") if done.returncode else ""
+    complaint = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+    return complaint.removeprefix("fatal: ") if done.returncode else ""
 
 
 def _own_filters(folder: Path) -> frozenset[str]:

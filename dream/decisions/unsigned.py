@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET
 
 from dream.decisions.approvals import SHOWN_CHARS, Approvals, Doubt, Unexplained, format_names, hash_approved
-from dream.decisions.chain import ChainEntry, FileDigest, Time, read_record
+from dream.decisions.chain import ChainEntry, FileHashes, Time, read_record
 from dream.decisions.key import fingerprint
 from dream.decisions.presence import CLIENT_NAMES, How
 from memory_server.escaping import escape_line
@@ -47,7 +47,7 @@ class UnsignedDecisions:
 
     def __init__(self, root: MemoryRoot, approvals: Approvals, signing_key: str, found: Sequence[Unexplained]):
         """`found`: what the approvals do not explain."""
-        self._file = root.told
+        self._file = root.announced
         of_key = fingerprint(signing_key)
         self._changes = {f"{one} {approvals.hash_file(one.path)} {of_key}": one for one in found}
         self._chain = approvals.chain
@@ -57,34 +57,36 @@ class UnsignedDecisions:
 
     def since_session(self, now: dt.datetime) -> list[Doubt]:
         """What is to be said of decisions at the start of a session."""
-        return self._untold(now, now - DAY)
+        return self._list_unannounced(now, now - DAY)
 
     def new_changes(self, now: dt.datetime) -> list[Unexplained]:
         """The changes of files that are to be said at the start of a session."""
-        told = self._read_announced().changes
-        return [one for name, one in self._changes.items() if told.get(name, now) > now - DAY]
+        announced = self._read_announced().changes
+        return [one for name, one in self._changes.items() if announced.get(name, now) > now - DAY]
 
     def of_week(self, now: dt.datetime) -> list[Doubt]:
         """What the report says."""
-        return self._untold(now, now - WEEK)
+        return self._list_unannounced(now, now - WEEK)
 
-    def note_told(self, now: dt.datetime) -> None:
+    def note_announced(self, now: dt.datetime) -> None:
         """Notes that the person was told."""
-        told, hashes = self._read_announced(), self._chain.entry_hashes
-        entries = {name: told.entries.get(name, now) for name in hashes if name in told.entries or name == hashes[-1]}
-        commits = {name: told.commits.get(name, now) for name in self._commits}
-        gone = {name: told.gone.get(name, now) for name in {*told.entries, *told.gone}.difference(hashes)}
-        changes = {name: told.changes.get(name, now) for name in self._changes}
+        known, hashes = self._read_announced(), self._chain.entry_hashes
+        entries = {name: known.entries.get(name, now) for name in hashes if name in known.entries or name == hashes[-1]}
+        commits = {name: known.commits.get(name, now) for name in self._commits}
+        gone = {name: known.gone.get(name, now) for name in {*known.entries, *known.gone}.difference(hashes)}
+        changes = {name: known.changes.get(name, now) for name in self._changes}
         replace_file(self._file, msgspec.json.encode(Announced(entries, commits, gone, changes)))
 
-    def _untold(self, now: dt.datetime, since: dt.datetime) -> list[Doubt]:
+    def _list_unannounced(self, now: dt.datetime, since: dt.datetime) -> list[Doubt]:
         """What of chain and commits the person was not told of before that time."""
-        told, hashes = self._read_announced(), self._chain.entry_hashes
+        known, hashes = self._read_announced(), self._chain.entry_hashes
         made = dict(zip(hashes, self._chain.entries, strict=True))
-        early = [name for name, at in told.entries.items() if name in made and made[name].at <= at <= since]
+        early = [name for name, at in known.entries.items() if name in made and made[name].at <= at <= since]
         places = [hashes.index(name) + 1 for name in early]
-        commits = [path for name, path in self._commits.items() if told.commits.get(name, now) > since]
-        gone = [name for name in {*told.entries, *told.gone}.difference(hashes) if told.gone.get(name, since) >= since]
+        commits = [path for name, path in self._commits.items() if known.commits.get(name, now) > since]
+        gone = [
+            name for name in {*known.entries, *known.gone}.difference(hashes) if known.gone.get(name, since) >= since
+        ]
         is_cut = bool(gone) and not self._chain.is_begun_anew
         return [*self._about_chain(max(places, default=0), is_cut=is_cut), *self._about_commits(commits)]
 
@@ -133,10 +135,10 @@ class UnsignedDecisions:
             yield Doubt(f"Taken over from git commits: {format_names(paths)}", LOOK)
 
 
-def _is_telling(digest: FileDigest) -> bool:
+def _is_telling(change: FileHashes) -> bool:
     """Whether a file is any but a page that a memory begins with, on which nobody has written yet."""
-    path = digest.path
-    return all(digest.approved != hash_approved(path, page) for page in (FOUNDED.get(path), NEW_PAGE) if page)
+    path = change.path
+    return all(change.approved != hash_approved(path, page) for page in (FOUNDED.get(path), NEW_PAGE) if page)
 
 
 def _shorten_field(text: str) -> str:
@@ -150,12 +152,12 @@ def _manner(entry: ChainEntry) -> tuple[str, str, str, tuple[str, ...]]:
 
 def _in_words(manner: tuple[str, str, str, tuple[str, ...]], entries: list[ChainEntry]) -> str:
     event, how, terminal, ancestors = manner
-    paths = {digest.path for entry in entries for digest in entry.files}
+    paths = {change.path for entry in entries for change in entry.files}
     others = {_describe_subject(entry) for entry in entries}
     named = sorted(paths - {"MEMORY.md"} or paths or others)  # the page follows the topics
     by = (f"by {how}" if how else "nobody was asked", f"on {terminal}" if terminal else "")
-    told = _shorten_field(", ".join(part for part in (*by, " < ".join(ancestors[:SOME_ANCESTORS])) if part))
-    return f"{len(entries)} {event} in {format_names(named)} ({told})"
+    described = _shorten_field(", ".join(part for part in (*by, " < ".join(ancestors[:SOME_ANCESTORS])) if part))
+    return f"{len(entries)} {event} in {format_names(named)} ({described})"
 
 
 def _describe_subject(entry: ChainEntry) -> str:

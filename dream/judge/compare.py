@@ -69,7 +69,7 @@ def compare(candidate: Candidate, topics: Topics) -> Update:
         and against.contradiction >= CONTRADICTS_FROM
         and (candidate.extractor != RULES or against.alike >= SAME_SUBJECT)
     ):
-        return _update(candidate, _relation_against(candidate, against), against, topics)
+        return _update(candidate, _choose_relation(candidate, against), against, topics)
     nearest = max(matches, key=lambda match: match.alike, default=None)
     if nearest and nearest.alike >= EXTENDS_FROM:
         return _update(candidate, Relation.EXTENDS, nearest, topics)
@@ -124,15 +124,15 @@ def make_match(ours: StatementReading, topic: TopicText, statement: TopicStateme
     return Match(topic, statement, alike, against.score, is_known, against.why)
 
 
-def _relation_against(candidate: Candidate, match: Match) -> Relation:
-    said, written = find_day(candidate), match.statement.date
-    if said and written and said < written:
+def _choose_relation(candidate: Candidate, match: Match) -> Relation:
+    spoken, written = find_day(candidate), match.statement.date
+    if spoken and written and spoken < written:
         return Relation.EARLIER
     words = " ".join([*(quote.text for quote in candidate.quotes), candidate.text])
     if CHANGE.search(words) or candidate.kind is Kind.CORRECTION:
         return Relation.SUPERSEDES
     decides = candidate.kind in (Kind.DECISION, Kind.PREFERENCE, Kind.RULE)
-    is_old = bool(said and written and said - written > dt.timedelta(days=DRIFT_DAYS))
+    is_old = bool(spoken and written and spoken - written > dt.timedelta(days=DRIFT_DAYS))
     is_drift = decides and is_old and not REASON.search(words)
     return Relation.DRIFT if is_drift else Relation.CONTRADICTS
 

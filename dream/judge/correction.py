@@ -70,5 +70,5 @@ def _is_named(path: SourcePath, name: str) -> bool:
 
 
 def _format_statements(statements: list[TopicStatement]) -> str:
-    told = (f"{one.lines.first}: {shorten_text(escape_line(one.text), NEAR_CHARS)}" for one in statements)
-    return "; ".join(told) or "the topic has none"
+    lines = (f"{one.lines.first}: {shorten_text(escape_line(one.text), NEAR_CHARS)}" for one in statements)
+    return "; ".join(lines) or "the topic has none"

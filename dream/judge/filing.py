@@ -84,7 +84,7 @@ def list_names(project: str, topics: Topics) -> dict[str, list[str]]:
     own = [one for one in topics.files if project and not one.project and one.path != LESSONS]
     return {
         names.get(one.path, one.path): list(
-            dict.fromkeys(said.headings[1] for said in one.statements if said.headings[1:])
+            dict.fromkeys(statement.headings[1] for statement in one.statements if statement.headings[1:])
         )
         for one in (*ours, *own)
     }

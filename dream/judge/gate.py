@@ -25,7 +25,7 @@ from crawler.transcripts.turns import Role
 from dream.evidence import Evidence
 from dream.judge.compare import is_known
 from dream.judge.rejections import Rejections
-from dream.records import LESSON_LEAD, Candidate, Given, Kind, Told, Written, split_words
+from dream.records import LESSON_LEAD, Candidate, DirectWords, Given, Kind, Written, split_words
 from dream.topics import Topics
 from memory_server.document import Standing
 from memory_server.escaping import HIDDEN
@@ -107,7 +107,7 @@ LOOK_ALIKE, FOR_SHOW = {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"}, {"FULLWIDT
 class Gate:
     """Checks candidates against the archive, the topics and what was rejected.
 
-    `told`: what a person has just said to the command that asks.
+    `direct`: what a person has just said to the command that asks.
     """
 
     def __init__(
@@ -116,10 +116,10 @@ class Gate:
         topics: Topics,
         rejections: Rejections,
         redactor: Redactor,
-        told: Collection[Told] = (),
+        direct: Collection[DirectWords] = (),
     ):
         self._evidence = evidence
-        self._told = told
+        self._direct = direct
         self._topics = topics
         self._rejections = rejections
         self._redactor = redactor
@@ -133,24 +133,24 @@ class Gate:
         if not candidate.quotes:
             return candidate
         session = self._evidence.session(candidate.quotes[0].session_id)
-        told = [candidate.why]
+        notes = [candidate.why]
         if candidate.kind is Kind.FINDING:
-            told.append(f"Claude said it, {ENDED[find_status(session, candidate.quotes[0])]}")
+            notes.append(f"Claude said it, {ENDED[find_status(session, candidate.quotes[0])]}")
         if new := find_new_words(candidate.text, _own_quotes(candidate), session):
-            told.append(f"{UNSAID}{', '.join(new)}")
-        return replace(candidate, why="; ".join(told))
+            notes.append(f"{UNSAID}{', '.join(new)}")
+        return replace(candidate, why="; ".join(notes))
 
     def reword(self, candidate: Candidate, text: str) -> Candidate:
         """A candidate in other words, where these pass as its own did; else as it is."""
-        told = replace(candidate, text=text)
-        quotes, session = _grounds(told, self._evidence)
+        reworded = replace(candidate, text=text)
+        quotes, session = _grounds(reworded, self._evidence)
         if text == candidate.text or not quotes or _find_strays(text, candidate.text, quotes, session):
             return candidate
-        if self.check(told):
+        if self.check(reworded):
             return candidate
         new = find_new_words(text, quotes, session)
         why = [one for one in candidate.why.split("; ") if not one.startswith(UNSAID)]
-        return replace(told, why="; ".join([*why, "worded anew", *([f"{UNSAID}{', '.join(new)}"] if new else [])]))
+        return replace(reworded, why="; ".join([*why, "worded anew", *([f"{UNSAID}{', '.join(new)}"] if new else [])]))
 
     def _refusals(self, candidate: Candidate) -> Iterator[Refusal]:
         yield from self._about_quotes(candidate)
@@ -184,8 +184,8 @@ class Gate:
             yield Refusal(RefusalReason.NOT_FOUND, f"`{quote.entry[:8]}` does not say exactly this at this place.")
 
     def _about_given(self, given: Given) -> Iterator[Refusal]:
-        if isinstance(given, Told):
-            if given not in self._told:
+        if isinstance(given, DirectWords):
+            if given not in self._direct:
                 yield Refusal(RefusalReason.NOT_FOUND, "Nobody has said this here.")
         elif not self._evidence.resolve(given):
             yield Refusal(RefusalReason.NOT_FOUND, f"`{given.describe_place('')}` does not hold these words.")
@@ -248,8 +248,8 @@ def is_supported(candidate: Candidate, evidence: Evidence) -> bool:
 
     Words of the person as they stand always do.
     """
-    said = " ".join(words.text for words in candidate.quotes)
-    is_verbatim = " ".join(candidate.text.casefold().rstrip(".").split()) in " ".join(said.casefold().split())
+    quoted = " ".join(quote.text for quote in candidate.quotes)
+    is_verbatim = " ".join(candidate.text.casefold().rstrip(".").split()) in " ".join(quoted.casefold().split())
     return is_verbatim or not _objections(candidate, evidence)
 
 
@@ -262,8 +262,8 @@ def _objections(candidate: Candidate, evidence: Evidence) -> tuple[Objection, ..
     """What the proof has against a candidate. Words of a file that stand as they are written are not asked about."""
     text = candidate.text.removeprefix(LESSON_LEAD) if candidate.kind is Kind.LESSON else candidate.text
     if candidate.given:
-        said = set(content_words(" ".join(one.text for one in candidate.given)))
-        extra = tuple(word for word in content_words(text) if word not in said and not word.isdigit())
+        given_words = set(content_words(" ".join(one.text for one in candidate.given)))
+        extra = tuple(word for word in content_words(text) if word not in given_words and not word.isdigit())
         if not _is_reworded(candidate):
             return (Objection(ObjectionKind.NEW, extra),) if extra else ()
     quotes, session = _grounds(candidate, evidence)
@@ -273,11 +273,11 @@ def _objections(candidate: Candidate, evidence: Evidence) -> tuple[Objection, ..
     return (*(_find_strays(text, written, quotes, session) if written else ()), *find_objections(text, quotes, session))
 
 
-def _find_strays(text: str, said: str, quotes: list[Quote], session: SessionTurns) -> tuple[Objection, ...]:
+def _find_strays(text: str, written: str, quotes: list[Quote], session: SessionTurns) -> tuple[Objection, ...]:
     """What a wording has that the words it stands for have not: more or fewer denials, several words out of nowhere."""
-    held, denials = Bag(tokenize(said)), NEGATION.findall(text)
+    held, denials = Bag(tokenize(written)), NEGATION.findall(text)
     new = [one for one in tokenize(" ".join(find_new_words(text, quotes, session))) if not held.holds(one)]
-    if len(denials) != len(NEGATION.findall(said)):
+    if len(denials) != len(NEGATION.findall(written)):
         return (Objection(ObjectionKind.NEGATION, tuple(denials)),)
     return (Objection(ObjectionKind.NEW, tuple(one.text for one in new)),) if len(new) > MOST_STRAY else ()
 

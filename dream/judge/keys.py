@@ -40,9 +40,11 @@ def ask_questions(
         group = statements[first : first + MOST]
         lines = [f"{number} | {escape_line(text)[:STATEMENT_CHARS]}" for number, text in enumerate(group, start=1)]
         head = [f"Project: {escape_line(project)}", f"Topic: {escape_line(title)}", ""]
-        told = reader.answer(Prompt(INSTRUCTIONS, "\n".join([*head, *lines]) + "\n", MAX_OUTPUT_TOKENS))
-        if told:
-            yield {text: _parse_questions(told.get(str(number)), reader) for number, text in enumerate(group, start=1)}
+        answer = reader.answer(Prompt(INSTRUCTIONS, "\n".join([*head, *lines]) + "\n", MAX_OUTPUT_TOKENS))
+        if answer:
+            yield {
+                text: _parse_questions(answer.get(str(number)), reader) for number, text in enumerate(group, start=1)
+            }
 
 
 def _parse_questions(value: object, reader: DreamReader) -> tuple[str, ...]:

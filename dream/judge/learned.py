@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dream.records import Hunk, State, Told
+from dream.records import DirectWords, Hunk, State
 from memory_server.language.cues import ignore_case
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
@@ -37,7 +37,7 @@ class Learned:
     """What was decided about these hunks, as far as it was after `since`."""
 
     def __init__(self, decided: Sequence[Hunk], since: dt.datetime | None = None):
-        self._told = [
+        self._decisions = [
             (hunk.state, (str(hunk.update.candidate.kind), hunk.update.candidate.source))
             for hunk in decided
             if _counts(hunk, since)
@@ -45,13 +45,13 @@ class Learned:
 
     def count(self, sort: str) -> Count:
         """Of a kind, or of a source."""
-        states = [state for state, sorts in self._told if sort in sorts]
+        states = [state for state, sorts in self._decisions if sort in sorts]
         return Count(states.count(State.ACCEPTED), states.count(State.REJECTED))
 
     def shift(self, kind: str, source: str) -> float:
         """What to add to the log-odds of a candidate; 0.0 in a memory without decisions about its like."""
-        told = (self.count(kind).log_odds + self.count(source).log_odds) / 2
-        return max(-MOST, min(MOST, told))
+        mean = (self.count(kind).log_odds + self.count(source).log_odds) / 2
+        return max(-MOST, min(MOST, mean))
 
     def gain(self, kind: str, source: str, confidence: float) -> float:
         """What the decisions add to a candidate's confidence."""
@@ -62,12 +62,12 @@ class Learned:
     def words(self, kind: str, source: str) -> str:
         """Both counts and what they come to, for the person."""
         counts = [(sort, self.count(sort)) for sort in (kind, source)]
-        told = "; ".join(f"{sort}: {one.accepted} accepted, {one.rejected} rejected" for sort, one in counts)
-        return f"{told}: {self.shift(kind, source):+.2f} to its log-odds"
+        counted = "; ".join(f"{sort}: {one.accepted} accepted, {one.rejected} rejected" for sort, one in counts)
+        return f"{counted}: {self.shift(kind, source):+.2f} to its log-odds"
 
 
 def _counts(hunk: Hunk, since: dt.datetime | None) -> bool:
-    is_own = any(isinstance(words, Told) for words in hunk.evidence) or hunk.origin  # nobody had suggested it
+    is_own = any(isinstance(words, DirectWords) for words in hunk.evidence) or hunk.origin  # nobody had suggested it
     if is_own or hunk.decided is None or (since and hunk.decided <= since):
         return False
     return hunk.state is State.ACCEPTED or (hunk.state is State.REJECTED and not ABOUT_FORM.search(hunk.reason))

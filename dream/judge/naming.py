@@ -68,17 +68,17 @@ def name_topics(
     summaries, groups = dict(known), [candidates[at : at + MOST] for at in range(0, len(candidates), MOST)]
     while groups:
         group = groups.pop(0)
-        told = reader.answer(build_prompt(project, group, summaries))
-        if not told and len(group) > LEAST:
+        answer = reader.answer(build_prompt(project, group, summaries))
+        if not answer and len(group) > LEAST:
             groups[:0] = [group[: len(group) // 2], group[len(group) // 2 :]]
             continue
-        summaries |= {name: said for name, said in _parse_summaries(told, reader).items() if name not in known}
-        places = dict(_parse_places(told, reader))
+        summaries |= {name: summary for name, summary in _parse_summaries(answer, reader).items() if name not in known}
+        places = dict(_parse_places(answer, reader))
         filed = list[Candidate]()
         for number, one in enumerate(group, start=1):
             topic, section, wording = places.get(str(number), ("", "", ""))
             placed = replace(one, topic=topic, section=section, summary=summaries.get(topic, "")) if topic else one
-            filed.append(replace(prove(placed, wording) if wording else placed, is_filed=bool(told)))
+            filed.append(replace(prove(placed, wording) if wording else placed, is_filed=bool(answer)))
         yield filed
 
 
@@ -95,9 +95,9 @@ def build_prompt(project: str, candidates: Sequence[Candidate], known: Mapping[s
     return Prompt(INSTRUCTIONS, "\n".join(lines) + "\n", MAX_OUTPUT_TOKENS)
 
 
-def _parse_summaries(told: Mapping[str, object], reader: DreamReader) -> dict[str, str]:
+def _parse_summaries(answer: Mapping[str, object], reader: DreamReader) -> dict[str, str]:
     """The topics that an answer found, with their summaries."""
-    topics = told.get("topics")
+    topics = answer.get("topics")
     return {
         name: reader.clean(one.get("summary"), SUMMARY_CHARS)
         for one in (topics if isinstance(topics, list) else ())
@@ -105,9 +105,9 @@ def _parse_summaries(told: Mapping[str, object], reader: DreamReader) -> dict[st
     }
 
 
-def _parse_places(told: Mapping[str, object], reader: DreamReader) -> Iterator[tuple[str, tuple[str, str, str]]]:
+def _parse_places(answer: Mapping[str, object], reader: DreamReader) -> Iterator[tuple[str, tuple[str, str, str]]]:
     """Topic, section and wording of each statement of an answer, by its number."""
-    placed = told.get("statements")
+    placed = answer.get("statements")
     for number, value in (placed if isinstance(placed, dict) else {}).items():
         given = [*value, "", "", ""] if isinstance(value, list) else [value, "", ""]
         if topic := reader.clean(given[0], NAME_CHARS):

@@ -38,10 +38,10 @@ class DreamReader:
         """
         text = self.ask(replace(prompt, session=self.redactor.redact(prompt.session).text)).text
         try:
-            told = json.loads(text[text.find("{") : text.rfind("}") + 1])
+            parsed = json.loads(text[text.find("{") : text.rfind("}") + 1])
         except (ValueError, RecursionError):
             return {}
-        return told if isinstance(told, dict) else {}
+        return parsed if isinstance(parsed, dict) else {}
 
     def clean(self, value: object, most: int) -> str:
         """A text of an answer on one line; empty where it is none, is too long, hides something, holds a secret or

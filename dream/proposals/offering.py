@@ -65,7 +65,7 @@ class ProposalQueue:
     def add(self, updates: Iterable[Update], today: dt.date) -> list[Hunk]:
         """Queues what has not been asked before, in whatever state that may be; returns the new hunks."""
         hunks = self.store.hunks()
-        asked = {(hunk.target, *split_words(hunk.text)) for hunk in hunks if hunk.is_open}
+        known_words = {(hunk.target, *split_words(hunk.text)) for hunk in hunks if hunk.is_open}
         fresh: dict[str, Hunk] = {}
         for update in updates:
             if update.relation is Relation.KNOWN:
@@ -77,9 +77,9 @@ class ProposalQueue:
             except ContentError:
                 continue  # no target: nothing that could be proposed
             words = (hunk.target, *split_words(hunk.text))
-            if words not in asked and not any(rests_on_same(hunk, known) for known in (*hunks, *fresh.values())):
+            if words not in known_words and not any(rests_on_same(hunk, known) for known in (*hunks, *fresh.values())):
                 fresh[hunk.id] = hunk
-                asked.add(words)
+                known_words.add(words)
         if fresh:
             self.store.save_queue([*self.store.queue(), *fresh.values()])
         return list(fresh.values())
@@ -100,12 +100,12 @@ class ProposalQueue:
         topics, taken = read_topics(self._root), {hunk.id for hunk in self.store.hunks()}
 
         def file_hunk(hunk: Hunk) -> Hunk:
-            told = placed.get(hunk.id)
-            if told is None or hunk.update.candidate.is_filed:
+            filed = placed.get(hunk.id)
+            if filed is None or hunk.update.candidate.is_filed:
                 return hunk
             stays = replace(hunk, update=replace(hunk.update, candidate=replace(hunk.update.candidate, is_filed=True)))
             try:
-                moved = self._place_anew(drop_small_section(told, topics), topics, hunk)
+                moved = self._place_anew(drop_small_section(filed, topics), topics, hunk)
             except ContentError:
                 return stays
             if moved.id != hunk.id and moved.id in taken:
@@ -122,30 +122,30 @@ class ProposalQueue:
             waiting[place].id: update for place, update in find_outdated([hunk.update for hunk in waiting]).items()
         }
         queue = self.store.queue()
-        asked = [
+        marked = [
             replace(hunk, update=older[hunk.id], state=State.FLAGGED)
             if hunk.id in older and hunk.state is State.QUEUED
             else hunk
             for hunk in queue
         ]
-        if asked != list(queue):
-            self.store.save_queue(asked)
+        if marked != list(queue):
+            self.store.save_queue(marked)
 
     def offer(self, today: dt.date) -> Offer:
         """Puts open hunks in order, withdraws old ones, and offers as many new ones as the day has room for."""
         gone = self._tend(today)
         self.ask_about_older()
-        kept, proposals = self.store.queue(), self.store.proposals()
-        flagged = [hunk for hunk in kept if hunk.state is State.FLAGGED]
-        queued = [hunk for hunk in kept if hunk.state is State.QUEUED]
+        queue, proposals = self.store.queue(), self.store.proposals()
+        flagged = [hunk for hunk in queue if hunk.state is State.FLAGGED]
+        queued = [hunk for hunk in queue if hunk.state is State.QUEUED]
         decided = [hunk for proposal in proposals for hunk in proposal.hunks if not hunk.is_open]
         learned = Learned(decided, read_learning_start(self._root))
         queued.sort(key=lambda hunk: (-_worth(hunk, learned), hunk.found, hunk.target, hunk.id))
         # what a person asked for, an import or a move, takes no room
-        said = [hunk for one in proposals for hunk in one.hunks if not (hunk.file or hunk.origin)]
-        asked_today = sum(hunk.proposed == today for hunk in said)
-        undecided = sum(hunk.state is State.PENDING for hunk in said)
-        room = max(0, min(self._day_hunks - asked_today, OPEN_DAYS * self._day_hunks - undecided))
+        suggested = [hunk for one in proposals for hunk in one.hunks if not (hunk.file or hunk.origin)]
+        offered_today = sum(hunk.proposed == today for hunk in suggested)
+        undecided = sum(hunk.state is State.PENDING for hunk in suggested)
+        room = max(0, min(self._day_hunks - offered_today, OPEN_DAYS * self._day_hunks - undecided))
         chosen, waiting = queued[:room], queued[room:]
         name = self._put_forward(in_review_order(chosen), [*flagged, *waiting], today)
         return Offer(name, len(chosen), len(waiting), len(flagged), gone[State.EXPIRED], gone[State.RETIRED])

@@ -99,8 +99,8 @@ def new_file(hunk: Hunk, place: Place) -> str:
     filed = candidate.metadata
     project = "" if place.target == "lessons.md" else candidate.project.strip()
     texts = {"project": project, "summary": place.summary, "type": filed.type, "namespace": filed.namespace}
-    said = {key: value for key, value in {**texts, "tags": filed.tags}.items() if value}
-    head = new_frontmatter(said) if said else ""
+    fields = {key: value for key, value in {**texts, "tags": filed.tags}.items() if value}
+    head = new_frontmatter(fields) if fields else ""
     inferred = [
         one for one in candidate.inferred_metadata if one not in filed.citations
     ]  # those are marked where they stand
@@ -141,9 +141,9 @@ def find_item(text: str, statement: str) -> Item | None:
             end = first + 1
             while end < len(lines) and lines[end].startswith((" ", "\t")) and lines[end].strip():
                 end += 1
-            told = "".join(lines[first:end])
-            if split_words(ITEM.sub("", told, count=1)) == split_words(statement):
-                found.append(Item(LineRange(first + 1, end), tuple(find_footnotes(told).used)))
+            item = "".join(lines[first:end])
+            if split_words(ITEM.sub("", item, count=1)) == split_words(statement):
+                found.append(Item(LineRange(first + 1, end), tuple(find_footnotes(item).used)))
     found = [one for one in found if one.labels] or found
     return found[0] if len(found) == 1 else None
 
@@ -336,16 +336,16 @@ def _in_its_line(text: str, place: Place, label: str) -> list[str]:
     if not place.kept_before and not place.kept_after:
         return _as_item(text, item[0], label) if item else _referring(text, label).split("\n")
     own = ITEM.match(text) if item else None
-    told = _referring(text[own.end() :] if own else text, label)
-    return split_lines(f"{place.kept_before}{told}{place.kept_after}")
+    statement = _referring(text[own.end() :] if own else text, label)
+    return split_lines(f"{place.kept_before}{statement}{place.kept_after}")
 
 
 def _replace_lines(lines: Sequence[str], replaces: LineRange, new: Sequence[str]) -> list[str]:
     """The lines with others in the place of some; the footnotes that only those referred to go with them."""
     before, old, behind = lines[: replaces.first - 1], lines[replaces.first - 1 : replaces.last], lines[replaces.last :]
     gone = _orphans([*before, *behind], old)
-    kept = [line for number, line in enumerate(before) if number not in gone]
-    return [*kept, *new, *(line for number, line in enumerate(behind, start=len(before)) if number not in gone)]
+    remaining = [line for number, line in enumerate(before) if number not in gone]
+    return [*remaining, *new, *(line for number, line in enumerate(behind, start=len(before)) if number not in gone)]
 
 
 def _orphans(lines: Sequence[str], gone: Sequence[str]) -> set[int]:

@@ -101,24 +101,24 @@ def write_questions(root: MemoryRoot, reader: DreamReader | None, doubted: Colle
     was = read_written(root.questions)
     topics = list(read_documents(root)) if reader or was else []
     held = {tuple(split_words(text)) for document in topics for text in list_statements(document)}
-    kept = [row for row in was if tuple(split_words(row.statement)) in held]
-    if kept != was:
-        _save(root, kept)
-    by_words, asked = read_known(root).by_words, ReaderRun()
+    rows = [row for row in was if tuple(split_words(row.statement)) in held]
+    if rows != was:
+        _save(root, rows)
+    by_words, run = read_known(root).by_words, ReaderRun()
     for document in topics if reader else ():
         new = [text for text in list_statements(document) if tuple(split_words(text)) not in by_words]
         if not new or not reader or document.path in doubted or not reader.may_see(document.project or "", ()):
             continue
-        asked.left += len(new)
+        run.left += len(new)
         try:
-            for told in () if asked.stopped else ask_questions(reader, document.project or "", document.title, new):
-                kept += [WrittenQuestions(document.path, text, found) for text, found in told.items()]
-                _save(root, kept)
-                asked.statements, asked.left = asked.statements + len(told), asked.left - len(told)
+            for questions in () if run.stopped else ask_questions(reader, document.project or "", document.title, new):
+                rows += [WrittenQuestions(document.path, text, found) for text, found in questions.items()]
+                _save(root, rows)
+                run.statements, run.left = run.statements + len(questions), run.left - len(questions)
         except Refused as error:
-            asked.stopped = str(error)
-    asked.stopped = asked.stopped or (NO_ANSWER if asked.left else "")
-    return asked
+            run.stopped = str(error)
+    run.stopped = run.stopped or (NO_ANSWER if run.left else "")
+    return run
 
 
 def _save(root: MemoryRoot, rows: Sequence[WrittenQuestions]) -> None:

@@ -157,15 +157,15 @@ def diff_lines(before: str | None, after: str) -> list[tuple[str, str]]:
 def _readable(text: str) -> list[str]:
     body = parse_frontmatter(text).body
     lines, code = split_lines(body), code_lines(body)
-    said = (
+    shown = (
         line.rstrip() if number in code else REFERENCE.sub("", line).rstrip()
         for number, line in enumerate(lines)
         if number in code or not (FOOTNOTE_DEFINITION.match(line) or RULES.match(line))
     )
-    return [line for line in said if line]
+    return [line for line in shown if line]
 
 
-def said_lines(hunk: Hunk) -> Iterator[str]:
+def evidence_lines(hunk: Hunk) -> Iterator[str]:
     """Whose words a hunk rests on, and what is said about it."""
     yield from quote_lines(hunk)
     yield from about_lines(hunk)
@@ -235,8 +235,8 @@ def proposal_page(proposal: Proposal, steps: Sequence[Step]) -> str:
     ]
     for hunk in proposal.hunks:
         own = [step for step in steps if step.hunk.id == hunk.id]
-        told = hunk_lines(hunk, own) if own else (headline(hunk), *said_lines(hunk))
-        lines += ["", f"## {hunk.id} ({hunk.state})", "", *(f"    {line}" for line in told), ""]
+        shown = hunk_lines(hunk, own) if own else (headline(hunk), *evidence_lines(hunk))
+        lines += ["", f"## {hunk.id} ({hunk.state})", "", *(f"    {line}" for line in shown), ""]
         lines += [f"- {hunk.state}: {escape_line(hunk.reason)}"] if hunk.reason else []
         drilled = dict.fromkeys((cut_id8(quote.session_id), escape_line(quote.entry)[:8]) for quote in hunk.quotes)
         lines += [f"- read on: `oneiros drill {session} --entry {entry}`" for session, entry in drilled]
@@ -292,31 +292,31 @@ def hunk_json(hunk: Hunk) -> dict[str, object]:
 # -- for git --------------------------------------------------------------------------------------------------------
 
 
-def accepting(accepted: Sequence[tuple[Hunk, Approval]], *, is_own: bool) -> str:
+def format_acceptance(accepted: Sequence[tuple[Hunk, Approval]], *, is_own: bool) -> str:
     """The message for accepted hunks of one topic."""
-    told: list[str] = []
+    lines: list[str] = []
     for hunk, _ in accepted:
         statement = [shorten_text(escape_line(hunk.text), STATEMENT_CHARS), ""] if is_own else []
         suggested = f"{hunk.update.relation}, suggested by {escape_line(hunk.update.candidate.extractor)}."
         moved = [f"Moved from {hunk.origin.path}."] if hunk.origin else []
-        told += [*([""] if told else []), *statement, suggested, *moved, _evidence(hunk)]
+        lines += [*([""] if lines else []), *statement, suggested, *moved, _evidence(hunk)]
     first = accepted[0][0]
     what = f"{first.update.candidate.kind} {first.id}" if len(accepted) == 1 else f"{len(accepted)} statements"
-    return _message(f"Take up {what} in {first.target}", told, *(approval for _, approval in accepted))
+    return _message(f"Take up {what} in {first.target}", lines, *(approval for _, approval in accepted))
 
 
-def reverting(hunk: Hunk, approval: Approval) -> str:
+def format_reversal(hunk: Hunk, approval: Approval) -> str:
     """The message for a hunk that was taken out again."""
     return _message(f"Take {hunk.id} out of {hunk.target} again", [_evidence(hunk)], approval)
 
 
-def adopting(paths: Sequence[str], approval: Approval) -> str:
+def format_adoption(paths: Sequence[str], approval: Approval) -> str:
     """The message for changes made elsewhere that a person answers for."""
     subject = f"Adopt the change of {paths[0]}" if len(paths) == 1 else f"Adopt the changes of {len(paths)} files"
     return _message(subject, paths, approval)
 
 
-def arranging(what: str, paths: Sequence[str], approval: Approval) -> str:
+def format_arrangement(what: str, paths: Sequence[str], approval: Approval) -> str:
     """The message for topics that were renamed, joined or cut, or put back as they were."""
     return _message(what, paths, approval)
 
@@ -327,5 +327,5 @@ def _evidence(hunk: Hunk) -> str:
     return f"Evidence: {write_note(hunk.update.candidate)}{marks}."
 
 
-def _message(subject: str, told: Sequence[str], *approvals: Approval) -> str:
-    return "\n".join([subject, "", *told, "", *(f"Oneiros-approval: {one.nonce}" for one in approvals), ""])
+def _message(subject: str, lines: Sequence[str], *approvals: Approval) -> str:
+    return "\n".join([subject, "", *lines, "", *(f"Oneiros-approval: {one.nonce}" for one in approvals), ""])

@@ -48,10 +48,10 @@ def list_tools(habit: Habit) -> list[str]:
 def skill_text(habit: Habit) -> str:
     """The whole of `SKILL.md`."""
     steps, where = list_steps(habit), f" of {escape_line(habit.project)}" if habit.project else ""
-    asked = f', or when asked as in: "{_flat(habit.quotes[0].text)}"' if habit.quotes else ""
-    told = f"Runs {', then '.join(steps)}. Use it where one of these is due{asked}."
+    example = f', or when asked as in: "{_flat(habit.quotes[0].text)}"' if habit.quotes else ""
+    description = f"Runs {', then '.join(steps)}. Use it where one of these is due{example}."
     allowed = {"allowed-tools": " ".join(tools)} if (tools := list_tools(habit)) else {}
-    front = {"name": make_name(habit), "description": told, **allowed}
+    front = {"name": make_name(habit), "description": description, **allowed}
     cited = [
         *(f'person in session {one.session_id}, entry {one.entry}: "{_flat(one.text)}"' for one in habit.quotes),
         *(f"done in session {one.session_id}, entry {one.entries[0]}" for one in habit.times[-MAX_CITED:]),

@@ -28,7 +28,7 @@ import msgspec
 
 from crawler.quotes import Quote
 from crawler.transcripts.transcript import is_whole_record
-from dream.records import Given, Hunk, Rejection, Told, hash_text, split_words
+from dream.records import DirectWords, Given, Hunk, Rejection, hash_text, split_words
 from dream.topics import read_noted_statements
 from memory_server.chunking import split_lines
 from memory_server.errors import ContentError
@@ -165,11 +165,11 @@ class ProposalStore:
         numbers = [_parse_name(path.name)[1] for path in self.folder.glob(f"{day.isoformat()}-*")]
         return f"{day.isoformat()}-{max(numbers, default=0) + 1}"
 
-    def name_of_told(self, day: dt.date) -> str:
+    def name_direct_proposal(self, day: dt.date) -> str:
         """The name of the proposal that takes in what a person tells directly on a day."""
         today = [one for one in self.proposals() if one.name.startswith(day.isoformat())]
-        told = [one.name for one in today if all(isinstance(hunk.evidence[:1][0], Told) for hunk in one.hunks)]
-        return told[-1] if told else self.next_name(day)
+        names = [one.name for one in today if all(isinstance(hunk.evidence[:1][0], DirectWords) for hunk in one.hunks)]
+        return names[-1] if names else self.next_name(day)
 
     def save_queue(self, hunks: Sequence[Hunk]) -> None:
         replace_file(self._queue, _json(tuple(hunks)))
@@ -182,8 +182,8 @@ class ProposalStore:
         """Replaces one hunk where it stands, also under the name that it had; one that its proposal lacks is added."""
         names = {hunk.id, was}
         if hunk.proposal:
-            kept = _read(self.folder / hunk.proposal / "hunks.json", tuple[Hunk, ...], ())
-            hunks = tuple(hunk if other.id in names else other for other in kept)
+            known = _read(self.folder / hunk.proposal / "hunks.json", tuple[Hunk, ...], ())
+            hunks = tuple(hunk if other.id in names else other for other in known)
             self.save_proposal(Proposal(hunk.proposal, hunks if hunk in hunks else (*hunks, hunk)))
         else:
             self.save_queue([hunk if other.id in names else other for other in self.queue()])
@@ -216,11 +216,11 @@ class ProposalStore:
             return [one for one in found if not any(quote.session_id in gone for quote in one.quotes)]
 
         for proposal in self.proposals():
-            kept = tuple(keep_others(proposal.hunks))
-            if kept != proposal.hunks:
+            others = tuple(keep_others(proposal.hunks))
+            if others != proposal.hunks:
                 shutil.rmtree(self.folder / proposal.name)
-                if kept:
-                    self.save_proposal(replace(proposal, hunks=kept))
+                if others:
+                    self.save_proposal(replace(proposal, hunks=others))
         if queue := self.queue():
             self.save_queue(keep_others(queue))
         if rejections := self.rejections():
@@ -237,9 +237,10 @@ def find_approvals(text: str, approvals: Iterable[Approval]) -> dict[str, Approv
     accepted = [one for one in approvals if one.event is Event.ACCEPTED]
     by_label = {one.label: one for one in accepted if one.label}
     by_words = {tuple(split_words(one.text)): one for one in accepted if one.text}
-    said = {label: by_words.get(tuple(split_words(told))) for label, told in read_noted_statements(text).items()}
+    statements = read_noted_statements(text)
+    by_statement = {label: by_words.get(tuple(split_words(one))) for label, one in statements.items()}
     named = {label: by_label.get(label) for label in find_footnotes(text).defined}
-    return {label: one for label, one in (said | {k: v for k, v in named.items() if v}).items() if one}
+    return {label: one for label, one in (by_statement | {k: v for k, v in named.items() if v}).items() if one}
 
 
 def _names(approval: Approval, session_ids: Iterable[str]) -> bool:
@@ -347,8 +348,8 @@ def take_out(text: str, splices: Sequence[Splice]) -> str | None:
 
 def _without_blank_ends(lines: Sequence[str]) -> tuple[str, ...]:
     """The lines from the first to the last that says something: the gap around them may serve others by now."""
-    told = [number for number, line in enumerate(lines) if line.strip()]
-    return tuple(lines[told[0] : told[-1] + 1]) if told else ()
+    numbers = [number for number, line in enumerate(lines) if line.strip()]
+    return tuple(lines[numbers[0] : numbers[-1] + 1]) if numbers else ()
 
 
 def _only_place(wanted: Sequence[str], lines: Sequence[str]) -> int | None:

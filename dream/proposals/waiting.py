@@ -26,19 +26,19 @@ def ask_where(
     for hunk in hunks:
         if waits_for_reader(hunk) and reader.may_see(hunk.update.candidate.project, list(list_files(hunk))):
             projects[hunk.update.candidate.project].append(hunk)
-    placed, asked = dict[str, Candidate](), ReaderRun(left=sum(map(len, projects.values())))
+    placed, run = dict[str, Candidate](), ReaderRun(left=sum(map(len, projects.values())))
     for project, ours in projects.items():
         rest, known = iter(ours), list_known_topics(project, topics, hunks)
         try:
             for group in name_topics(reader, project, [hunk.update.candidate for hunk in ours], known, prove):
-                placed |= {hunk.id: told for told, hunk in zip(group, rest, strict=False) if told.is_filed}
+                placed |= {hunk.id: filed for filed, hunk in zip(group, rest, strict=False) if filed.is_filed}
         except Refused as error:
-            asked.stopped = str(error)
+            run.stopped = str(error)
             break
-    asked.statements = len(placed)
-    asked.left -= len(placed)
-    asked.stopped = asked.stopped or (NO_ANSWER if asked.left else "")
-    return placed, asked
+    run.statements = len(placed)
+    run.left -= len(placed)
+    run.stopped = run.stopped or (NO_ANSWER if run.left else "")
+    return placed, run
 
 
 def waits_for_reader(hunk: Hunk) -> bool:

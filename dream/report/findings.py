@@ -303,7 +303,7 @@ def _entries(archive: Archive, session_id: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LoggedQuestion:
     """One question of the log."""
 
     at: dt.datetime
@@ -313,31 +313,31 @@ class Asked:
     others: Mapping[str, int] = field(default_factory=dict)  # hits of the other searches, where it found nothing
 
 
-def find_unanswered(asked: Sequence[Asked]) -> Iterator[Finding]:
+def find_unanswered(questions: Sequence[LoggedQuestion]) -> Iterator[Finding]:
     """Questions, each once, that found nothing, with what another search finds; then those that were reworded."""
     seen: set[str] = set()
-    for one in asked:
+    for one in questions:
         if one.hits == 0 and one.query not in seen and len(seen) < MOST_SHOWN:
             seen.add(one.query)
             more, step = _other(one)
             yield _make_finding(one, f"found nothing; {more}", step)
-    for first, second in _find_rewordings(asked):
+    for first, second in _find_rewordings(questions):
         if first.query not in seen and len(seen) < 2 * MOST_SHOWN:
             seen.add(first.query)
             what = f"was put again as “{_short(second.query)}” ({with_commands(second.tool)}: {second.hits} hits)"
             yield _make_finding(first, what, "let a topic use the words of the first question")
 
 
-def _find_rewordings(asked: Sequence[Asked]) -> Iterator[tuple[Asked, Asked]]:
+def _find_rewordings(questions: Sequence[LoggedQuestion]) -> Iterator[tuple[LoggedQuestion, LoggedQuestion]]:
     """Neighbours in time of which the second asks for much the same in other words."""
-    for first, second in pairwise(sorted(asked, key=lambda one: one.at)):
+    for first, second in pairwise(sorted(questions, key=lambda one: one.at)):
         mine, theirs = set(content_words(first.query)), set(content_words(second.query))
         is_near = second.at - first.at <= AGAIN_WITHIN and first.query.casefold() != second.query.casefold()
         if is_near and mine and theirs and 2 * len(mine & theirs) >= min(len(mine), len(theirs)):
             yield first, second
 
 
-def _other(one: Asked) -> tuple[str, str]:
+def _other(one: LoggedQuestion) -> tuple[str, str]:
     """What another search finds, and the step that follows from it."""
     better = [f"{with_commands(name)} finds {count}" for name, count in one.others.items() if count]
     if better:
@@ -345,7 +345,7 @@ def _other(one: Asked) -> tuple[str, str]:
     return "no search finds it", "if you know the answer, write it into a topic"
 
 
-def _make_finding(one: Asked, what: str, step: str) -> Finding:
+def _make_finding(one: LoggedQuestion, what: str, step: str) -> Finding:
     return Finding(Concern.QUERIES, "", 0, f"“{_short(one.query)}” ({with_commands(one.tool)}) {what}", step)
 
 
@@ -361,12 +361,12 @@ def find_repeated_errors(readings: Iterable[Reading], recent: Collection[str], t
     worked, where that is known.
     """
     lessons = topics.file(LESSONS)
-    told = [set(content_words(one.text)) for one in lessons.statements] if lessons else []
+    known = [set(content_words(one.text)) for one in lessons.statements] if lessons else []
     again = (
         (project, met)
         for project, met in group_errors(readings)
         if any(name in recent for name, _ in met)
-        and not any(set(content_words(_short(met[-1][1].error))) <= words for words in told)
+        and not any(set(content_words(_short(met[-1][1].error))) <= words for words in known)
     )
     for project, met in islice(again, MOST_SHOWN):
         worked = next((one.worked for _, one in reversed(met) if one.worked), "")

@@ -20,9 +20,9 @@ from dream.decisions.approvals import doubts_of_git
 from dream.proposals.store import Event
 from dream.records import Hunk, State
 from dream.report.findings import (
-    Asked,
     Concern,
     Finding,
+    LoggedQuestion,
     contradictions,
     dead_links,
     ending_topics,
@@ -91,26 +91,26 @@ class WeeklyReview:
     def make(self) -> Review:
         """The review of the week that is now."""
         now, store = self._now(), self._decisions.store
-        rows = msgspec.convert(self._memory.list_queries(limit=MAX_QUESTIONS, compare=True), list[Asked])
-        asked = [one for one in rows if now - one.at <= WEEK]
+        rows = msgspec.convert(self._memory.list_queries(limit=MAX_QUESTIONS, compare=True), list[LoggedQuestion])
+        questions = [one for one in rows if now - one.at <= WEEK]
         hunks = store.hunks()
         offered = [hunk for hunk in hunks if hunk.proposed and local_day(now) - hunk.proposed < WEEK]
         decided = [hunk for hunk in hunks if hunk.decided and now - hunk.decided <= WEEK]
         return Review(
             week=format_week(local_day(now)),
             day=local_day(now),
-            findings=tuple(self._findings(asked, local_day(now))),
+            findings=tuple(self._findings(questions, local_day(now))),
             offered=len(offered),
             accepted=sum(one.event is Event.ACCEPTED and now - one.at <= WEEK for one in store.approvals()),
             rejected=sum(hunk.state is State.REJECTED for hunk in decided),
-            asked=len(asked),
+            asked=len(questions),
             kinds={
                 "offered": _kinds(offered),
                 **{str(one): _kinds(decided, one) for one in (State.ACCEPTED, State.REJECTED)},
             },
         )
 
-    def _findings(self, asked: Sequence[Asked], today: dt.date) -> Iterator[Finding]:
+    def _findings(self, questions: Sequence[LoggedQuestion], today: dt.date) -> Iterator[Finding]:
         root = self._memory.root
         topics, problems = read_topics(root), self._memory.validate()
         hunks = self._decisions.store.hunks()
@@ -129,7 +129,7 @@ class WeeklyReview:
         yield from dead_links(root, topics, problems)
         yield from page_problems(problems, is_level=self._memory.upkeep.changes().is_empty)
         yield from self._over_time(hunks, today)
-        yield from find_unanswered(asked)
+        yield from find_unanswered(questions)
         readings = Readings(root.sessions.parent / FOLDER).every()
         yield from find_repeated_errors(readings, self._list_sessions_of_week(), topics)
         yield from self._index()
@@ -182,8 +182,8 @@ def limit_review(review: Review, root: MemoryRoot, project: str) -> Review:
     """A review without what is about the topics of other projects; its counts are of the whole memory."""
     owner = {topic.path: topic.project for topic in read_topics(root).files if topic.path != LESSONS}
     wanted = project.casefold()
-    kept = (one for one in review.findings if owner.get(SourcePath(one.path), wanted) in ("", wanted))
-    return replace(review, findings=tuple(kept))
+    own = (one for one in review.findings if owner.get(SourcePath(one.path), wanted) in ("", wanted))
+    return replace(review, findings=tuple(own))
 
 
 def _kinds(hunks: Sequence[Hunk], state: State | None = None) -> dict[str, int]:

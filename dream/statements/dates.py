@@ -36,17 +36,17 @@ def _as_date(match: re.Match[str], today: dt.date) -> str:
     return f"{match['lead']}{date.removeprefix('on ').removeprefix('in ')}" if match["lead"] else date
 
 
-def _format_date(told: Mapping[str, str], today: dt.date) -> str:
-    if "word" in told:
-        return f"on {today + dt.timedelta(days=SHIFTS[told['word']])}"
-    if "day" in told:
-        ahead = (DAYS.split("|").index(told["day"]) - today.weekday()) % 7  # 0 to 6; `this Monday` may be today
-        return f"on {today + dt.timedelta(days={'last': ahead - 7, 'this': ahead}.get(told['which'], ahead or 7))}"
-    if "unit" in told:
-        return _period({"next": 1, "last": -1, "this": 0}[told["side"]], told["unit"], today)
-    if "ahead" in told:
-        return f"around {_move_day(today, _count(told['ahead']), told['ahead_unit'])}"
-    return f"around {_move_day(today, -_count(told['ago']), told['ago_unit'])}"
+def _format_date(groups: Mapping[str, str], today: dt.date) -> str:
+    if "word" in groups:
+        return f"on {today + dt.timedelta(days=SHIFTS[groups['word']])}"
+    if "day" in groups:
+        ahead = (DAYS.split("|").index(groups["day"]) - today.weekday()) % 7  # 0 to 6; `this Monday` may be today
+        return f"on {today + dt.timedelta(days={'last': ahead - 7, 'this': ahead}.get(groups['which'], ahead or 7))}"
+    if "unit" in groups:
+        return _period({"next": 1, "last": -1, "this": 0}[groups["side"]], groups["unit"], today)
+    if "ahead" in groups:
+        return f"around {_move_day(today, _count(groups['ahead']), groups['ahead_unit'])}"
+    return f"around {_move_day(today, -_count(groups['ago']), groups['ago_unit'])}"
 
 
 def _period(step: int, unit: str, today: dt.date) -> str:

@@ -66,8 +66,8 @@ class Deed:
     def key(self) -> str:
         """What makes two steps the same: the program and what it is told to do."""
         plain = [word for word in self.words[1:] if PLAIN.fullmatch(word)]
-        told = plain[: 2 if plain[:1] and plain[0] in NESTED else 1]
-        return " ".join((self.words[0].rpartition("/")[2], *told))
+        arguments = plain[: 2 if plain[:1] and plain[0] in NESTED else 1]
+        return " ".join((self.words[0].rpartition("/")[2], *arguments))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Deeds:
 
     session: SessionTurns
     deeds: tuple[Deed, ...]
-    asked: tuple[Turn, ...]
+    requests: tuple[Turn, ...]
 
     def part(self, first: int, end: int) -> Occurrence:
         """Some of its steps, as they are kept."""

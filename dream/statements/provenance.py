@@ -26,11 +26,11 @@ from memory_server.machine.clock import local_day
 YOU, AGREED, CLAUDE = "you", "you agreed", "Claude"
 REWORDED = "reworded in a review"
 DAY = re.compile(r"(?<![\w-])\d{4}-\d{2}-\d{2}(?![\w-])")  # none stands in an id
-SAID = re.compile(
+SESSION_SOURCE = re.compile(
     rf"(?:^|;)\s*(?P<who>{YOU}|{AGREED}|{CLAUDE})(?:, (?P<day>{DAY.pattern}))?, session (?P<session>[A-Za-z0-9]{{1,8}})"
     r"(?=;|\s*$)"
 )
-SAID_BEFORE = re.compile(
+EARLIER_SOURCE = re.compile(
     r"(?P<role>person|assistant) in session (?P<session>[^\s,;]+), entry (?P<entry>[^\s,;]+)"
     rf"(?:, (?P<day>{DAY.pattern}))?"
 )
@@ -85,11 +85,11 @@ def read_note(note: str) -> list[NotedSource]:
             match["session"],
             day=parse_date(match["day"] or ""),
         )
-        for match in SAID.finditer(note)
+        for match in SESSION_SOURCE.finditer(note)
     ]
     found += [
         NotedSource(Role(match["role"]), match["session"], match["entry"], parse_date(match["day"] or ""))
-        for match in SAID_BEFORE.finditer(note)
+        for match in EARLIER_SOURCE.finditer(note)
     ]
     return found + [
         NotedSource(Role.PERSON, day=parse_date(match["day"] or ""), where=match["where"])
@@ -99,17 +99,17 @@ def read_note(note: str) -> list[NotedSource]:
 
 def shorten_note(note: str) -> str:
     """A footnote of before in today's form; what is no source of a session stays as it stands."""
-    found = list(SAID_BEFORE.finditer(note))
+    found = list(EARLIER_SOURCE.finditer(note))
     if not found:
         return note
     is_agreed = found[0]["role"] == Role.ASSISTANT and any(match["role"] == Role.PERSON for match in found)
-    told = []
+    sources = []
     for match in found:
         who = AGREED if is_agreed else YOU if match["role"] == Role.PERSON else CLAUDE
         day = f", {match['day']}" if match["day"] else ""
-        told.append(f"{who}{day}, session {cut_id8(match['session'])}")
-    rest = (part.strip() for part in SAID_BEFORE.sub("", note).split(";"))
-    return "; ".join([*dict.fromkeys(told), *filter(None, rest)])
+        sources.append(f"{who}{day}, session {cut_id8(match['session'])}")
+    rest = (part.strip() for part in EARLIER_SOURCE.sub("", note).split(";"))
+    return "; ".join([*dict.fromkeys(sources), *filter(None, rest)])
 
 
 def read_notes(text: str) -> dict[str, str]:

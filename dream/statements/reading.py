@@ -184,7 +184,7 @@ def find_scope(clause: str) -> Scope:
     """The limits that a clause names: its periods, the numbered things, the rate, and whether it tells of a plan."""
     limits = [(match["thing"].casefold(), match["number"]) for match in NUMBERED.finditer(clause)]
     limits += [("quarter", match[1]) for match in QUARTER.finditer(clause)]
-    limits += [("stage", name) for name, told in (("planned", PLANNED), ("actual", ACTUAL)) if told.search(clause)]
+    limits += [("stage", name) for name, sign in (("planned", PLANNED), ("actual", ACTUAL)) if sign.search(clause)]
     for match in MONTH.finditer(clause):
         if not match["begins"] and not BEFORE_MONTH.search(clause[: match.start("month")]):
             limits.append(("month", str(MONTHS[match["month"].casefold()])))

@@ -24,8 +24,8 @@ class CrossEngine:
 
     def scores(self, question: str, passages: Sequence[str]) -> Vectors:
         """How well each passage answers a question, (n,): the model's logit, whose scale is its own."""
-        asked, known = self._known
-        known = dict(known) if asked == question else {}
+        last_question, known = self._known
+        known = dict(known) if last_question == question else {}
         new = sorted({*passages} - known.keys(), key=len)
         for start in range(0, len(new), BATCH):
             part = new[start : start + BATCH]

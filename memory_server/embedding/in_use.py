@@ -8,7 +8,7 @@ from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.language.languages import reads_text
 
-KEPT = 128  # questions of 20 KB: 64 probes, and the own passages that each of two indices asks for
+CACHED_QUESTIONS = 128  # questions of 20 KB: 64 probes, and the own passages that each of two indices asks for
 
 
 class ModelInUse:
@@ -20,7 +20,7 @@ class ModelInUse:
         self.make = make
         self._guard = threading.RLock()
         self._engine: Engine | None = None
-        self.embed_again = lru_cache(maxsize=KEPT)(self.embed_query)  # what every index run asks anew
+        self.embed_again = lru_cache(maxsize=CACHED_QUESTIONS)(self.embed_query)  # what every index run asks anew
 
     def engine(self) -> Engine:
         with self._guard:

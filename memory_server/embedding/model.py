@@ -177,9 +177,9 @@ def file_hash(file: Path) -> str:
 def hash_once(file: Path) -> str:
     """The same, read once a process for as long as the file's inode, size and times stay."""
     found = file.stat()
-    return _hash_as_of(file, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns))
+    return _hash_stamped(file, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns))
 
 
 @lru_cache(maxsize=32)  # the files of the models in use; weights take 25 ms and more at each opening of a memory
-def _hash_as_of(file: Path, _stamp: tuple[int, ...]) -> str:
+def _hash_stamped(file: Path, _stamp: tuple[int, ...]) -> str:
     return file_hash(file)

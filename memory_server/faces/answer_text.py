@@ -65,8 +65,8 @@ def answer_text(answer: Answer, budget_tokens: int) -> str:
     for place, (head, passage) in enumerate(shown_hits):
         if blocks and room < least[place]:
             break
-        kept = sum(least[place + 1 :]) if len(least) > SHOWN_HITS else 0
-        chars = max(room - kept, least[place]) - len(head) - CUT_CHARS
+        reserved = sum(least[place + 1 :]) if len(least) > SHOWN_HITS else 0
+        chars = max(room - reserved, least[place]) - len(head) - CUT_CHARS
         chars = min(chars, BY_WORDS_CHARS) if is_by_words(answer.hits[place]) else chars
         block = "\n".join([head, *_passage_lines(passage, answer.terms, max(chars, MIN_PASSAGE_CHARS))])
         blocks.append(block)

@@ -239,12 +239,12 @@ def _compact_schema(schema: Any, definitions: Any = None) -> Any:
         refers_on = "$ref" in json.dumps(definitions[name])  # an argument's description says what is in it
         of_model = ("properties", "required", "type")
         schema = {"type": "object"} if refers_on else {key: definitions[name][key] for key in of_model}
-    is_said = {key: not (key == "title" and isinstance(value, str)) for key, value in schema.items()}
-    plain = {key: value for key, value in schema.items() if key not in UNREAD and is_said[key]}
+    is_title = isinstance(schema.get("title"), str)  # else a property is called so
+    plain = {key: value for key, value in schema.items() if key not in UNREAD and not (key == "title" and is_title)}
     options = plain.get("anyOf")
     if isinstance(options, list):
-        kept, *_ = (option for option in options if option != {"type": "null"})  # a list of one is as good as it
-        plain = {key: value for key, value in plain.items() if key != "anyOf"} | kept
+        first = next(option for option in options if option != {"type": "null"})  # a list of one is as good as it
+        plain = {key: value for key, value in plain.items() if key != "anyOf"} | first
     return {key: _compact_schema(value, definitions) for key, value in plain.items()}
 
 

@@ -21,31 +21,31 @@ def reading_text(reading: SourceText, max_chars: int = MAX_ANSWER_CHARS, offset:
     `offset`: characters of the first line that were read before.
     """
     place = format_field(show_place(reading.path, reading.lines))
-    told = (format_layer(reading.layer), format_title(reading.title), format_date(reading.date), place, *reading.marks)
-    head = " | ".join(told)
+    marks = (format_layer(reading.layer), format_title(reading.title), format_date(reading.date), place, *reading.marks)
+    head = " | ".join(marks)
     parts, room = [escape_text(part) for part in reading.parts], max_chars - len(head) - TAIL_CHARS
     parts[:1] = [part[offset:] for part in parts[:1]]
-    kept = _fitting(parts, room)
+    shown = _fitting(parts, room)
     name = reading.path if reading.layer is not Layer.RAW else place.rpartition(":")[0]
-    left = room - sum(map(len, kept))
-    next_line, done = reading.find_number(len(kept)), 0
-    if len(kept) < len(parts) and (not kept or len(parts[len(kept)]) > room):  # it would not fit alone either
-        kept.append(parts[len(kept)][:left])
-        done = left + (offset if len(kept) == 1 else 0)
+    left = room - sum(map(len, shown))
+    next_line, done = reading.find_number(len(shown)), 0
+    if len(shown) < len(parts) and (not shown or len(parts[len(shown)]) > room):  # it would not fit alone either
+        shown.append(parts[len(shown)][:left])
+        done = left + (offset if len(shown) == 1 else 0)
     tools = f"{plural(reading.left_out, 'turn')} of tools left out: with_tools. " if reading.left_out else ""
     on = f"Next: {call_reading(name, next_line, done)} of {reading.last_line}" if next_line <= reading.last_line else ""
-    return "\n".join(filter(None, [head, "".join(kept).rstrip("\r\n"), (tools + on).rstrip()]))
+    return "\n".join(filter(None, [head, "".join(shown).rstrip("\r\n"), (tools + on).rstrip()]))
 
 
 def _fitting(parts: Sequence[str], room: int) -> list[str]:
     """The first parts that together take no more than `room` characters."""
-    kept: list[str] = []
+    fitting: list[str] = []
     for part in parts:
         room -= len(part)
         if room < 0:
             break
-        kept.append(part)
-    return kept
+        fitting.append(part)
+    return fitting
 
 
 def call_reading(name: str, line: int, offset: int = 0) -> str:
@@ -76,9 +76,9 @@ def topics_text(heads: Sequence[TopicHead]) -> str:
     ]
     text = "\n".join(lines)
     if len(text) > MAX_ANSWER_CHARS - 100:
-        kept = text[: MAX_ANSWER_CHARS - 200].rpartition("\n")[0]
-        left = len(lines) - kept.count("\n") - 1
-        return f"{kept}\n({left} more topics; find them with search_exact or search_memory)"
+        shown = text[: MAX_ANSWER_CHARS - 200].rpartition("\n")[0]
+        left = len(lines) - shown.count("\n") - 1
+        return f"{shown}\n({left} more topics; find them with search_exact or search_memory)"
     return f'{text}\nRead one: read_memory("{escape_line(heads[0].name)}").'
 
 
@@ -93,7 +93,7 @@ def status_text(status: Status) -> str:
         f"indices: {status.level}",
     ]
     lines += [f"lost: {loss}" for loss in status.losses]
-    lines += [f"lacking: {told}"] if (told := tell_skipped(status.skipped)) else []
+    lines += [f"lacking: {lacks}"] if (lacks := tell_skipped(status.skipped)) else []
     lines += [f"problem: {problem}" for problem in status.problems[:5]]
     if len(status.problems) > 5:
         lines.append(f"({len(status.problems) - 5} more problems; run oneiros validate)")

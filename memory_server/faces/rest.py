@@ -88,8 +88,9 @@ def filter_keys() -> dict[str, Any]:
     """The keys of a body that filter, by the table of filters; what sessions said of a type stands behind its own."""
     keys: dict[str, Any] = {}
     for field in FIELDS:
-        told = Field("" if field.is_day else (), description=field.help) if field.help else "" if field.is_day else ()
-        keys[field.key] = (Day if field.is_day else Several, told)
+        default: Any = "" if field.is_day else ()
+        described = Field(default, description=field.help) if field.help else default
+        keys[field.key] = (Day if field.is_day else Several, described)
         if field.key != field.name:
             keys[field.name] = (Several, Field((), description=f"only what sessions said of it: {', '.join(TYPES)}"))
     return keys
@@ -269,21 +270,21 @@ def _add_searches(
     waited: Callable[[int, float], Any],
     project_of: Callable[[str], str],
 ) -> None:
-    async def ask(search: Search, asked: QuestionBody, folder: str = "") -> dict[str, Any]:
-        question = asked.question(search)
-        behind = await make_fresh(memory, indexing, waited) if asked.fresh and not asked.quiet else None
-        look_up = memory.look_up if asked.quiet else memory.search
-        answer = await run_sync(door.search if asked.both else look_up, question)
+    async def ask(search: Search, body: QuestionBody, folder: str = "") -> dict[str, Any]:
+        question = body.question(search)
+        behind = await make_fresh(memory, indexing, waited) if body.fresh and not body.quiet else None
+        look_up = memory.look_up if body.quiet else memory.search
+        answer = await run_sync(door.search if body.both else look_up, question)
         answer = limit_to_project(answer, await run_sync(project_of, folder) if folder else "")
-        more = explain_answer(await run_sync(memory.with_use, answer)) if asked.explain else {}
-        return {"query": asked.query, **answer_json(answer), "behind": behind, "here": answer.here, **more}
+        more = explain_answer(await run_sync(memory.with_use, answer)) if body.explain else {}
+        return {"query": body.query, **answer_json(answer), "behind": behind, "here": answer.here, **more}
 
     def add(search: Search, help_text: str) -> None:
-        async def get(asked: Annotated[QuestionBody, Query()]) -> dict[str, Any]:
-            return await ask(search, asked)
+        async def get(body: Annotated[QuestionBody, Query()]) -> dict[str, Any]:
+            return await ask(search, body)
 
-        async def post(asked: QuestionBody, folder: Folder = "") -> dict[str, Any]:
-            return await ask(search, asked, folder)
+        async def post(body: QuestionBody, folder: Folder = "") -> dict[str, Any]:
+            return await ask(search, body, folder)
 
         api.get(search.route, operation_id=f"get_{search.command}", description=help_text)(get)
         api.post(search.route, operation_id=f"post_{search.command}", description=help_text)(post)
@@ -368,14 +369,14 @@ def _add_reading(api: FastAPI, memory: Memory, door: Door) -> None:
 
 
 def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> None:
-    async def search(asked: EpisodeQuestion) -> dict[str, Any]:
-        beside = {"project": several(asked.project), "machine": several(asked.instance)}
-        tags = several(asked.tag)  # values of one filter are alternatives: with tags, notes are told by their place
-        limit = MAX_LIMIT if tags else asked.limit
-        question = parse_query(asked.query, beside=build_filter({**beside, "tag": tags or [TAG]}), limit=limit)
+    async def search(body: EpisodeQuestion) -> dict[str, Any]:
+        beside = {"project": several(body.project), "machine": several(body.instance)}
+        tags = several(body.tag)  # values of one filter are alternatives: with tags, notes are told by their place
+        limit = MAX_LIMIT if tags else body.limit
+        question = parse_query(body.query, beside=build_filter({**beside, "tag": tags or [TAG]}), limit=limit)
         await make_fresh(memory, indexing, waited)
         answer = await run_sync(memory.search, question)
-        hits = tuple(hit for hit in answer.hits if hit.path.startswith("episodes/"))[: asked.limit]
+        hits = tuple(hit for hit in answer.hits if hit.path.startswith("episodes/"))[: body.limit]
         found, uses = answer_json(dataclasses.replace(answer, hits=hits)), read_uses(hit.path for hit in hits)
         return {**found, "hits": [{**hit, **use_json(uses.use(hit["path"]))} for hit in found["hits"]]}
 
@@ -409,9 +410,9 @@ def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
         return await search(EpisodeQuestion(query=query, limit=limit))
 
     @api.post("/api/episodes/search")
-    async def post_search_episodes(asked: EpisodeQuestion) -> dict[str, Any]:
+    async def post_search_episodes(body: EpisodeQuestion) -> dict[str, Any]:
         """Finds among the episodes alone, of some projects, instances or tags."""
-        return await search(asked)
+        return await search(body)
 
     @api.get("/api/episodes/{identity}")
     def read_episode(

@@ -478,10 +478,11 @@ def _make_chunk(row: Sequence[Any]) -> StoredChunk:
 
 def _source_head(row: Sequence[Any]) -> SourceHead:
     _, first, last, *values = row
-    told = dict(zip(HEAD_COLUMNS, values, strict=True))
-    lists = {column: tuple(json.loads(told[column])) for column in LIST_COLUMNS}
-    told |= {"layer": Layer(told["layer"]), "date": _day(told["date"]), "interval": Interval(_day(first), _day(last))}
-    return SourceHead(**told | lists)
+    columns = dict(zip(HEAD_COLUMNS, values, strict=True))
+    lists = {column: tuple(json.loads(columns[column])) for column in LIST_COLUMNS}
+    columns |= {"layer": Layer(columns["layer"]), "date": _day(columns["date"])}
+    columns["interval"] = Interval(_day(first), _day(last))
+    return SourceHead(**columns | lists)
 
 
 def _encode_value(value: object) -> object:

@@ -132,8 +132,8 @@ def read_passages(ledger: Ledger, vector_keys: Path, before: ReadTable | None = 
     if before is None or changed is None:
         return ReadTable(Passages(*(np.ascontiguousarray(column) for column in table.T)), sources, marks)
     # (n, 9): what did not change and what did, in the order of their rows
-    kept = np.isin(before.passages.sources, [number for number in marks if number not in changed])
-    columns = [np.concatenate([old[kept], new]) for old, new in zip(before.passages.columns, table.T, strict=True)]
+    unchanged = np.isin(before.passages.sources, [number for number in marks if number not in changed])
+    columns = [np.concatenate([old[unchanged], new]) for old, new in zip(before.passages.columns, table.T, strict=True)]
     order = np.argsort(columns[0], kind="stable")
     heads = {number: sources.get(number) or before.sources[number] for number in marks}
     return ReadTable(Passages(*(column[order] for column in columns)), heads, marks)

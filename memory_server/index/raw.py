@@ -42,7 +42,7 @@ class ArchivedTurn:
 
     who: str  # person, assistant, sub-agent, system, or `tool Bash`
     text: str
-    said: str = ""  # what of it somebody said, rather than a tool returned
+    spoken: str = ""  # what of it somebody said, rather than a tool returned
     is_person: bool = False  # whether the person said that
     standing: Standing | None = None  # what came of it, where the session tells
     settled_at: int = 0  # the turn that shows it, from 1
@@ -190,19 +190,19 @@ class RawIndex:
             report_progress(Progress(READING_TURNS, done, len(changed)))
 
     def _read(
-        self, ledger: Ledger, state: SourceState, session_id: str, kept: Sequence[Range] | None
+        self, ledger: Ledger, state: SourceState, session_id: str, remaining: Sequence[Range] | None
     ) -> tuple[Document, Sequence[tuple[Chunk, TextHash]]]:
-        """A session and its passages. `kept`: of one that faded the turns that stay; None for all of them."""
-        if kept is not None and self._keeps_words and (document := _read_indexed(ledger, state)):
+        """A session and its passages. `remaining`: of one that faded the turns that stay; None for all of them."""
+        if remaining is not None and self._keeps_words and (document := _read_indexed(ledger, state)):
             return document, ()
-        if kept is not None and not (kept or self._keeps_words):
+        if remaining is not None and not (remaining or self._keeps_words):
             return bare(session_id), ()
         session = self.store.session(session_id)
         document = session.document
-        if kept is not None and self._keeps_words:
+        if remaining is not None and self._keeps_words:
             return replace(document, head=words_once("\n".join(turn.text for turn in session.turns))), ()
         cut = self._cut(document, session.turns)
-        return document, [one for one in cut if kept is None or is_within(one[0].lines, kept)]
+        return document, [one for one in cut if remaining is None or is_within(one[0].lines, remaining)]
 
     @contextmanager
     def _changing(self, ledger: Ledger) -> Iterator[None]:
@@ -259,8 +259,8 @@ def _read_indexed(ledger: Ledger, state: SourceState) -> Document | None:
     if row is None or row[1].partition("~")[0] != state.content_hash.partition("~")[0]:
         return None
     [head] = ledger.read_sources([row[0]]).values()
-    told = {field.name: getattr(head, field.name) for field in fields(head)}
-    return Document(**told, head=words_once(row[2]))
+    values = {field.name: getattr(head, field.name) for field in fields(head)}
+    return Document(**values, head=words_once(row[2]))
 
 
 def chunk_turns(document: Document, turns: Sequence[ArchivedTurn]) -> list[tuple[Chunk, TextHash]]:

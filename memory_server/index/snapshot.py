@@ -102,12 +102,12 @@ class Snapshot:
         same wherever a row stands, which the quicker `cosines` cannot promise. Off by 2e-6 at most.
         """
         # whole multiples of EXACT_STEP, multiplied and added without rounding
-        asked = np.rint(questions.astype(np.float64) / EXACT_STEP)
+        rounded = np.rint(questions.astype(np.float64) / EXACT_STEP)
         rows = self.passages.vectors[places]
         found = np.empty((len(questions), len(rows)), dtype=np.float32)
         for start in range(0, len(rows), ROWS_AN_EXACT_BLOCK):
             block = np.rint(self.vectors[rows[start : start + ROWS_AN_EXACT_BLOCK]].astype(np.float64) / EXACT_STEP)
-            found[:, start : start + ROWS_AN_EXACT_BLOCK] = (asked @ block.T) * EXACT_STEP**2
+            found[:, start : start + ROWS_AN_EXACT_BLOCK] = (rounded @ block.T) * EXACT_STEP**2
         return found
 
     def reading_order(self, places: NDArray[np.int64]) -> NDArray[np.int64]:

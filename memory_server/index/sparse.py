@@ -81,8 +81,8 @@ class SparseIndex:
         """What all passages of a snapshot of a ledger score for a question, (passages,); 0 where one is not weighed."""
         question = self.engine().weigh_question(text)
         with self._guard:
-            kept, postings = self._postings.get(ledger, (None, None))
-            if kept is not snapshot or postings is None:
+            cached, postings = self._postings.get(ledger, (None, None))
+            if cached is not snapshot or postings is None:
                 postings = self._read(snapshot, ledger)
                 self._postings[ledger] = (snapshot, postings)
         return postings.scores(question)
@@ -91,10 +91,10 @@ class SparseIndex:
         """Forgets all texts but these: not a byte of the others stays."""
         if not self._file.exists():
             return
-        kept = set(hashes)
+        wanted = set(hashes)
         with closing(connect(self._file)) as connection:
             connection.execute(SCHEMA)
-            gone = [row for row in connection.execute("select text_hash from weighed") if row[0] not in kept]
+            gone = [row for row in connection.execute("select text_hash from weighed") if row[0] not in wanted]
             with transaction(connection):
                 connection.executemany("delete from weighed where text_hash = ?", gone)
             erase_deleted(connection)

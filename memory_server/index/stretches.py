@@ -37,13 +37,14 @@ class Stretch:
 
 def split_stretches(turns: Sequence[ArchivedTurn]) -> list[Stretch]:
     """What was said in a session, in its order."""
-    return [_stretch(part, request, turns) for request, said in split_exchanges(turns) for part in _group_pieces(said)]
+    exchanges = split_exchanges(turns)
+    return [_stretch(part, request, turns) for request, pieces in exchanges for part in _group_pieces(pieces)]
 
 
-Said = list[tuple[int, str]]  # the number of a turn, and words of it
+Pieces = list[tuple[int, str]]  # the number of a turn, and words of it
 
 
-def _stretch(part: Said, request: str, turns: Sequence[ArchivedTurn]) -> Stretch:
+def _stretch(part: Pieces, request: str, turns: Sequence[ArchivedTurn]) -> Stretch:
     longest, _ = max(part, key=lambda piece: len(piece[1]))
     turn = turns[longest - 1]
     standing = turn.standing or (Standing.YOU if turn.is_person else Standing.CLAUDE)
@@ -54,24 +55,24 @@ def _stretch(part: Said, request: str, turns: Sequence[ArchivedTurn]) -> Stretch
     return Stretch(text, where, request, standing, turn.settled_at, len(own), keys)
 
 
-def split_exchanges(turns: Sequence[ArchivedTurn]) -> Iterator[tuple[str, Said]]:
+def split_exchanges(turns: Sequence[ArchivedTurn]) -> Iterator[tuple[str, Pieces]]:
     """Every time the person spoke: their words on one line, cut, and all that was said from there on."""
-    request, said = "", Said()
+    request, pieces = "", Pieces()
     for number, turn in enumerate(turns, start=1):
-        if turn.is_person and turn.said:
-            if said:
-                yield request, said
-            request, said = " ".join(turn.said.split())[:REQUEST_CHARS], []
+        if turn.is_person and turn.spoken:
+            if pieces:
+                yield request, pieces
+            request, pieces = " ".join(turn.spoken.split())[:REQUEST_CHARS], []
         mark = PERSON if turn.is_person else ""
-        said += [(number, f"{mark}{piece}") for piece in split_pieces(turn.said, STRETCH_CHARS)]
-    if said:
-        yield request, said
+        pieces += [(number, f"{mark}{piece}") for piece in split_pieces(turn.spoken, STRETCH_CHARS)]
+    if pieces:
+        yield request, pieces
 
 
-def _group_pieces(said: Said) -> Iterator[Said]:
+def _group_pieces(pieces: Pieces) -> Iterator[Pieces]:
     """Pieces in groups of at most STRETCH_CHARS characters; a longer piece stands alone."""
-    part, chars = Said(), 0
-    for number, text in said:
+    part, chars = Pieces(), 0
+    for number, text in pieces:
         if part and chars + len(text) > STRETCH_CHARS:
             yield part
             part, chars = [], 0

@@ -118,13 +118,13 @@ class TypedLines:
 
 
 def _row(session_id: str, line: TypedLine) -> tuple[object, ...]:
-    said = line.time.isoformat() if line.time else ""
-    return session_id, line.ordinal, line.type, line.text, line.why, json.dumps(line.entries), said
+    stamp = line.time.isoformat() if line.time else ""
+    return session_id, line.ordinal, line.type, line.text, line.why, json.dumps(line.entries), stamp
 
 
 def _line(row: Sequence[Any]) -> TypedLine:
-    session, ordinal, kind, text, why, project, entries, said = row
-    time = dt.datetime.fromisoformat(said) if said else None
+    session, ordinal, kind, text, why, project, entries, stamp = row
+    time = dt.datetime.fromisoformat(stamp) if stamp else None
     return TypedLine(session, ordinal, kind, text, why, project, tuple(json.loads(entries)), time)
 
 

@@ -73,7 +73,7 @@ def is_agreement(text: str) -> bool:
     return not RESERVE.search(text[start.end() :])
 
 
-class AskedState(Enum):
+class WantedState(Enum):
     """Which of several states of one thing is asked for."""
 
     NEWEST = auto()
@@ -92,11 +92,11 @@ GREETING = ignore_case(
 MAX_GREETING_CHARS = 120
 
 
-def find_asked_state(question: str) -> AskedState | None:
+def find_wanted_state(question: str) -> WantedState | None:
     """Which state of a thing a question asks for; None where it does not say."""
     if AT_FIRST.search(question):
-        return AskedState.OLDEST
-    return AskedState.NEWEST if NOW.search(question) else None
+        return WantedState.OLDEST
+    return WantedState.NEWEST if NOW.search(question) else None
 
 
 def says_nothing(text: str) -> bool:

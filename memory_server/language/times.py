@@ -143,25 +143,25 @@ def _as_days(time: Time, today: dt.date) -> Days:
 
 def _parse_counted_days(match: re.Match[str], today: dt.date) -> Days:
     """The days of a time that counts from today. Weeks begin on Monday."""
-    told = {name: " ".join(text.casefold().split()) for name, text in match.groupdict().items() if text}
-    if "one" in told:
-        back = 2 if "before" in told["one"] else int("yesterday" in told["one"])
-        if told["one"] == "last night":
+    groups = {name: " ".join(text.casefold().split()) for name, text in match.groupdict().items() if text}
+    if "one" in groups:
+        back = 2 if "before" in groups["one"] else int("yesterday" in groups["one"])
+        if groups["one"] == "last night":
             return Days(today - LATE, today)
         return Days(today - back * LATE, today - back * LATE)
-    if "count" in told:
-        return Days(_back(today, _count(told["count"]), told["unit"]), today)
-    if "ago" in told:
-        day = _back(today, _count(told["ago"]), told["ago_unit"])
-        return _period(day, told["ago_unit"])
-    if "weekday" in told:
-        back = (today.weekday() - _WEEKDAYS.index(told["weekday"])) % 7
-        is_before = told.get("side", "this") != "this" and not back
+    if "count" in groups:
+        return Days(_back(today, _count(groups["count"]), groups["unit"]), today)
+    if "ago" in groups:
+        day = _back(today, _count(groups["ago"]), groups["ago_unit"])
+        return _period(day, groups["ago_unit"])
+    if "weekday" in groups:
+        back = (today.weekday() - _WEEKDAYS.index(groups["weekday"])) % 7
+        is_before = groups.get("side", "this") != "this" and not back
         day = today - (back + 7 * is_before) * LATE
         return Days(day, day)
-    if "week" in told:
-        return _iso_week(int(told["iso"]) if "iso" in told else 0, int(told["week"]), today)
-    part, is_this = told.get("part", "weekend"), told.get("which", "this") == "this"
+    if "week" in groups:
+        return _iso_week(int(groups["iso"]) if "iso" in groups else 0, int(groups["week"]), today)
+    part, is_this = groups.get("part", "weekend"), groups.get("which", "this") == "this"
     if part == "weekend":
         day = today - (today.weekday() - 5) % 7 * LATE
         day -= 7 * LATE * (not is_this and today.weekday() >= 5)

@@ -92,7 +92,7 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiouls" else word
 
 
-def digest_words(text: str) -> list[str]:
+def find_digest_words(text: str) -> list[str]:
     """The telling words of a text as digests weigh them, stemmed a little; parts of camelCase count each."""
     found = map(str.lower, DIGEST_WORD.findall(BETWEEN_HUMPS.sub(" ", text)))
     return [_without_ending(word, DIGEST_ENDINGS) for word in found if word not in DIGEST_STOP_WORDS and len(word) > 1]

@@ -28,7 +28,7 @@ from memory_server.machine.files import is_plain_file, move, read_json, replace_
 from memory_server.root.paths import MemoryRoot
 
 FLAT_FILES = ("active-tasks.md", "session-notes.md", "shared-context.md")
-KEPT_DAYS = 14
+RETENTION_DAYS = 14
 SHOWN_HANDOFFS = 3
 NOTE_KINDS = ("status", "handoff", "context")
 MAX_NOTE_BYTES = 4_000
@@ -108,13 +108,13 @@ class Blackboard:
         started = before.get("started") or _stamp(now)
         self._write_meta(session_id, project=project, started=started, ended="", status="active")
 
-    def write_notes(self, told: SessionNotes) -> None:
+    def write_notes(self, notes: SessionNotes) -> None:
         """Replaces what a session has told so far."""
-        folder = self._session(told.session_id)
+        folder = self._session(notes.session_id)
         for name, lines in (
-            ("session-notes.md", told.notes),
-            ("active-tasks.md", told.tasks),
-            ("shared-context.md", told.context),
+            ("session-notes.md", notes.notes),
+            ("active-tasks.md", notes.tasks),
+            ("shared-context.md", notes.context),
         ):
             if lines:
                 replace_file(folder / name, "".join(f"- {' '.join(line.split())}\n" for line in lines))
@@ -148,15 +148,16 @@ class Blackboard:
         return [note for _, note in sorted(found, key=lambda one: one[0], reverse=True)]
 
     def find_waiting_note(self, session_id: str, project: str, now: dt.datetime) -> WaitingNote | None:
-        """The note, else the newest handoff of the last KEPT_DAYS, that waits for a session of a project, from another
-        session of it or from one whose project nobody knows; None where none does.
+        """The note, else the newest handoff of the last RETENTION_DAYS, that waits for a session of a project.
+
+        It is from another session of it or from one whose project nobody knows; None where none waits.
         """
         own, ours = f"handoff-{session_id}.md", ("", project.casefold())
         for note in self.list_notes(now):
             its = fold_project_name(str(self._meta(note.session_id).get("project", "")))
             if note.session_id != session_id and its in ours:
                 return WaitingNote(note.session_id, note.kind, note.age)
-        oldest = _stamp(now - dt.timedelta(days=KEPT_DAYS))
+        oldest = _stamp(now - dt.timedelta(days=RETENTION_DAYS))
         for file in self.handoffs():
             ended = _read_ended(file)
             if file.name != own and ended >= oldest and fold_project_name(_read_line(file, "Project")) in ours:
@@ -200,9 +201,9 @@ class Blackboard:
             parts.append(f"({_age(_read_ended(file), now)})\n{file.read_text(encoding='utf-8')[:MAX_HANDOFF_CHARS]}")
         for meta in self.active():
             notes = self.folder / "sessions" / meta["session_id"] / "session-notes.md"
-            said = notes.read_text(encoding="utf-8")[:MAX_HANDOFF_CHARS] if is_plain_file(notes) else ""
+            excerpt = notes.read_text(encoding="utf-8")[:MAX_HANDOFF_CHARS] if is_plain_file(notes) else ""
             begun = _age(str(meta.get("started", "")), now)
-            parts.append(f"Session {meta['session_id']} of {meta.get('project', '')}, begun {begun}\n{said}")
+            parts.append(f"Session {meta['session_id']} of {meta.get('project', '')}, begun {begun}\n{excerpt}")
         return "\n\n".join(parts) or "No session has left a handoff yet."
 
     def tidy(self, now: dt.datetime) -> None:
@@ -210,7 +211,7 @@ class Blackboard:
         for name in FLAT_FILES:
             if (old := self.folder / name).is_file() and not (self.folder / "_legacy" / name).exists():
                 move(old, self.folder / "_legacy" / name)
-        oldest = _stamp(now - dt.timedelta(days=KEPT_DAYS))
+        oldest = _stamp(now - dt.timedelta(days=RETENTION_DAYS))
         for folder in self.folder.glob("sessions/*"):
             with suppress(FileNotFoundError):  # another process tidies too
                 made = dt.datetime.fromtimestamp(folder.stat().st_mtime, dt.UTC)  # of one that is just begun

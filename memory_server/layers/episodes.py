@@ -101,7 +101,7 @@ def write_episode(root: MemoryRoot, given: GivenEpisode, *, now: dt.datetime, re
         _require_room(root, observed_in)
         heading = f"The assistant observed: {heading}"[:MAX_TITLE_CHARS]
     named = ("-".join(clean(tag).casefold().split()) for tag in given.tags[:MAX_TAGS])
-    kept = dict.fromkeys([TAG, *([OBSERVED] if observed_in else []), *filter(None, named)])
+    tags = dict.fromkeys([TAG, *([OBSERVED] if observed_in else []), *filter(None, named)])
     identity = str(_make_id(sender_id) if sender_id else uuid.uuid4())
     origin = {"project": " ".join(clean(given.project).split()), "machine": " ".join(clean(given.instance).split())}
     known = {"episode_id": sender_id, "observed_in": observed_in}
@@ -111,7 +111,7 @@ def write_episode(root: MemoryRoot, given: GivenEpisode, *, now: dt.datetime, re
         "type": "episodic",
         "title": heading,
         "created": local(now).isoformat(timespec="seconds"),
-        "tags": list(kept),
+        "tags": list(tags),
         **{key: value for key, value in origin.items() if value},
         **({"provenance": {"sourceType": "agent_inferred"}} if observed_in else {}),
         "extensions": {"oneiros": own},

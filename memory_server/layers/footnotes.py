@@ -41,11 +41,11 @@ def without_code_spans(line: str) -> str:
     """A line of Markdown without what stands between equal runs of backticks."""
     parts = re.split(r"(`+)", line)
     last = {run: place for place, run in enumerate(parts) if place % 2}
-    kept, place = [], 0
+    outside, place = [], 0
     while place < len(parts):
         if place % 2 and last[parts[place]] > place:
             place = parts.index(parts[place], place + 1)  # odd places alone hold backticks
         elif place % 2 == 0:
-            kept.append(parts[place])
+            outside.append(parts[place])
         place += 1
-    return "".join(kept)
+    return "".join(outside)

@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
 
-from memory_server.chunking import POINTERS_BEGIN, POINTERS_END, SAID_AT_FOUNDING, code_lines, split_lines
+from memory_server.chunking import FOUNDING_LINES, POINTERS_BEGIN, POINTERS_END, code_lines, split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.topics import (
@@ -34,8 +34,8 @@ from memory_server.settings import MemorySettings
 
 NEW_PAGE = "# Memory\n"
 FOUNDED = {  # the pages that a memory begins with, on which nothing is said yet
-    "MEMORY.md": f"# Memory\n\n{SAID_AT_FOUNDING[0]}\n\n",
-    "lessons.md": f"# Lessons\n\n{SAID_AT_FOUNDING[1]}\n",
+    "MEMORY.md": f"# Memory\n\n{FOUNDING_LINES[0]}\n\n",
+    "lessons.md": f"# Lessons\n\n{FOUNDING_LINES[1]}\n",
 }
 TITLE_CHARS = 80
 SUMMARY_WIDTHS = (SUMMARY_CHARS, 90, 60, 30, 0)  # tried in turn until the page fits
@@ -120,9 +120,9 @@ def with_pointers(
     frame = before + begin + end + after
     if find_markers(frame) is None:
         raise ContentError("a code block is never closed", line=1 + min(code_lines(text)), remedy="Close it")
-    told = [_clean_project(head) for head in heads if is_topic(head.path)]
+    topics = [_clean_project(head) for head in heads if is_topic(head.path)]
     shown = _fitting(
-        sorted(told, key=lambda head: (-uses.get(head.path, 0), *_place(head))),
+        sorted(topics, key=lambda head: (-uses.get(head.path, 0), *_place(head))),
         max_lines=settings.index_max_lines - len(split_lines(frame)),
         max_chars=settings.index_max_chars - len(frame),
         newline=newline,
@@ -136,8 +136,8 @@ def own_lines(text: str) -> list[str]:
     Raises ContentError where the markers are not one pair.
     """
     lines, markers = split_lines(text), find_markers(text)
-    kept = lines if markers is None else [*lines[: markers.begin], *lines[markers.end + 1 :]]
-    bare = [line.rstrip() for line in kept if line.strip() and not line.lstrip().startswith("<!--")]
+    own = lines if markers is None else [*lines[: markers.begin], *lines[markers.end + 1 :]]
+    bare = [line.rstrip() for line in own if line.strip() and not line.lstrip().startswith("<!--")]
     return bare[1:] if bare[:1] == [NEW_PAGE.strip()] else bare
 
 
@@ -163,9 +163,9 @@ def find_markers(text: str) -> Markers | None:
 def pointer(head: TopicHead, summary_chars: int = SUMMARY_CHARS) -> str:
     """One line of the index: `- [title](topics/name.md): summary`."""
     title, summary = plain(head.title, TITLE_CHARS), shorten_text(plain(head.summary), summary_chars)
-    said = f": {summary}" if summary_chars and summary.rstrip(".") not in ("", title) else ""
+    ending = f": {summary}" if summary_chars and summary.rstrip(".") not in ("", title) else ""
     until = f" (until {head.interval.last})" if head.interval.last else ""
-    return f"- [{title}]({escape_target(head.path)}){until}{said}"
+    return f"- [{title}]({escape_target(head.path)}){until}{ending}"
 
 
 def escape_target(path: SourcePath) -> str:
@@ -228,8 +228,8 @@ def _block(heads: Sequence[TopicHead], shown: int, width: int) -> list[str]:
     for project, group in groupby(sorted(heads[:shown], key=_place), key=lambda head: head.project.casefold()):
         ours = list(group)
         titles = Counter(head.title.casefold() for head in ours)
-        told = [pointer(_add_name(head) if titles[head.title.casefold()] > 1 else head, width) for head in ours]
-        lines += [f"- **{ours[0].project}**", *(f"  {line}" for line in told)] if project else told
+        pointers = [pointer(_add_name(head) if titles[head.title.casefold()] > 1 else head, width) for head in ours]
+        lines += [f"- **{ours[0].project}**", *(f"  {line}" for line in pointers)] if project else pointers
     if hidden := len(heads) - shown:
         lines.append(f"- {hidden} more topic{'s' if hidden > 1 else ''}: `oneiros topics` lists all {len(heads)}")
     return lines

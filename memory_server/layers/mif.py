@@ -170,13 +170,13 @@ def _read_by_key(block: str, view: "_View", above: str = "", begins: int = 1) ->
 
 def _split_entries(block: str, begins: int) -> Iterator[tuple[int, str]]:
     """The keys of a broken block, each with its line of the file and all that stands below it."""
-    entry, first, is_said = "", 0, True
+    entry, first, has_value = "", 0, True
     for number, row in enumerate(ROW.findall(block), start=begins):
         row, key = row.replace("\t", "  "), ENTRY.match(row)
-        if key and (is_said or not key[1]):  # one set in below a value is meant to stand beside it
+        if key and (has_value or not key[1]):  # one set in below a value is meant to stand beside it
             if entry:
                 yield first, entry
-            entry, first, is_said = row.lstrip(" "), number, (key[2] or "|")[0] not in "|>[{&"
+            entry, first, has_value = row.lstrip(" "), number, (key[2] or "|")[0] not in "|>[{&"
         elif entry and row.rstrip() not in ("---", "..."):
             entry += row
     if entry:
@@ -194,14 +194,14 @@ def parse_yaml(text: str, named: str) -> Frontmatter:
 def _toml_head(head: re.Match[str]) -> Frontmatter:
     """A head in TOML, its values as texts. Raises ContentError where it is not valid."""
     try:
-        told = tomllib.loads(head["text"].replace("\r\n", "\n"))
+        table = tomllib.loads(head["text"].replace("\r\n", "\n"))
     except (ValueError, RecursionError) as error:
         raise ContentError(
             f"{FRONTMATTER} is not valid TOML ({error})", line=1, remedy="Mend it, then `oneiros validate`"
         ) from error
     keys = [(row.partition("=")[0].strip(" \t\"'"), line) for line, row in enumerate(head[0].split("\n"), start=1)]
     lines = {camel_case(key): line for key, line in reversed(keys)}
-    fields = {camel_case(key): _as_texts(value) for key, value in told.items()}
+    fields = {camel_case(key): _as_texts(value) for key, value in table.items()}
     return Frontmatter(head[0], head.string[head.end() :], MappingProxyType(fields), MappingProxyType(lines))
 
 
@@ -314,7 +314,7 @@ def add_duration(day: dt.date, duration: str) -> dt.date | None:
 def _compose(source: str, named: str = FRONTMATTER, first: int = 2) -> yaml.MappingNode | None:
     """The nodes of a block that begins on the line `first` of its file."""
 
-    def broken(reason: str, index: int) -> ContentError:
+    def make_error(reason: str, index: int) -> ContentError:
         what, line = f"{named} is not valid YAML ({reason})", _find_line(source, index, first)
         return ContentError(what, line=line, remedy="Mend the line, then `oneiros validate`")
 
@@ -322,11 +322,11 @@ def _compose(source: str, named: str = FRONTMATTER, first: int = 2) -> yaml.Mapp
         node = yaml.compose(source, Loader=yaml.BaseLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise broken(error.problem or "syntax", mark.index if mark else 0) from error
+        raise make_error(error.problem or "syntax", mark.index if mark else 0) from error
     except yaml.reader.ReaderError as error:
-        raise broken(f"it holds the character {error.character!r}", error.position) from error
+        raise make_error(f"it holds the character {error.character!r}", error.position) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise broken(type(error).__name__, 0) from error
+        raise make_error(type(error).__name__, 0) from error
     if node is None:
         return None
     if not isinstance(node, yaml.MappingNode):

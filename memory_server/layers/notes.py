@@ -50,9 +50,9 @@ def bring_notes_level(
     """
     state = folder / STATE
     known = read_json(state, dict[str, str], {})
-    kept = set(map(cut_id8, marks))
+    ids = set(map(cut_id8, marks))
     for file in sorted(folder.glob("*/*~*.md")):
-        if file.stem.rpartition("~")[2] not in kept:
+        if file.stem.rpartition("~")[2] not in ids:
             remove_file(file)
     if known == marks:
         return

@@ -91,15 +91,15 @@ def parse_ontology(text: str) -> Ontology:
     if violations := FrontmatterSchema(SCHEMA_FILE, "the ontology").violations(parsed):
         first = min(violations, key=lambda one: (one.kind != "unknown", one.line))
         raise ContentError(first.what, line=first.line, remedy=first.remedy or "Correct the line")
-    told: Any = parsed.fields  # of the shape that the schema says
+    spec: Any = parsed.fields  # of the shape that the schema says
     types = {
-        one["name"].casefold(): tuple(one.get("schema", {}).get("required", ())) for one in told.get("entity_types", ())
+        one["name"].casefold(): tuple(one.get("schema", {}).get("required", ())) for one in spec.get("entity_types", ())
     }
     areas = []
-    for place, one in enumerate(told.get("discovery", {}).get("file_patterns", ())):
+    for place, one in enumerate(spec.get("discovery", {}).get("file_patterns", ())):
         lists = (tuple(one.get(key, ())) for key in ("paths", "namespaces", "topics"))
         areas.append(Area(parsed.lines[f"discovery.file_patterns[{place}]"], one["context"], *lists))
-    return Ontology(frozenset(_spaces(told.get("namespaces", {}))), types, tuple(areas))
+    return Ontology(frozenset(_spaces(spec.get("namespaces", {}))), types, tuple(areas))
 
 
 def fits(glob: str, path: str) -> bool:
@@ -126,7 +126,7 @@ def fits(glob: str, path: str) -> bool:
 
 
 def _spaces(found: Mapping[str, Any], above: str = "") -> Iterator[str]:
-    for name, told in found.items():
+    for name, space in found.items():
         yield f"{above}{name}"
-        if isinstance(told, Mapping):
-            yield from _spaces(told.get("children", {}), f"{above}{name}/")
+        if isinstance(space, Mapping):
+            yield from _spaces(space.get("children", {}), f"{above}{name}/")

@@ -29,7 +29,7 @@ from memory_server.root.paths import MemoryRoot
 MAX_SUMMARY_CHARS = 500  # of MIF
 MAX_HEAD_CHARS = 5_000  # of a frontmatter that is searched as words of its document
 MAX_SOURCE_BYTES = 4_000_000  # a larger file is no topic; it is reported and left out
-KEPT_HEADS = 50_000  # heads of topics that are kept, one a file
+CACHED_HEADS = 50_000  # heads of topics that are kept, one a file
 YOUNG_SECONDS = 2.0  # a file changed within this time may change again with the same size and time
 SUMMARY_CHARS = 120
 UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})")  # of a heading in two lines
@@ -221,14 +221,14 @@ def topic_head(root: MemoryRoot, source: SourceFile) -> TopicHead:
     try:
         stat = os.stat(file)  # noqa: PTH116  a path takes longer than the call
         stamp = (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
-        if (kept := _heads.get(file)) and kept[0] == stamp:
-            return kept[1]
-        head = head_of(source, parse_frontmatter(read_text(Path(file))))
+        if (cached := _heads.get(file)) and cached[0] == stamp:
+            return cached[1]
+        head = make_head(source, parse_frontmatter(read_text(Path(file))))
     except (ContentError, OSError) as error:
         what = error.what if isinstance(error, ContentError) else f"the file cannot be read ({error.strerror})"
         return TopicHead(topic_name(source.path), "(unreadable)", None, what, source.path)
     if time.time() - max(stat.st_mtime, stat.st_ctime) > YOUNG_SECONDS:
-        if len(_heads) >= KEPT_HEADS:
+        if len(_heads) >= CACHED_HEADS:
             _heads.clear()
         _heads[file] = stamp, head
     return head
@@ -237,7 +237,7 @@ def topic_head(root: MemoryRoot, source: SourceFile) -> TopicHead:
 _heads: dict[str, tuple[tuple[int, int, int], TopicHead]] = {}
 
 
-def head_of(source: SourceFile, parsed: Frontmatter) -> TopicHead:
+def make_head(source: SourceFile, parsed: Frontmatter) -> TopicHead:
     """What a list says of a topic with this frontmatter and body."""
     document = as_document(source, parsed)
     return TopicHead(
@@ -260,16 +260,16 @@ def parse_document(path: SourcePath, text: str) -> Document:
 
 def parse_head(path: SourcePath, text: str) -> TopicHead:
     """What a list says of a topic with this text."""
-    return head_of(SourceFile(path, Layer.TOPIC), parse_frontmatter(text))
+    return make_head(SourceFile(path, Layer.TOPIC), parse_frontmatter(text))
 
 
 def select_approved(heads: Sequence[TopicHead], unapproved: Unapproved) -> list[TopicHead]:
     """The heads of what somebody has answered for; of a file whose title or summary alone differ, as it was then."""
-    told = unapproved([head.path for head in heads])
+    texts = unapproved([head.path for head in heads])
     return [
         parse_head(head.path, approved) if approved else head
         for head in heads
-        if (approved := told.get(head.path)) != LEFT_OUT
+        if (approved := texts.get(head.path)) != LEFT_OUT
     ]
 
 
@@ -279,8 +279,8 @@ def find_summary(parsed: Frontmatter) -> str:
     Of a link its text alone: shown elsewhere, such as on the index page, its target would lead nowhere.
     """
     paragraphs = (part.strip() for part in re.split(r"\n\s*\n", without_comments(parsed.body).replace("\r\n", "\n")))
-    said = (part for part in paragraphs if part and part[0] not in "#|<-*>`![" and not IN_TWO_LINES.search(part))
-    text = parsed.text("summary") or next(said, "")
+    prose = (part for part in paragraphs if part and part[0] not in "#|<-*>`![" and not IN_TWO_LINES.search(part))
+    text = parsed.text("summary") or next(prose, "")
     text = LINK.sub(r"\1", re.sub(r"\[\^[^\]]+\]", "", " ".join(text.split())))
     return shorten_text(first_sentence(text), SUMMARY_CHARS)
 

@@ -22,7 +22,7 @@ class Aliveness:
     since: dt.date  # use is known from this day on
     has_log: bool = True
     uses: Mapping[str, Use] = field(default_factory=dict)  # by subject, as all below
-    kept: frozenset[str] = frozenset()
+    to_keep: frozenset[str] = frozenset()
     half_lives: Mapping[str, float] = field(default_factory=lambda: HALF_LIVES)
 
     @staticmethod
@@ -31,9 +31,9 @@ class Aliveness:
     ) -> "Aliveness":
         """Of some sources, or of all. Where no log is kept nothing is known to be unused: all is as on day one."""
         since = log.since if person.query_log else None
-        kept = frozenset(read_marks(root.marks).kept)
+        to_keep = frozenset(read_marks(root.marks).to_keep)
         uses, half_lives = log.uses({*map(find_subject, paths)}), parse_half_lives(person.half_lives)
-        return Aliveness(today, since or today, since is not None, uses, kept, half_lives)
+        return Aliveness(today, since or today, since is not None, uses, to_keep, half_lives)
 
     def strength(
         self, path: str, day: dt.date | None, kind: str, citations: int = 0, decay: Decay = NO_DECAY
@@ -46,7 +46,7 @@ class Aliveness:
             self.today,
             self.half_lives.get(kind, HALF_LIVES["episodic"]),
             citations=citations,
-            is_kept=subject in self.kept,
+            is_kept=subject in self.to_keep,
             decay=decay,
         )
 

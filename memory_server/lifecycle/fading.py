@@ -46,8 +46,8 @@ class Fading:
         change = self.files.get(path, WHOLE)
         if change.level < Level.DIGEST:
             return list(chunks)
-        told = [chunk for chunk in chunks if chunk.searchable]
-        first = _of_digest(told) if change.level is Level.DIGEST else told[:1]
+        searchable = [chunk for chunk in chunks if chunk.searchable]
+        first = _select_digest(searchable) if change.level is Level.DIGEST else searchable[:1]
         return [chunk for chunk in chunks if chunk in first or is_within(chunk.lines, change.lines)]
 
     def turns(self, session_id: str) -> Sequence[Range] | None:
@@ -61,7 +61,7 @@ def is_within(lines: LineRange, ranges: Sequence[Range]) -> bool:
     return any(first <= lines.last and lines.first <= last for first, last in ranges)
 
 
-def _of_digest(chunks: Sequence[Chunk]) -> list[Chunk]:
+def _select_digest(chunks: Sequence[Chunk]) -> list[Chunk]:
     """The first statements of the sections of a digest; of a file without them its first passages."""
     sections: dict[str, list[Chunk]] = {}
     for chunk in chunks:

@@ -15,7 +15,7 @@ from memory_server.machine.files import file_stamp, read_json, replace_file
 from memory_server.root.paths import MemoryRoot
 
 SHARE = 0.02  # of what was found the day before
-SAID_DAYS = 7
+SHOWN_DAYS = 7
 
 
 class Loss(msgspec.Struct, frozen=True):
@@ -46,17 +46,17 @@ def note_findable(root: MemoryRoot, counts: Mapping[str, int], made_by: str, tod
     known, traces = read_findable(root), list(map(file_stamp, _commands(root)))
     losses = [one for one in known.losses if counts.get(one.what, 0) < one.before * (1 - SHARE)] if known else []
     if known and (known.traces, known.made_by) == (traces, made_by):
-        said = {one.what for one in losses}
+        lost = {one.what for one in losses}
         losses += [
             Loss(today, what, before, counts.get(what, 0))
             for what, before in known.counts.items()
-            if what not in said and counts.get(what, 0) < before * (1 - SHARE)
+            if what not in lost and counts.get(what, 0) < before * (1 - SHARE)
         ]
-        kept = known if known.day == today else Findable(today, dict(counts), traces, made_by)
+        note = known if known.day == today else Findable(today, dict(counts), traces, made_by)
     else:
-        kept = Findable(today, dict(counts), traces, made_by)
-    losses = [one for one in losses if (today - one.day).days < SAID_DAYS]
-    noted = msgspec.structs.replace(kept, losses=tuple(losses))
+        note = Findable(today, dict(counts), traces, made_by)
+    losses = [one for one in losses if (today - one.day).days < SHOWN_DAYS]
+    noted = msgspec.structs.replace(note, losses=tuple(losses))
     if noted != known:
         replace_file(root.findable, msgspec.json.encode(noted))
 

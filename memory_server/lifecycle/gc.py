@@ -118,7 +118,7 @@ def plan_gc(
         strength = aliveness.strength(source.path, source.day, source.kind, cited, source.decay)
         before = marks.levels.get(source.path)
         level = _level(
-            source, strength, aliveness, wanted, is_held=bool(cited) or find_subject(source.path) in aliveness.kept
+            source, strength, aliveness, wanted, is_held=bool(cited) or find_subject(source.path) in aliveness.to_keep
         )
         read = opened if level else {}
         turns, lines = read.get(SourcePath(f"{ARCHIVED}{source.session}"), ()), read.get(source.path, ())

@@ -61,7 +61,7 @@ class MarksHeld:
     """The marks as they stand."""
 
     levels: dict[str, LevelChange] = field(default_factory=dict)  # by path; those that are whole are left out
-    kept: set[str] = field(default_factory=set)  # subjects
+    to_keep: set[str] = field(default_factory=set)  # subjects
     runs: list[LifeMark] = field(default_factory=list)  # of gc that were not undone, the oldest first
 
 
@@ -71,13 +71,13 @@ def add_mark(file: Path, mark: LifeMark) -> None:
 
 def forget_marks(file: Path, subjects: Collection[str]) -> None:
     """Takes some sources out of the file: their paths hold words of their titles."""
-    kept = []
+    lines = []
     for mark in read_records(file, LifeMark):
         changes = {path: change for path, change in mark.changes.items() if find_subject(path) not in subjects}
         if mark.keep not in subjects and (changes or mark.keep):
-            kept.append(msgspec.json.encode(msgspec.structs.replace(mark, changes=changes)) + b"\n")
+            lines.append(msgspec.json.encode(msgspec.structs.replace(mark, changes=changes)) + b"\n")
     if file.exists():
-        replace_file(file, b"".join(kept))
+        replace_file(file, b"".join(lines))
 
 
 def read_marks(file: Path) -> MarksHeld:
@@ -85,7 +85,7 @@ def read_marks(file: Path) -> MarksHeld:
     found = MarksHeld()
     for mark in read_records(file, LifeMark):
         if mark.keep:
-            (found.kept.discard if mark.off else found.kept.add)(mark.keep)
+            (found.to_keep.discard if mark.off else found.to_keep.add)(mark.keep)
         _follow(found.levels, mark.changes)
         if mark.undoes:
             found.runs = [run for run in found.runs if run.at != mark.undoes]

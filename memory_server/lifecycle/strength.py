@@ -18,7 +18,7 @@ from memory_server.layers.mif import Frontmatter, add_duration
 
 HALF_LIVES = {"semantic": 30.0, "procedural": 14.0, "episodic": 7.0}  # days, by MIF type
 CITED = 0.5  # what a footnote rests on is never weaker than on its first day
-KEPT = 1.0
+FULL = 1.0
 SHARE = re.compile(r"0|1|0?\.\d+|[01]\.0*")
 
 
@@ -48,13 +48,13 @@ class Decay:
     @staticmethod
     def of(front: Frontmatter) -> "Decay":
         """What of it can be read; `validate` names the rest."""
-        told = {
+        values = {
             key: front.text(f"temporal.decay.{key}") for key in ("model", "halfLife", "strength", "currentStrength")
         }
         day = dt.date(2001, 1, 1)  # a year of 365 days
-        end = add_duration(day, told["halfLife"])
-        half_life = math.inf if told["model"] == "none" else float((end - day).days) if end and end > day else None
-        share = told["strength"] or told["currentStrength"]
+        end = add_duration(day, values["halfLife"])
+        half_life = math.inf if values["model"] == "none" else float((end - day).days) if end and end > day else None
+        share = values["strength"] or values["currentStrength"]
         return Decay(half_life, float(share) if SHARE.fullmatch(share) else 1.0)
 
 
@@ -86,7 +86,7 @@ def strength(
     if citations:
         value, reasons = max(value, CITED), [*reasons, f"cited {citations} times"]
     if is_kept:
-        value, reasons = KEPT, [*reasons, "kept by you"]
+        value, reasons = FULL, [*reasons, "kept by you"]
     return Strength(value, tuple(reasons))
 
 

@@ -58,8 +58,8 @@ class Use:
 
     @property
     def in_words(self) -> str:
-        told = f"found {self.found}, opened {self.opened}, drilled {self.drilled} times"
-        return f"{told}, last {self.last.isoformat()}" if self.last else told
+        counts = f"found {self.found}, opened {self.opened}, drilled {self.drilled} times"
+        return f"{counts}, last {self.last.isoformat()}" if self.last else counts
 
 
 NEVER = Use()
@@ -73,11 +73,11 @@ class UseLog:
         self._database = SharedDatabase(file, SCHEMA, "use.db")
         self.close = self._database.close
         self._today = today
-        self._asked = ""  # the last question, hashed: what is opened is counted once for it
+        self._question = ""  # the last question, hashed: what is opened is counted once for it
 
-    def count_found(self, asked: str, paths: Collection[str]) -> None:
+    def count_found(self, question: str, paths: Collection[str]) -> None:
         """Counts the sources of an answer."""
-        day, self._asked = self._today().isoformat(), hashlib.sha256(asked.encode()).hexdigest()
+        day, self._question = self._today().isoformat(), hashlib.sha256(question.encode()).hexdigest()
         with self._database.change() as connection:
             self._begin(connection, day)
             new = [path for path in dict.fromkeys(paths) if self._is_new(connection, day, "found", path)]
@@ -105,7 +105,7 @@ class UseLog:
 
     def _is_new(self, connection: sqlite3.Connection, day: str, kind: str, path: str) -> bool:
         """Whether this was not counted yet for the last question on this day."""
-        what = hashlib.sha256(f"{kind}\0{find_subject(path)}\0{self._asked}".encode()).digest()[:12]
+        what = hashlib.sha256(f"{kind}\0{find_subject(path)}\0{self._question}".encode()).digest()[:12]
         return connection.execute("insert or ignore into counted values(?, ?)", (day, what)).rowcount > 0
 
     @property

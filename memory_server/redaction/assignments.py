@@ -89,12 +89,12 @@ def _values(data: bytes, name: Any, promise: Promise) -> Iterator[Span]:
         return
     while value := shape.match(data, at, at + LONGEST):
         text = value[0].decode(errors="replace")
-        kept = text if is_quoted else trim_value(text)
-        if not is_secret_value(promise, kept, is_quoted=is_quoted or is_option, is_weak=is_weak):
+        trimmed = text if is_quoted else trim_value(text)
+        if not is_secret_value(promise, trimmed, is_quoted=is_quoted or is_option, is_weak=is_weak):
             return
         if value.end() == at + LONGEST:
             value = shape.match(data, at)
-        yield Span(at, value.end() - len(text[len(kept) :].encode()), "secret")
+        yield Span(at, value.end() - len(text[len(trimmed) :].encode()), "secret")
         following = NEXT_ITEM.match(data, value.end()) if b"[" in opened else None
         if not following:
             return

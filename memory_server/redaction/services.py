@@ -112,16 +112,16 @@ def vendor_tokens(data: bytes, *, must_say_so: bool = False) -> Iterator[Span]:
 
 def without_path(body: str) -> str:
     """A token without the words behind it: a path, a name before a value, the end of the sentence."""
-    kept = ""
+    token = ""
     for segment in SEGMENTS.split(body):
         if (
-            (len(segment) > 3 or (not kept and segment.isupper()))
+            (len(segment) > 3 or (not token and segment.isupper()))
             and is_worded(segment)
             and share_of_turns(segment) < TURNS_OF_LETTERS
         ):
             break
-        kept += segment
-    return kept.rstrip(".:!/~")
+        token += segment
+    return token.rstrip(".:!/~")
 
 
 def is_vendor_token(prefix: str, body: str, *, must_say_so: bool = False) -> bool:

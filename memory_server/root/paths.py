@@ -65,7 +65,7 @@ class MemoryRoot:
     approvals = Within("state", "approvals.jsonl")  # for which state of which approved file the person has answered
     questions = Within("state", "questions.jsonl")  # that a reader wrote of statements which came without
     decisions_head = Within("state", "decisions-head.json")  # the last entry of the chain that this machine wrote
-    told = Within("state", "told.json")  # of which decisions the person was told at the start of a session
+    announced = Within("state", "told.json")  # of which decisions the person was told at the start of a session
     learning_start = Within("state", "learned-since")  # from when on decisions move what is proposed first
     written_page = Within("state", "index-page")  # the sha256 of the index page as the program wrote it last
     ended_sessions = Within("state", "ended.jsonl")  # which sessions the client said are over

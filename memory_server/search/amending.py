@@ -31,7 +31,7 @@ AMENDS = ignore_case(
 
 
 @dataclass(frozen=True, slots=True)
-class SaidPassage:
+class SpokenPassage:
     """A passage of what was said, and when."""
 
     source: int
@@ -41,61 +41,61 @@ class SaidPassage:
     text: str
     own: str = ""  # what of it the person told; nothing where they ask
 
-    def is_later(self, other: "SaidPassage") -> bool:
+    def is_later(self, other: "SpokenPassage") -> bool:
         if self.source == other.source:
             return self.turn > other.turn
         return bool(self.date and other.date and self.date > other.date and self.project == other.project)
 
 
-def find_newer(said: Sequence[SaidPassage], asked: Collection[str]) -> Mapping[int, int]:
+def find_newer(passages: Sequence[SpokenPassage], question_words: Collection[str]) -> Mapping[int, int]:
     """For the place of each statement, that of the latest one of another session and a later day on the same.
 
     On the same is what persons told in one project: of the content words of the shorter one SHARE, SAME at least,
     stand in the other, and all words of the question that the older one holds. The same words again are nothing newer.
     """
-    words = [set(content_words(one.own)) for one in said]
+    words = [set(content_words(one.own)) for one in passages]
     newer: dict[int, int] = {}
-    for place, older in enumerate(said):
+    for place, older in enumerate(passages):
         later = [
             other
-            for other, one in enumerate(said)
+            for other, one in enumerate(passages)
             if one.source != older.source
             and one.is_later(older)
             and words[other] != words[place]
             and len(held := words[other] & words[place]) >= max(SAME, SHARE * min(len(words[other]), len(words[place])))
-            and (wanted := words[place] & set(asked))
+            and (wanted := words[place] & set(question_words))
             and wanted <= held
         ]
         if later:
-            newer[place] = max(later, key=lambda other: (said[other].date or dt.date.min, said[other].turn))
+            newer[place] = max(later, key=lambda other: (passages[other].date or dt.date.min, passages[other].turn))
     return newer
 
 
 def find_amenders(
-    said: Sequence[SaidPassage], asked: Collection[str], is_alike: Callable[[int, int], bool]
+    passages: Sequence[SpokenPassage], question_words: Collection[str], is_alike: Callable[[int, int], bool]
 ) -> Mapping[int, int]:
     """For the place of each passage that a later one amends, the place of the latest one that does.
 
-    `asked`: the content words of the question. `is_alike`: whether the passages at two places are near in meaning.
+    `question_words`: its content words. `is_alike`: whether the passages at two places are near in meaning.
     """
-    wanted = set(asked)
+    wanted = set(question_words)
     amending: dict[int, list[set[str]]] = {}
-    for place, one in enumerate(said):
+    for place, one in enumerate(passages):
         sentences = (set(content_words(text)) for text in split_sentences(one.text) if AMENDS.search(text))
         if telling := [words for words in sentences if words & wanted]:
             amending[place] = telling
     if not amending:
         return {}
-    words = [set(content_words(one.text)) for one in said]
+    words = [set(content_words(one.text)) for one in passages]
     amended: dict[int, int] = {}
-    for place, older in enumerate(said):
+    for place, older in enumerate(passages):
         later = [
             other
             for other, sentences in amending.items()
-            if said[other].is_later(older)
+            if passages[other].is_later(older)
             and is_alike(place, other)
             and any(len(held := own & words[place]) >= SHARED and held & wanted for own in sentences)
         ]
         if later:
-            amended[place] = max(later, key=lambda other: (said[other].date or dt.date.min, said[other].turn))
+            amended[place] = max(later, key=lambda other: (passages[other].date or dt.date.min, passages[other].turn))
     return amended

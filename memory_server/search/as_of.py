@@ -42,13 +42,13 @@ def topic_hits(
     root: MemoryRoot,
     question: Question,
     day: dt.date,
-    asked: Vectors,
+    vector: Vectors,
     embed: Embed,
     cache: VectorCache,
     calibration: Calibration,
     stemmer: Stemmer,
 ) -> list[Hit]:
-    """The passages of topics of that day that answer a question (d,), a passage a topic, best first."""
+    """The passages of topics of that day that answer a question `vector` (d,), a passage a topic, best first."""
     passages = [(document, chunk) for document in _documents(root, day) for chunk in chunk_document(document)]
     passages = [(document, chunk) for document, chunk in passages if chunk.searchable]
     wanted = _stems(stemmer, [word for word in content_words(question.text) if word not in FUNCTION_WORDS])
@@ -61,9 +61,9 @@ def topic_hits(
     embedded = embed([texts[place] for place in unknown])
     known |= {place: one.vector for place, one in zip(unknown, embedded, strict=True)}
     best: dict[SourcePath, Hit] = {}
-    for place, vector in known.items():
+    for place, own in known.items():
         document, chunk = passages[place]
-        meaning = float(calibration.meaning(np.array([vector @ asked]))[0])
+        meaning = float(calibration.meaning(np.array([own @ vector]))[0])
         score = meaning + COVERED_WEIGHT * covered[place]
         is_near = covered[place] == 1.0 if question.search is Search.EXACT else score >= ANSWERS
         if is_near and scale_score(score) > getattr(best.get(document.path), "score", 0.0):

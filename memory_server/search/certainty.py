@@ -30,9 +30,9 @@ FEW_PASSAGES = 30  # of a tiny memory, whose scale says little
 LIKELY_COVERED = 0.7  # of the telling words, where the model does not read what is asked or shown
 LEAST_COVERED = 0.5  # of them, where a tiny memory, or the few lines of a type, are more than near
 LEAST_ODDS = 1e-4  # of a confidence, so that its logarithm has an end
-OF_TOPICS: Mapping[str, float] = {"bias": -5.34, "tokens": 1.4, "meaning": 1.1}
-OF_SAID: Mapping[str, float] = {"bias": -1.16, "confidence": 0.24, "gap": 1.05, "settled": 0.54}
-SURE, LIKELY_TOPIC, LIKELY_SAID = 0.87, 0.65, 0.52  # of the curves; what each costs stands in benchmarks/RESULTS.md
+TOPIC_WEIGHTS: Mapping[str, float] = {"bias": -5.34, "tokens": 1.4, "meaning": 1.1}
+SESSION_WEIGHTS: Mapping[str, float] = {"bias": -1.16, "confidence": 0.24, "gap": 1.05, "settled": 0.54}
+SURE, LIKELY_TOPIC, LIKELY_SESSION = 0.87, 0.65, 0.52  # of the curves; what each costs stands in benchmarks/RESULTS.md
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def compute_features(hit: Hit, answer: Answer) -> dict[str, float]:
 
 def probability(hit: Hit, answer: Answer) -> float:
     """How likely a hit of recall answers, by what speaks for it."""
-    weights = OF_TOPICS if hit.layer is Layer.TOPIC else OF_SAID
+    weights = TOPIC_WEIGHTS if hit.layer is Layer.TOPIC else SESSION_WEIGHTS
     features = {"bias": 1.0, **compute_features(hit, answer)}
     lacking = -sum(weight * features[name] for name, weight in weights.items())
     return 1 / (1 + exp(min(lacking, MOST_EXPONENT)))
@@ -122,4 +122,5 @@ def choose_certainty(layer: Layer, right: float) -> Certainty:
     """The word for how likely a hit of a layer answers; what was said is no authority, however near it is."""
     if layer is Layer.TOPIC and right >= SURE:
         return Certainty.SURE
-    return Certainty.LIKELY if right >= (LIKELY_TOPIC if layer is Layer.TOPIC else LIKELY_SAID) else Certainty.PERHAPS
+    likely = LIKELY_TOPIC if layer is Layer.TOPIC else LIKELY_SESSION
+    return Certainty.LIKELY if right >= likely else Certainty.PERHAPS

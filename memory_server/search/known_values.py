@@ -72,8 +72,8 @@ class Absent:
 
     def note(self, *, is_unsure: bool) -> str:
         """What is said of them; of other words than names only beside an answer that may be none."""
-        told = [*self.names, *(self.words if is_unsure else ())][:MOST_WORDS]
-        return NOWHERE % ", ".join(told) if told else ""
+        words = [*self.names, *(self.words if is_unsure else ())][:MOST_WORDS]
+        return NOWHERE % ", ".join(words) if words else ""
 
 
 def find_absent(indices: Sequence[Sequence[IndexedTerm]], projects: Iterable[str] = ()) -> Absent:

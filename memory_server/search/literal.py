@@ -76,14 +76,14 @@ def find_literal(where: Where, expression: Expression, limit: int, *, in_parts: 
 
 def _best(matches: Iterator[LiteralMatch], limit: int) -> list[LiteralMatch]:
     """The best `limit` matches. They come in the order of bm25, so enough exact ones, with their equals, are all."""
-    kept: list[LiteralMatch] = []
+    best: list[LiteralMatch] = []
     exact = 0
     for match in matches:
-        if exact >= limit and match.bm25 > kept[-1].bm25:
+        if exact >= limit and match.bm25 > best[-1].bm25:
             break
-        kept.append(match)
+        best.append(match)
         exact += match.closeness == 0
-    return sorted(kept, key=lambda match: (match.closeness, match.bm25, match.path, match.row))[:limit]
+    return sorted(best, key=lambda match: (match.closeness, match.bm25, match.path, match.row))[:limit]
 
 
 def holds(expression: Expression, text: str) -> bool:

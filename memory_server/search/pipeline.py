@@ -142,9 +142,9 @@ class Pipeline:
         answer = replace(answer, is_doubtful=bool(absent.names))
         answer = replace(answer, hits=with_certainty(answer, question, self._telling(question), self._reads))
         is_unsure = self._is_unsure(question, answer)
-        told = absent.note(is_unsure=is_unsure) if answer.hits else ""
+        absence = absent.note(is_unsure=is_unsure) if answer.hits else ""
         unread = self._tell_unread(question, answer)
-        notes = [PERHAPS if is_unsure else "", taken, answer.note, unread, told, format_unapproved_note(answer.hits)]
+        notes = [PERHAPS if is_unsure else "", taken, answer.note, unread, absence, format_unapproved_note(answer.hits)]
         is_doubtful = answer.is_doubtful or (is_unsure and max(map(fit, answer.hits)) < UNLIKELY_SCORE)
         missing = absent.names + absent.words
         return replace(answer, note=" ".join(filter(None, notes)), is_doubtful=is_doubtful, absent=missing)
@@ -241,7 +241,7 @@ class Pipeline:
         rows = {candidate.row for candidate in found}
         found += [one for one in self.retriever.literal(question, limit) if one.row not in rows]
         spread = [one for one in found if is_spread(one)]
-        terms = [term.text for asked in (phrase, question) if asked for term in asked.terms()]
+        terms = [term.text for one in (phrase, question) if one for term in one.terms()]
         return Retrieved([*(one for one in found if one not in spread), *spread[:FEW_HITS]], tuple(terms))
 
     def _recall(self, question: Question) -> Retrieved:
@@ -350,11 +350,11 @@ class Pipeline:
 
     def _find_stretches(self, question: Question, stretches: Retriever) -> Retrieved:
         """The stretches of what was said that answer a question, best first; none where they do not."""
-        said = question.of_layers(Layer.RAW)
+        spoken = question.of_layers(Layer.RAW)
         if question.search is Search.MEANING:
-            near = stretches.near(said, JOINED_HITS)
+            near = stretches.near(spoken, JOINED_HITS)
             return Retrieved(near if near and near[0].parts["meaning"] >= MEANING_FLOOR else ())
-        words, ranking = self.rank(said, stretches)
+        words, ranking = self.rank(spoken, stretches)
         if not (question.asks_turns or self._may_answer(stretches, ranking)):
             return Retrieved(())
         terms = tuple(term.word for term in words.terms)
@@ -371,15 +371,15 @@ class Pipeline:
 
     def _with_turns(self, question: Question, answer: Answer) -> Answer:
         """An answer with what archived turns say, where they are asked for or where all above them is weak."""
-        asked, limit = question.asks_turns, most_hits(question)
+        asks_turns, limit = question.asks_turns, most_hits(question)
         if question.search is Search.EXACT and (exact := self._phrase_of_turns(question, answer)):
             return replace(answer, hits=(*exact, *answer.hits)[:limit], note=TURNS_TOO)
-        is_needed = asked or (not question.filter.layers and not question.types and is_weak(answer))
+        is_needed = asks_turns or (not question.filter.layers and not question.types and is_weak(answer))
         if not is_needed or self._turns is None:
             return answer
         if question.search is Search.EXACT:
             return append_hits(answer, self._turns.exact(question, limit), limit, TURNS_TOO)
-        if not asked:
+        if not asks_turns:
             turns = self._turns.recall(question, limit, least_covered=SURE_COVERED)
             return append_hits(answer, turns, limit, TURNS_TOO)
         turns = self._turns.recall(question, JOINED_HITS)
@@ -434,9 +434,9 @@ class Pipeline:
         )
         if (word := next(rare, None)) is None:
             return answer
-        asked = replace(question, text=word, expression=Term(word))
-        holding = self.retriever.hits(self.retriever.literal(asked, FEW_HITS), question.list_excluded())
-        holding += self._turns.recall(asked, FEW_HITS) if self._turns else []
+        rare_question = replace(question, text=word, expression=Term(word))
+        holding = self.retriever.hits(self.retriever.literal(rare_question, FEW_HITS), question.list_excluded())
+        holding += self._turns.recall(rare_question, FEW_HITS) if self._turns else []
         found = group_hits([hit for hit in holding if not is_mere_question(hit.passage)], 1)[
             : FEW_HITS if not shown else 1
         ]

@@ -33,10 +33,10 @@ def says_enough(parts: Mapping[str, float], sessions: Sequence[Hit] = ()) -> boo
 
 def group_hits(hits: Sequence[Hit], per_source: int) -> list[Hit]:
     """At most `per_source` hits of one source, each naming the lines of those left out; one hit a line."""
-    kept: dict[str, list[int]] = {}
+    shown_places: dict[str, list[int]] = {}
     shown: list[Hit] = []
     for hit in hits:
-        places = kept.setdefault(hit.path, [])
+        places = shown_places.setdefault(hit.path, [])
         if any(shown[place].lines == hit.lines for place in places):
             continue  # another piece of the same long line
         if len(places) < per_source:
@@ -114,10 +114,10 @@ def with_topic(answer: Answer, topic: Hit, per_source: int, limit: int) -> Answe
     Its other passages follow where they stood, as many of one source as are asked for; further ones are named by lines.
     """
     same = [hit for hit in answer.hits if hit.path == topic.path]
-    kept = [hit for hit in same if hit.lines != topic.lines][: per_source - 1]
-    beside = (lines for hit in same if hit not in kept for lines in (hit.lines, *hit.more_lines))
+    nearby = [hit for hit in same if hit.lines != topic.lines][: per_source - 1]
+    beside = (lines for hit in same if hit not in nearby for lines in (hit.lines, *hit.more_lines))
     more = [lines for lines in dict.fromkeys(beside) if lines != topic.lines][:MAX_MORE_LINES]
-    others = [hit for hit in answer.hits if hit.path != topic.path or hit in kept]
+    others = [hit for hit in answer.hits if hit.path != topic.path or hit in nearby]
     first = replace(topic, more_lines=tuple(more))
     return replace(answer, hits=(first, *others)[:limit])
 

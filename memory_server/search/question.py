@@ -125,12 +125,12 @@ def filter_words(allowed: Filter) -> Iterator[str]:
 
 def question_json(question: Question) -> dict[str, object]:
     """The body of a request to the REST route of the question's search. What says nothing is left out."""
-    told = {
+    filters = {
         field.key: wanted.isoformat() if field.is_day else [*wanted] for field, wanted in question.beside.list_wanted()
     }
     types = {"type": list(question.types)} if question.types else {}
     limits = {"limit": question.limit, "per_source": question.per_source, "include_raw": question.include_raw}
-    return {"query": question.typed, **told, **types, **limits}
+    return {"query": question.typed, **filters, **types, **limits}
 
 
 def several(value: str | Sequence[str]) -> Sequence[str]:

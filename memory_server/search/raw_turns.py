@@ -31,7 +31,7 @@ TYPICAL_RAW = 2.0  # the score of a good session; maps scores to 0 to 1
 WEAK = 0.55  # a first answer below it: right ones score .59 and more, unrelated ones up to .54
 SURE_COVERED = 0.7  # of a question nobody asked the turns; below, most of what is found merely shares a word
 NEIGHBOUR_CHARS = 160  # of the passages before and after, shown as context
-FIRST_SAID = 3  # sessions
+FIRST_SESSIONS = 3  # sessions
 BESIDE_CHARS = 300  # of a turn beside what was said
 BEGINNING = 80  # characters of a line, by which its turn is found
 LEAST_FADED = 0.5  # of a question that the words of a faded session hold, before it is read
@@ -215,10 +215,10 @@ def join_hits(
     """An answer of the layers above with what was found of the same sessions elsewhere, one hit a session.
 
     A session stands as what was said in it, `shown`, with a few lines of the turn that its words lead to, else as that
-    turn or stretch, else as its statement. A topic that decides comes first, then the FIRST_SAID sessions in which
+    turn or stretch, else as its statement. A topic that decides comes first, then FIRST_SESSIONS sessions in which
     most was said, so that nothing is lost that is found without turns, then all others by the sum of their scores.
     """
-    first_said = [session_key(hit) for hit in shown[:FIRST_SAID]]
+    first_sessions = [session_key(hit) for hit in shown[:FIRST_SESSIONS]]
     best = [{session_key(hit): hit for hit in reversed(hits)} for hits in (shown, turns, stretches)]
     of_session = {session_key(hit): hit for hit in reversed(answer.hits) if hit.layer in OF_SESSIONS}
     ranked: list[tuple[float, Hit]] = []
@@ -236,8 +236,8 @@ def join_hits(
     def place(pair: tuple[float, Hit]) -> tuple[bool, int, float, int, str]:
         score, hit = pair
         key = session_key(hit)
-        said = first_said.index(key) if key in first_said else len(first_said)
-        return not is_deciding(hit), said, -score, hit.layer.rank, hit.path
+        session_place = first_sessions.index(key) if key in first_sessions else len(first_sessions)
+        return not is_deciding(hit), session_place, -score, hit.layer.rank, hit.path
 
     ranked.sort(key=place)
     top = [replace(hit, score=score / (1 + score)) for score, hit in ranked[:limit]]
@@ -252,8 +252,8 @@ def with_more(hit: Hit, other: Hit) -> Hit:
     """A hit that shows what another one of its source shows too, behind its lines in brackets and what became of it."""
     dropped = f"dropped at turn {other.settled_at}" if other.standing is Standing.DROPPED else ""
     later = [other.amended and f"amended {other.amended}", other.newer and f"newer {other.newer}"]
-    told = ", ".join(filter(None, [str(other.lines), dropped, *later]))
-    passage = f"{hit.passage}\n[{told}] {other.passage}"
+    marks = ", ".join(filter(None, [str(other.lines), dropped, *later]))
+    passage = f"{hit.passage}\n[{marks}] {other.passage}"
     return replace(hit, passage=passage, more_lines=(*hit.more_lines, other.lines))
 
 

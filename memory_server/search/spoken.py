@@ -15,10 +15,10 @@ from textwrap import shorten
 from memory_server.document import Answer, Hit, Layer, LineRange, Standing, show_place
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.stretches import PERSON, REPLY
-from memory_server.language.cues import AskedState, find_asked_state, is_refusal, says_nothing
+from memory_server.language.cues import WantedState, find_wanted_state, is_refusal, says_nothing
 from memory_server.language.words import content_words
 from memory_server.layers.sessions import find_subject
-from memory_server.search.amending import SaidPassage, find_amenders, find_newer
+from memory_server.search.amending import SpokenPassage, find_amenders, find_newer
 from memory_server.search.precedence import fit
 from memory_server.search.question import Question, Search
 from memory_server.search.raw_turns import session_key, with_more
@@ -155,41 +155,43 @@ def _with_amending(
     """
     best, sources = list(retriever.read(candidates[:COMPARED])), retriever.snapshot.sources
     hits = [make_hit(candidate, chunk, sources[chunk.source]) for candidate, chunk in best]
-    said = [
-        SaidPassage(chunk.source, hit.project, hit.date, chunk.lines.first, chunk.passage, _own_words(chunk))
+    passages = [
+        SpokenPassage(chunk.source, hit.project, hit.date, chunk.lines.first, chunk.passage, _own_words(chunk))
         for hit, (_, chunk) in zip(hits, best, strict=True)
     ]
     alike = retriever.alikeness(hits)
-    asked = content_words(question.text)
-    amenders = find_amenders(said, asked, lambda one, other: alike(hits[one], hits[other]))
-    later_places = {**find_newer(said, asked), **amenders}
+    words = content_words(question.text)
+    amenders = find_amenders(passages, words, lambda one, other: alike(hits[one], hits[other]))
+    later_places = {**find_newer(passages, words), **amenders}
     marks = {}
     for place, later in later_places.items():
-        day = f"{said[later].date} at " if said[later].date else "at "
+        day = f"{passages[later].date} at " if passages[later].date else "at "
         where = f"{day}{show_place(hits[later].path, best[later][1].lines)}"
         marks[place] = Later(amended=where) if place in amenders else Later(newer=where)
-    state = find_asked_state(question.text)
-    for place in _by_time(said, lambda other: alike(hits[0], hits[other]), state):
+    state = find_wanted_state(question.text)
+    for place in _by_time(passages, lambda other: alike(hits[0], hits[other]), state):
         chain = [place]
         while (later := later_places.get(chain[-1], place)) not in chain:
             chain.append(later)
-        for one in chain if state is AskedState.OLDEST else reversed(chain):
+        for one in chain if state is WantedState.OLDEST else reversed(chain):
             yield *best[one], marks.get(one, NOTHING_LATER)
     yield from ((candidate, chunk, NOTHING_LATER) for candidate, chunk in retriever.read(candidates[COMPARED:]))
 
 
-def _by_time(said: Sequence[SaidPassage], is_like_best: Callable[[int], bool], state: AskedState | None) -> list[int]:
+def _by_time(
+    passages: Sequence[SpokenPassage], is_like_best: Callable[[int], bool], state: WantedState | None
+) -> list[int]:
     """The places of some passages, best first, behind the newest or oldest of what other sessions say like the best."""
-    if state is None or not said:
-        return list(range(len(said)))
-    best, *others = said
+    if state is None or not passages:
+        return list(range(len(passages)))
+    best, *others = passages
     elsewhere = [place for place, one in enumerate(others, start=1) if one.source != best.source]
-    alike = [0, *(place for place in elsewhere if said[place].project == best.project and is_like_best(place))]
-    is_newest = state is AskedState.NEWEST
+    alike = [0, *(place for place in elsewhere if passages[place].project == best.project and is_like_best(place))]
+    is_newest = state is WantedState.NEWEST
     undated = dt.date.min if is_newest else dt.date.max
-    by_time = sorted(alike, key=lambda place: (said[place].date or undated, said[place].turn))
+    by_time = sorted(alike, key=lambda place: (passages[place].date or undated, passages[place].turn))
     chosen = by_time[-1 if is_newest else 0]
-    return [chosen, *(place for place in range(len(said)) if place != chosen)]
+    return [chosen, *(place for place in range(len(passages)) if place != chosen)]
 
 
 def _add(hits: list[Hit], hit: Hit, most: int) -> None:
@@ -231,8 +233,8 @@ def _reading(retriever: Retriever, chunk: StoredChunk) -> ShownStretch:
         parts = _with_following(retriever, settled, PASSAGE_CHARS - len(line))
         return ShownStretch(parts, line, settled.person_chars, _answer(retriever, parts))
     following = retriever.following(chunk, MOST_OWN_CHARS)
-    if said := next((part for part in following if part.lines.first > chunk.lines.first), None):
-        return ShownStretch(_with_following(retriever, said, PASSAGE_CHARS - len(line)), line)
+    if next_part := next((part for part in following if part.lines.first > chunk.lines.first), None):
+        return ShownStretch(_with_following(retriever, next_part, PASSAGE_CHARS - len(line)), line)
     return ShownStretch([chunk])
 
 
@@ -265,8 +267,8 @@ def _answer(retriever: Retriever, parts: Sequence[StoredChunk]) -> str:
         if part.person_chars and part.lines.first > last.lines.last:
             asks = last.passage.rstrip(" \n*_`)").endswith("?") and last.lines.last == parts[0].lines.last
             words = part.passage[: part.person_chars]
-            is_told = (asks and place >= shown) or is_refusal(words.removeprefix(PERSON))
-            return shorten(words, QUESTION_CHARS, placeholder=" …") if is_told else ""
+            is_answer = (asks and place >= shown) or is_refusal(words.removeprefix(PERSON))
+            return shorten(words, QUESTION_CHARS, placeholder=" …") if is_answer else ""
         last = part
     return ""
 

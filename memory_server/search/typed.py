@@ -50,9 +50,11 @@ class Typing:
     @cached_property
     def _matching_lines(self) -> list[TypedLine]:
         """The lines of the types asked for, by the words of the question."""
-        asked = self._question
-        words = [term.text for term in asked.terms()]
-        return self._typed_lines.find(words, asked.types, asked.filter.projects, MAX_LIMIT) if asked.types else []
+        question = self._question
+        if not question.types:
+            return []
+        words = [term.text for term in question.terms()]
+        return self._typed_lines.find(words, question.types, question.filter.projects, MAX_LIMIT)
 
     def by_words(self) -> list[RankedPassage]:
         """The passages of sessions that hold such lines, whatever the ranking says of them."""
@@ -75,11 +77,11 @@ class Typing:
 
         A line knows its project alone, so under any other filter there are none.
         """
-        asked = self._question
-        if not asked.types:
+        question = self._question
+        if not question.types:
             return answer
         hits = self.filter_hits(answer.hits)
-        if asked.filter == Filter(layers=asked.filter.layers, projects=asked.filter.projects):
+        if question.filter == Filter(layers=question.filter.layers, projects=question.filter.projects):
             shown = "\n".join(fold_text(hit.passage) for hit in hits)
             hits += [self._hit(line) for line in self._matching_lines if fold_text(line.text) not in shown]
         return replace(answer, hits=tuple(hits), note=answer.note if hits else NO_LINE)

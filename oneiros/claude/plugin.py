@@ -50,6 +50,6 @@ def run_client(commands: Sequence[Sequence[str]], variables: Mapping[str, str]) 
             command, env=dict(variables), capture_output=True, text=True, timeout=SECONDS, check=False
         )
         if done.returncode != 0:
-            told = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
-            what = f"`claude {shlex.join(arguments)}` failed: {''.join(told)}"
+            last_line = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
+            what = f"`claude {shlex.join(arguments)}` failed: {''.join(last_line)}"
             raise NeedsRepair(what, remedy="Run it yourself to see more")

@@ -25,7 +25,7 @@ from oneiros.clients.table import McpClient, build_clients
 from oneiros.environment import Environment
 from oneiros.light.client_folders import find_named_folder
 from oneiros.light.endpoint import states_folder
-from oneiros.light.guarded import APPROVED, KEPT
+from oneiros.light.guarded import APPROVED, OWN_DATA
 
 BEGIN = "<!-- oneiros: begin -->"
 END = "<!-- oneiros: end -->"
@@ -179,7 +179,7 @@ class Setup:
         """The rules that the client's settings do not hold yet; in a sandbox it applies them to programs too."""
         root = self._index_page.parent
         states = states_folder({**self._variables, "HOME": str(self._home)})
-        places = [*(root / name for name in (*APPROVED, *KEPT)), self._notes.parent, states]
+        places = [*(root / name for name in (*APPROVED, *OWN_DATA)), self._notes.parent, states]
         there = _read_object(self._settings).get("permissions", {}).get("deny", [])
         return [rule for rule in (f"Edit(/{place})" for place in places) if rule not in there]
 

@@ -34,8 +34,8 @@ from oneiros.environment import Environment
 from oneiros.ingest.settings import open_archive
 from oneiros.opening import open_memory
 
-ASKED_ONCE = "At the end a word is shown, which you type back; nothing is decided without it."
-ASKED_ONCE_BY_KEY = "At the end your key signs what you decided; what is not signed is named."
+WORD_AT_END = "At the end a word is shown, which you type back; nothing is decided without it."
+KEY_AT_END = "At the end your key signs what you decided; what is not signed is named."
 HunkName = Annotated[str, typer.Argument(metavar="HUNK", help="its id, or the beginning of it")]
 
 
@@ -70,11 +70,11 @@ def dream(
         environment = dataclasses.replace(environment)  # with the settings as they are now
     is_over = make_deadline(seconds)
     if environment.person.reader != "rules":
-        told = read_waiting(
+        reading = read_waiting(
             environment, environment.choice.root, sessions, project, is_alone=bool(project), is_over=is_over
         )
-        if told.stopped:
-            talk(f"{plural(told.left, 'session')} wait for {environment.person.reader}: {told.stopped}.")
+        if reading.stopped:
+            talk(f"{plural(reading.left, 'session')} wait for {environment.person.reader}: {reading.stopped}.")
     with show_progress() as show:
         report = dream_once(
             environment,
@@ -135,7 +135,7 @@ def apply(
     refused: list[tuple[Hunk, OneirosError]] = []
     with sign_at_end(environment, decisions):
         chosen = [(Chosen(one.id, "accept"), one) for one in wanted]
-        for decided in decisions.decide(chosen, consent, lambda *told: refused.append(told)):
+        for decided in decisions.decide(chosen, consent, lambda *refusal: refused.append(refusal)):
             _tell(decisions, decided, "taken up in")
     for one, error in refused[1:]:
         talk(f"{one.id} is left open: {error}")
@@ -176,19 +176,19 @@ def why(context: typer.Context, hunk: HunkName, as_json: AsJson = False) -> None
     store, root = decisions.store, decisions.root
     found, learned = store.hunk(hunk), Learned(store.hunks(), read_learning_start(root))
     candidate = found.update.candidate
-    told = {
+    reasons = {
         "why": candidate.why,
         "comparison": found.update.why,
         "decisions": learned.words(candidate.kind, candidate.source),
     }
     if as_json:
         shift = learned.shift(candidate.kind, candidate.source)
-        data_json({"id": found.id, "confidence": candidate.confidence, **told, "shift": shift})
+        data_json({"id": found.id, "confidence": candidate.confidence, **reasons, "shift": shift})
         return
     data(f"{found.id}  {escape_line(found.text)}")
     data(f"  {candidate.kind}, {candidate.extractor}: {escape_line(candidate.why)}, {candidate.confidence:.2f}")
-    data(f"  {escape_line(told['comparison'])}")
-    data(f"  your decisions: {told['decisions']}")
+    data(f"  {escape_line(reasons['comparison'])}")
+    data(f"  your decisions: {reasons['decisions']}")
 
 
 def unlearn(context: typer.Context) -> None:
@@ -278,7 +278,7 @@ def review(
     person = partial(ask_person, environment)
     sitting = TerminalReview(decisions, open_archive(decisions.root), person, environment.variables)
     talk(f"{len(hunks)} open.{waiting}")
-    talk(ASKED_ONCE_BY_KEY if environment.person.signing_key else ASKED_ONCE)
+    talk(KEY_AT_END if environment.person.signing_key else WORD_AT_END)
     with sign_at_end(environment, decisions):
         sitting.ask_about_doubts(decisions.find_unexplained())
         if page:

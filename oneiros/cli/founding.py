@@ -67,7 +67,7 @@ def init(
 ) -> None:
     """Make a memory, choose its model, and say what to do next."""
     environment: Environment = context.obj
-    root = environment.choice.root if folder is None else environment.root_at(folder)
+    root = environment.choice.root if folder is None else environment.resolve_root(folder)
     if own:
         _leave_example(environment, root)
     is_new = not root.index_page.exists()
@@ -156,7 +156,7 @@ def trust(
 ) -> None:
     """Let a memory inside a repository take effect, or no longer."""
     environment: Environment = context.obj
-    path = environment.root_at(folder).path
+    path = environment.resolve_root(folder).path
     if not remove and not (path / "MEMORY.md").is_file():
         raise UsageError("there is no MEMORY.md in that folder", where=path, remedy="Name the folder of a memory")
     require_person(environment, f"{'trust no longer' if remove else 'trust'} {path}", is_setting=True)
@@ -247,8 +247,8 @@ def change_muted(environment: Environment, key: str, rule: str, *, off: bool) ->
     rules: tuple[str, ...] = getattr(environment.person, key)
     if off and rule not in rules:
         raise UsageError(f"{rule} is not muted", remedy=f"`oneiros config {key}` lists what is")
-    kept = tuple(one for one in rules if one != rule)
-    change_setting(environment.person_file, key, kept if off else (*kept, rule), follow=True)
+    others = tuple(one for one in rules if one != rule)
+    change_setting(environment.person_file, key, others if off else (*others, rule), follow=True)
     talk(f"{'Heard again' if off else 'Muted'}: {rule}, in {environment.person_file}")
 
 

@@ -251,8 +251,8 @@ def ingest_once(
     outcome.is_barren = bool(references and references.barren)
     indexed = None if wanted.dry_run else _index_ingested(environment, waits=waits)
     if as_json:
-        told = {"references": dataclasses.asdict(references) if references else None}
-        (data_line if one_line else data_json)(outcome_json(outcome) | told)
+        copied = {"references": dataclasses.asdict(references) if references else None}
+        (data_line if one_line else data_json)(outcome_json(outcome) | copied)
         return outcome
     for line in (*outcome_lines(outcome), *(reference_lines(references) if references else ())):
         talk(line)

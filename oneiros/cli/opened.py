@@ -67,7 +67,7 @@ def topics_here(environment: Environment) -> dict[str, Any]:
         return topics_json(topic_heads(memory.root))
 
 
-def standing_here(environment: Environment) -> dict[str, Any]:
+def status_here(environment: Environment) -> dict[str, Any]:
     """How the memory stands."""
     with open_memory(environment) as memory:
         return read_status(environment, memory)

@@ -17,7 +17,7 @@ from oneiros.ingest.readings import find_project, open_readings, waiting_project
 from oneiros.ingest.settings import open_archive
 
 
-def project_standing(environment: Environment, project: str) -> dict[str, Any]:
+def project_status(environment: Environment, project: str) -> dict[str, Any]:
     """What the memory holds of one project, and what waits of it, from its files alone."""
     root = require_memory(environment.choice.root)
     readings, store = open_readings(root), ProposalStore(root)
@@ -26,7 +26,7 @@ def project_standing(environment: Environment, project: str) -> dict[str, Any]:
         return name.casefold() == project.casefold()
 
     records = [record for record in open_archive(root).records() if is_ours(find_project(record))]
-    kept = [readings.load(record.session_id) for record in records]
+    known = [readings.load(record.session_id) for record in records]
     hunks = [hunk for hunk in store.hunks() if is_ours(hunk.update.candidate.project)]
     waiting = waiting_projects(environment, root) if environment.person.reader != "rules" else Counter()
     return {
@@ -35,7 +35,7 @@ def project_standing(environment: Environment, project: str) -> dict[str, Any]:
         "lessons": sum(is_ours(lesson.project) for lesson in read_lessons(root)),
         "sessions": len(records),
         "last_session": max((record.ended for record in records), default=""),
-        "by_model": sum(reading is not None and reading.is_by_model for reading in kept),
+        "by_model": sum(reading is not None and reading.is_by_model for reading in known),
         "waiting": sum(count for name, count in waiting.items() if is_ours(name)),
         "proposed": len(waiting_for_person(hunks)),
         "queued": sum(hunk.state is State.QUEUED for hunk in hunks),

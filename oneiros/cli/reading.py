@@ -48,12 +48,12 @@ def read(
         return
     show_long(escape_text(found["text"]).rstrip("\n"))
     lines = LineRange(found["first_line"], found["last_line"])
-    told = [
+    parts = [
         f"{found['path']}:{lines} of {plural(found['of_lines'], 'line')}",
         f"layer {Layer(found['layer']).rank}",
         *found["marks"],
     ]
-    talk(", ".join(told))
+    talk(", ".join(parts))
 
 
 def topics(

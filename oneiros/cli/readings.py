@@ -184,9 +184,10 @@ def _forget_outdated(environment: Environment, root: MemoryRoot, *, yes: bool) -
     """Lets sessions be read again that an older prompt read, with what that takes."""
     old = list_outdated(root)
     projects = Counter(find_project(open_archive(root).record(name)) for name in old)
-    told = ", ".join(f"{escape_text(project)} ({count})" for project, count in projects.most_common(SHOWN_PROJECTS))
+    most = projects.most_common(SHOWN_PROJECTS)
+    listed = ", ".join(f"{escape_text(project)} ({count})" for project, count in most)
     if old:
-        confirm(f"Read {plural(len(old), 'session')} again, of {told}: {limits_text(environment)}", yes=yes)
+        confirm(f"Read {plural(len(old), 'session')} again, of {listed}: {limits_text(environment)}", yes=yes)
         open_readings(root).forget(old)
 
 

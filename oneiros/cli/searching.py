@@ -35,7 +35,7 @@ from oneiros.environment import Environment, find_top
 
 FENCE = re.compile(r"\s*(?:```|~~~)")
 HEADING = re.compile(r"\s*#{1,6}\s+(.*?)[:.\s]*")
-SAID_CHARS = 320  # of a passage, around the words that were looked up; --verbose shows it whole
+LINE_CHARS = 320  # of a passage, around the words that were looked up; --verbose shows it whole
 
 Words = Annotated[list[str], typer.Argument(help="words, a question, or the query syntax", show_default=False)]
 Limit = Annotated[int, typer.Option("--limit", "-n", help="most hits")]
@@ -55,7 +55,7 @@ held until, holds from: a topic outside of its interval; it decides nothing.
 you, Claude, agreed, done, dropped: who said it, and how it ended.
 """
 COLOURS = {"sure": "green", "likely": "yellow", "perhaps": "bright_black"}
-TOLD = "oneiros.filters"  # where the context of a command keeps what it was told to filter by
+FILTERS_KEY = "oneiros.filters"  # where the context of a command keeps what it was told to filter by
 
 
 class SearchCommand(TyperCommand):
@@ -73,7 +73,7 @@ def filter_option(field: Field) -> TyperOption:
 
     def keep(context: typer.Context, _: typer.CallbackParam, value: str | Sequence[str] | None) -> None:
         if value:
-            context.meta.setdefault(TOLD, {})[field.name] = [value] if isinstance(value, str) else value
+            context.meta.setdefault(FILTERS_KEY, {})[field.name] = [value] if isinstance(value, str) else value
 
     return TyperOption(
         param_decls=[field.name, f"--{field.name.replace('_', '-')}"],
@@ -134,12 +134,12 @@ def search(
     no_color: NoColor = False,
 ) -> None:
     """Asks, by the search that the command's name means."""
-    told: Mapping[str, Sequence[str]] = context.meta.get(TOLD, {})
-    types = select_types(told.get("type", ()))
+    filters: Mapping[str, Sequence[str]] = context.meta.get(FILTERS_KEY, {})
+    types = select_types(filters.get("type", ()))
     question = parse_query(
         " ".join(words),
         COMMANDS[context.command.name or ""],
-        beside=build_filter({**told, "type": ()} if types else told),
+        beside=build_filter({**filters, "type": ()} if types else filters),
         types=types,
         limit=limit,
         per_source=per_source,
@@ -175,8 +175,8 @@ def ask_memory(environment: Environment, question: Question, *, no_daemon: bool,
 def folder_of_project(environment: Environment, question: Question) -> str:
     """Where the terminal stands, if in a work tree beside the memory; empty where the question names a project."""
     folder, root = environment.working_folder, environment.choice.root
-    is_told = not question.filter.projects and find_top(folder) is not None and not folder.is_relative_to(root.path)
-    return str(folder) if is_told else ""
+    is_beside = not question.filter.projects and find_top(folder) is not None and not folder.is_relative_to(root.path)
+    return str(folder) if is_beside else ""
 
 
 def _starts(client: Client) -> bool:
@@ -238,7 +238,7 @@ def _mark_words(text: str, wanted: frozenset[str], screen: Screen) -> str:
 
 def _shorten_passage(hit: Hit, terms: tuple[str, ...]) -> str:
     """What stands around the words that were looked up, on one line without Markdown's blocks."""
-    return " ".join(escape_text(shorten_passage(_flatten(hit.passage), terms, SAID_CHARS)).split())
+    return " ".join(escape_text(shorten_passage(_flatten(hit.passage), terms, LINE_CHARS)).split())
 
 
 def _flatten(text: str) -> str:
@@ -275,14 +275,14 @@ def _place(hit: Hit, here: str, screen: Screen, root: Path) -> str:
     place = screen.style(f"{escape_line(hit.path)}:{hit.lines}", fg="cyan")
     file = root / hit.path
     date = hit.date.isoformat() if hit.date else "undated"
-    told = [
+    first = [
         screen.style(f"{hit.certainty}, decides" if hit.decides else hit.certainty, fg=COLOURS[hit.certainty]),
         screen.link(place, file) if not hit.memory and file.is_file() else place,
         date,
         hit.memory,
         escape_line(hit.title),
     ]
-    return "  ".join(filter(None, [*told, *marks]))
+    return "  ".join(filter(None, [*first, *marks]))
 
 
 def _format_details(hit: Hit) -> Iterator[str]:

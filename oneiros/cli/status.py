@@ -29,9 +29,9 @@ def add_commands(app: typer.Typer) -> None:
 def status(context: typer.Context, project: OfProject = "", as_json: AsJson = False) -> None:
     """Tell what the memory holds and how its indices stand."""
     if project:
-        from oneiros.cli.project_status import project_lines, project_standing  # crawler and dream, for this alone
+        from oneiros.cli.project_status import project_lines, project_status  # crawler and dream, for this alone
 
-        found, lines_of = project_standing(context.obj, project), project_lines
+        found, lines_of = project_status(context.obj, project), project_lines
     else:
         found, lines_of = _collect_status(context.obj), _lines
     if as_json:
@@ -48,17 +48,17 @@ def show_next_steps(environment: Environment) -> None:
     root = environment.choice.root
     if root.index_page.exists():
         found = _collect_status(environment)
-        told, steps = f"{root.path}: {_sources_text(found)}.", list(_list_next_steps(found))
+        head, steps = f"{root.path}: {_sources_text(found)}.", list(_list_next_steps(found))
         ask = f"{'' if steps else 'Nothing waits for you. '}Ask: oneiros recall 'a question'. "
     else:
         from oneiros.first_steps import tell_waiting  # the crawler, for this alone
 
-        told, steps, ask = (
+        head, steps, ask = (
             f"There is no memory yet in {root.path}.",
             [("init --all", tell_waiting(environment, root))],
             "",
         )
-    show(told)
+    show(head)
     for command, why in steps:
         show(f"  {see_stdout().style(f'oneiros {command}', bold=True)}  {why}")
     talk(f"{ask}Every command: oneiros --help")
@@ -85,9 +85,9 @@ def _collect_status(environment: Environment) -> dict[str, Any]:
         found = client.ask("GET", "/api/standing", seconds=ANSWER_SECONDS)
         indexing = client.ask("GET", "/api/indexing", seconds=ANSWER_SECONDS)
     except DaemonLost:
-        from oneiros.cli.opened import standing_here
+        from oneiros.cli.opened import status_here
 
-        found, indexing = standing_here(environment), None
+        found, indexing = status_here(environment), None
     jobs, hooks = found.pop("schedule"), found.pop("hooks")
     running = {"daemon": daemon_json(choice.root), "indexing": indexing, "schedule": jobs, "hooks": hooks}
     chosen = {"chosen": choice.reason, "ignored": ignored, "places": environment.places(choice.root)}
@@ -122,8 +122,8 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
         found_ones = plural(used["found"], "source")
         yield f"use       {found_ones} found, {used['opened']} opened, {used['drilled']} drilled into"
     for note in found.get("notes", ())[:MOST_NOTES]:
-        said = escape_line(note["text"][:NOTE_CHARS])
-        yield f"note      {note['kind']}, {note['age']}, in {escape_line(note['path'])}: {said}"
+        text = escape_line(note["text"][:NOTE_CHARS])
+        yield f"note      {note['kind']}, {note['age']}, in {escape_line(note['path'])}: {text}"
     for receipt in found["hooks"][:1]:
         yield f"hooks     {receipt['tokens']} tokens put into the last session, {receipt['injections']} times"
     if lacks := found.get("lacks"):
@@ -148,9 +148,9 @@ def _archive_text(found: Mapping[str, Any]) -> str:
         return f"{found['not_archived']} not archived yet, {found['expiring']} of them expire this week: oneiros ingest"
     is_whole = all(one["kind"] in OF_MEMORY for one in found.get("skipped", ()))
     of = found.get("archive_of", "this machine")  # an older daemon tells nothing of the rest
-    told = f"every session of {of}" if is_whole else "every session that can be read"
+    archived = f"every session of {of}" if is_whole else "every session that can be read"
     left_out = found.get("left_out", 0)
-    return f"{told}, but {left_out} that you left out" if left_out else told
+    return f"{archived}, but {left_out} that you left out" if left_out else archived
 
 
 def _readings_text(found: Mapping[str, Any]) -> str:

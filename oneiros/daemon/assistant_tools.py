@@ -13,7 +13,7 @@ from mcp.server.mcpserver.tools import Tool
 from pydantic import Field
 
 from crawler.archive.store import SessionRecord
-from crawler.reading.repeats import count_failures, habits_among
+from crawler.reading.repeats import count_failures, group_habits
 from dream.evidence import Evidence
 from dream.judge.gate import Gate, Refusal
 from dream.judge.rejections import Rejections
@@ -69,12 +69,12 @@ def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
 
     def pages(session_ids: Sequence[str]) -> list[str]:
         known = list(readings.every())
-        habits, met = habits_among(known), count_failures(known)
+        habits, met = group_habits(known), count_failures(known)
         return [build_unread(archive, readings, archive.record(name)).page(habits, met) for name in session_ids]
 
     def own_project(context: Context[Any, Any]) -> str:
-        told = context.request_context.meta or {}
-        session, folder = (str(told.get(key) or "") for key in (SESSION_KEY, FOLDER_KEY))
+        meta = context.request_context.meta or {}
+        session, folder = (str(meta.get(key) or "") for key in (SESSION_KEY, FOLDER_KEY))
         if session and archive.holds(session):
             return find_project(archive.record(session))
         beside = next((record for record in archive.records() if folder and record.cwd == folder), None)
@@ -98,8 +98,8 @@ def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
 
 def project_here(context: Context[Any, Any], person: PersonSettings) -> str:
     """The project of the folder that a call comes from; empty where the client does not tell it."""
-    told = context.request_context.meta or {}
-    return whereabouts(str(told.get(FOLDER_KEY) or ""), person).project
+    meta = context.request_context.meta or {}
+    return whereabouts(str(meta.get(FOLDER_KEY) or ""), person).project
 
 
 def note_tool(memory: Memory) -> Tool:

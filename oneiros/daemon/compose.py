@@ -58,7 +58,7 @@ def compose_daemon(sockets: Listening, environment: Environment) -> Iterator[Dae
         bring_lines_level()
         door.warm_up()
 
-    root, activity = environment.root_at(sockets.root), Activity()
+    root, activity = environment.resolve_root(sockets.root), Activity()
     with open_memory(environment, root, as_it_is=True, before_search=before_search) as memory, ExitStack() as opened:
         indexer = IndexRuns(memory, activity.note, watching=lambda: watcher.manner)
         watcher = Watcher(memory, indexer.poke)

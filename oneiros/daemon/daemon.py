@@ -37,12 +37,12 @@ class Ending:
     """That the daemon is to end, and whether another process takes its place. Of the event loop alone."""
 
     def __init__(self) -> None:
-        self.told = asyncio.Event()
+        self.requested = asyncio.Event()
         self.is_restart = False
 
     def restart(self) -> None:
         self.is_restart = True
-        self.told.set()
+        self.requested.set()
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,8 +54,8 @@ def daemon_jobs(
         if report.written or report.moved or report.removed:
             on_ingested("", False)
         read = f"{plural(report.written, 'file')} read"
-        said = f"{read}, {report.moved} moved, {report.removed} gone, {report.unchanged} unchanged"
-        return "; ".join((said, *report.barren))
+        done = f"{read}, {report.moved} moved, {report.removed} gone, {report.unchanged} unchanged"
+        return "; ".join((done, *report.barren))
 
     def flag(check: Callable[[], None]) -> str:
         check()

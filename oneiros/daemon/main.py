@@ -43,9 +43,9 @@ def serve(root: Path, *, ready: int | None = None) -> int:
         _say(ready, b"ok")
         return 0
     except (DaemonUnreachable, NeedsRepair, OSError) as error:
-        told = str(find_refusal(error, root) or error)
-        print(f"oneiros: {told}", file=sys.stderr)  # noqa: T201  the log, or the terminal of `serve --foreground`
-        _say(ready, told.encode())
+        reason = str(find_refusal(error, root) or error)
+        print(f"oneiros: {reason}", file=sys.stderr)  # noqa: T201  the log, or the terminal of `serve --foreground`
+        _say(ready, reason.encode())
         return EXIT_UNUSABLE
     if again:
         os.execv(sys.executable, [sys.executable, "-P", "-m", "oneiros.daemon.main", str(root)])  # noqa: S606  ourselves

@@ -62,13 +62,13 @@ class Service:
         current_default_thread_limiter().total_tokens = WORKER_THREADS
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, daemon.ending.told.set)
+            loop.add_signal_handler(number, daemon.ending.requested.set)
         lines, http_ended = LineServer(daemon.mcp, daemon.activity.note), asyncio.Event()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lines.serve, daemon.sockets.mcp)
             tasks.start_soon(self._serve_http, http_ended)
             tasks.start_soon(self._tick)
-            await daemon.ending.told.wait()
+            await daemon.ending.requested.wait()
             with anyio.move_on_after(END_SECONDS):
                 await lines.drain()
                 await http_ended.wait()
@@ -90,14 +90,14 @@ class Service:
         daemon, person = self._daemon, self._daemon.memory.person
         if not daemon.memory.root.index_page.exists():
             logger.warning("the memory has gone; ending")
-            daemon.ending.told.set()
+            daemon.ending.requested.set()
         elif not daemon.sockets.is_locked():
             logger.warning("the derived folder or the state was deleted; starting anew")
             daemon.ending.restart()
         idle, is_busy = person.idle_minutes * 60, any(worker.is_busy for worker in daemon.workers)
         if idle and daemon.activity.idle_seconds() > idle and not is_busy:
             logger.info("nobody asked for %.0f minutes; ending", person.idle_minutes)
-            daemon.ending.told.set()
+            daemon.ending.requested.set()
         is_old = time.monotonic() - self._started > LEAST_UPTIME_SECONDS
         if is_old and person.memory_ceiling_mb and resident_mb() > person.memory_ceiling_mb:
             logger.warning("%d MB held, the ceiling is %d; starting anew", resident_mb(), person.memory_ceiling_mb)

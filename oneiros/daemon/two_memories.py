@@ -41,10 +41,13 @@ from oneiros.light.endpoint import is_running
 ACCOUNT_SECONDS = 3.0  # for the account's answer, from the question on
 AT_ONCE = 4  # questions to the account's memory under way
 COMPARED = 4  # topics of either memory that are compared
-NOT_ASKED = "The account's memory was not asked: %s."
+ACCOUNT_MISSING = "The account's memory was not asked: %s."
 LATE = f"its daemon gave no answer within {ACCOUNT_SECONDS:.0f} seconds"
 DIFFER = "%s:%s and %s:%s differ (%s); here the project's applies."
-START = "import os, sys; from oneiros.light.endpoint import started; started(os.environ, sys.argv[1], 'http').close()"
+START = (
+    "import os, sys; from oneiros.light.endpoint import start_daemon; "
+    "start_daemon(os.environ, sys.argv[1], 'http').close()"
+)
 
 
 def uses_both_memories(account: MemoryRoot, root: MemoryRoot, person: PersonSettings) -> bool:
@@ -141,7 +144,7 @@ class TwoMemories:
 
 def _alone(ours: Answer, why: str) -> Answer:
     """The project's answer, with a word that the account's memory was not asked."""
-    return replace(ours, note=" ".join(filter(None, [ours.note, NOT_ASKED % why])))
+    return replace(ours, note=" ".join(filter(None, [ours.note, ACCOUNT_MISSING % why])))
 
 
 def _reading_of_json(found: Mapping[str, Any]) -> SourceText:
@@ -177,22 +180,22 @@ def together(question: Question, ours: Answer, theirs: Answer, root: MemoryRoot)
         hits[at] = replace(loser, replaced_by=winner.path, decides=False)
         if at < its:
             hits.insert(at, replace(hits.pop(its), certainty=loser.certainty))
-    told = answer.note.replace(BOTH, " ".join(notes)) if notes else answer.note  # which says the same of these
-    return replace(answer, hits=tuple(hits), note=told)
+    note = answer.note.replace(BOTH, " ".join(notes)) if notes else answer.note  # which says the same of these
+    return replace(answer, hits=tuple(hits), note=note)
 
 
 def _differing(mine: Sequence[Hit], other: Sequence[Hit]) -> list[tuple[Hit, Hit, str]]:
     """For each topic of the account's that one of the project's goes against: both, and a sentence that says so."""
-    said = [
+    found_statements = [
         (hit, hit.lines.first + line, read_statement(text))
         for hit in (*mine, *other)
         for line, text in statements(hit.passage)
     ]
-    readings = [reading for _, _, reading in said]
+    readings = [reading for _, _, reading in found_statements]
     rarity = measure_rarity(reading.text for reading in readings)
     found: dict[str, tuple[float, Hit, Hit, str]] = {}
     for first, second in near_pairs(readings):
-        (ours, line, new), (theirs, its_line, old) = said[first], said[second]
+        (ours, line, new), (theirs, its_line, old) = found_statements[first], found_statements[second]
         if ours in mine and theirs in other:
             against = measure_contradiction(new, old, rarity)
             why = escape_line(DIFFER % (ours.path, line, theirs.path, its_line, against.why))

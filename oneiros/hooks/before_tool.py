@@ -69,8 +69,8 @@ def area_pointers(
         is_ours = is_topic(head.path) and head.project.casefold() in ("", project.casefold())
         if area is None or not is_ours or head.path in seen or head.interval.outside(memory.today):
             continue
-        if told := select_approved([head], memory.unapproved):
-            found.setdefault(area.name, []).append(Pointer(head.path, safe(pointer(told[0], SUMMARY_CHARS))))
+        if approved := select_approved([head], memory.unapproved):
+            found.setdefault(area.name, []).append(Pointer(head.path, safe(pointer(approved[0], SUMMARY_CHARS))))
             if sum(map(len, found.values())) == most:
                 break
     return found

@@ -28,9 +28,9 @@ class HookCall:
     client_pid: int = 0
 
 
-def parse_call(event: str, told: object) -> HookCall:
-    """The call that a hook was told of. `event` may be empty where `told` names it."""
-    values = told if isinstance(told, Mapping) else {}
+def parse_call(event: str, payload: object) -> HookCall:
+    """The call that a hook was told of. `event` may be empty where `payload` names it."""
+    values = payload if isinstance(payload, Mapping) else {}
     return HookCall(
         event=event or _text(values, "hook_event_name"),
         session_id=_text(values, "session_id"),
@@ -68,8 +68,8 @@ def _output(values: Mapping[str, Any]) -> str:
     if error := _text(values, "error"):
         return both_ends(error, MAX_OUTPUT_CHARS, "\n")
     response = _object(values.get("tool_response"))
-    said = "\n".join(text for key in ("stdout", "stderr") if (text := _text(response, key)))
-    return both_ends(said, MAX_OUTPUT_CHARS, "\n")
+    output = "\n".join(text for key in ("stdout", "stderr") if (text := _text(response, key)))
+    return both_ends(output, MAX_OUTPUT_CHARS, "\n")
 
 
 def both_ends(text: str, most: int, gap: str) -> str:

@@ -55,10 +55,10 @@ class Hooks:
     def close(self) -> None:
         self._receipts.close()
 
-    def answer(self, event: str, told: object) -> str:
+    def answer(self, event: str, payload: object) -> str:
         """What the hook prints; empty where there is nothing to say."""
         try:
-            call = parse_call(event, told)
+            call = parse_call(event, payload)
             answer = self._answer_call(call)
             if answer.context and not self._is_repeated(call, answer):
                 self._receipts.note(call.session_id, call.event, answer.keys, token_count(answer.context))

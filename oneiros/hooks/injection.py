@@ -27,12 +27,12 @@ class HookAnswer:
 
     def as_json(self, event: str) -> str:
         """The output of the hook; empty where there is nothing to say."""
-        said: dict[str, object] = {}
+        output: dict[str, object] = {}
         if self.to_person:
-            said["systemMessage"] = self.to_person
+            output["systemMessage"] = self.to_person
         if self.context:
-            said["hookSpecificOutput"] = {"hookEventName": event, "additionalContext": self.context}
-        return json.dumps(said, ensure_ascii=False) if said else ""
+            output["hookSpecificOutput"] = {"hookEventName": event, "additionalContext": self.context}
+        return json.dumps(output, ensure_ascii=False) if output else ""
 
 
 NOTHING = HookAnswer()
@@ -40,8 +40,8 @@ NOTHING = HookAnswer()
 
 def tag_lines(lines: Sequence[str], max_bytes: int) -> str:
     """As many of the lines as fit, inside the tag; empty where not even the first does."""
-    kept = fitting(list(map(safe, lines)), measure_room(max_bytes))
-    return "\n".join([OPENING, *kept, CLOSING]) if kept else ""
+    shown = fitting(list(map(safe, lines)), measure_room(max_bytes))
+    return "\n".join([OPENING, *shown, CLOSING]) if shown else ""
 
 
 def measure_room(max_bytes: int) -> int:
@@ -56,13 +56,13 @@ def count_bytes(lines: Iterable[str]) -> int:
 
 def fitting(lines: Sequence[str], room: int) -> list[str]:
     """The first lines that fit into so many bytes, with their line breaks."""
-    kept = []
+    first = []
     for line in lines:
         room -= count_bytes([line])
         if room < 0:
             break
-        kept.append(line)
-    return kept
+        first.append(line)
+    return first
 
 
 def safe(text: str) -> str:

@@ -63,20 +63,20 @@ def closest(memory: Memory, text: str, project: str, topics: Collection[str] = (
     hits = find_hits(memory, Search.RECALL, clean(text).split(), MAX_HITS, project, topics)
     found = list(dict.fromkeys(one for hit in hits for one in list_statements(memory, hit, project)))
     near = memory.closeness(text, [statement for _, _, statement in found]) if found else []
-    asked = frozenset(content_words(text))
-    told = [
+    words = frozenset(content_words(text))
+    pointers = [
         (
-            one + SHARED * overlap(asked, frozenset(content_words(place[2]))),
+            one + SHARED * overlap(words, frozenset(content_words(place[2]))),
             Pointer(place[0].path, pointer_line(*place)),
         )
         for one, place in zip(near, found, strict=True)
     ]
-    return sorted(told, key=lambda one: -one[0])
+    return sorted(pointers, key=lambda one: -one[0])
 
 
-def overlap(asked: frozenset[str], said: frozenset[str]) -> float:
+def overlap(words: frozenset[str], others: frozenset[str]) -> float:
     """How many of their telling words two texts share, of the geometric mean of how many each has."""
-    return len(asked & said) / math.sqrt(len(asked) * len(said)) if asked and said else 0.0
+    return len(words & others) / math.sqrt(len(words) * len(others)) if words and others else 0.0
 
 
 def holding(memory: Memory, phrase: str, limit: int, project: str) -> list[Pointer]:
@@ -86,9 +86,9 @@ def holding(memory: Memory, phrase: str, limit: int, project: str) -> list[Point
     """
     found = []
     for hit in find_hits(memory, Search.EXACT, [phrase], limit, project):
-        said = list(list_statements(memory, hit, project)) or ([] if hit.path == LESSONS_PAGE else [(hit, 0, "")])
-        holders = [one for one in said if phrase.casefold() in one[2].casefold()]
-        for holder in [*holders, *said][:1]:
+        candidates = list(list_statements(memory, hit, project)) or ([] if hit.path == LESSONS_PAGE else [(hit, 0, "")])
+        holders = [one for one in candidates if phrase.casefold() in one[2].casefold()]
+        for holder in [*holders, *candidates][:1]:
             found.append(Pointer(hit.path, pointer_line(*holder)))
     return found
 
@@ -126,20 +126,20 @@ def list_statements(memory: Memory, hit: Hit, project: str) -> Iterator[tuple[Hi
 
 def pointer_line(hit: Hit, line: int, statement: str) -> str:
     """`- Mail (topics/mail.md:12): The relay listens on port 2525.`; `line` is of the passage, from 0."""
-    said = shorten_text(escape_line(statement), LINE_CHARS)
+    text = shorten_text(escape_line(statement), LINE_CHARS)
     place = f"{escape_line(hit.path)}:{min(hit.lines.first + line, hit.lines.last)}"
-    return f"- {shorten_text(escape_line(hit.title), TITLE_CHARS)} ({place}): {said}"
+    return f"- {shorten_text(escape_line(hit.title), TITLE_CHARS)} ({place}): {text}"
 
 
 def statements(passage: str) -> Iterator[tuple[int, str]]:
     """The sentences of a passage, each with the line on which it begins, from 0, without marks of Markdown."""
-    kept: list[str] = []
+    parts: list[str] = []
     for number, line in enumerate([*split_lines(passage), ""]):
         is_end = not line.strip() or bool(NOT_A_STATEMENT.match(line))
-        if kept and (is_end or MARK.match(line)):
-            text, starts = " ".join(kept), [*accumulate((len(one) + 1 for one in kept), initial=0)]
+        if parts and (is_end or MARK.match(line)):
+            text, starts = " ".join(parts), [*accumulate((len(one) + 1 for one in parts), initial=0)]
             for start, end in sentence_spans(text.replace(";", ",")):  # half a sentence would be shown
-                yield number - len(kept) + bisect_right(starts, start) - 1, text[start:end]
-            kept = []
+                yield number - len(parts) + bisect_right(starts, start) - 1, text[start:end]
+            parts = []
         if not is_end:
-            kept.append(FOOTNOTE.sub("", MARK.sub("", line)).strip())
+            parts.append(FOOTNOTE.sub("", MARK.sub("", line)).strip())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from memory_server.machine.database import SharedDatabase
 
-KEPT_SESSIONS = 500
+MOST_SESSIONS = 500
 SCHEMA = """
 create table if not exists shown (session text, key text, primary key (session, key)) without rowid;
 create table if not exists receipt (
@@ -72,7 +72,7 @@ class Receipts:
             for table in ("receipt", "shown"):
                 connection.execute(
                     f"delete from {table} where session not in ({newest})",  # noqa: S608  names from the tuple above
-                    (KEPT_SESSIONS,),
+                    (MOST_SESSIONS,),
                 )
 
 

@@ -21,7 +21,7 @@ def read_review(decisions: Decisions) -> ReviewLines:
     try:
         found, unsigned = decisions.doubts()
         doubts = [*doubts_for_person(unsigned.new_changes(now)), *map(in_a_line, unsigned.since_session(now))]
-        unsigned.note_told(now)
+        unsigned.note_announced(now)
     except OneirosError as error:
         doubts = [str(error)]
     waits = say_what_waits(proposed, found) or (TO_DREAM if DreamProgress(decisions.root).glance(now) else "")

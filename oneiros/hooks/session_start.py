@@ -66,10 +66,10 @@ def answer_session_start(
             waiting.append(f"a {note.kind} of session {escape_line(cut_id8(note.session_id))} waits, of {note.age}")
         lines += context_lines(memory, files, where, measure_room(max_bytes) - count_bytes(map(safe, lines)))
     context = tag_lines(lines, max_bytes)
-    told = [person_line(memory, where, waiting), *review.doubts, *warn_untrusted(memory, call, home)]
+    messages = [person_line(memory, where, waiting), *review.doubts, *warn_untrusted(memory, call, home)]
     return HookAnswer(
         context=context,
-        to_person="\n".join(told),
+        to_person="\n".join(messages),
         keys=(f"start:{hashlib.sha256(context.encode()).hexdigest()[:16]}",),
     )
 
@@ -83,7 +83,7 @@ def context_lines(memory: Memory, files: ClaudeFiles, where: Whereabouts, room: 
     page = "" if INDEX_PAGE in left_out else page_text(memory.root)
     is_loaded = bool(files.list_importers(memory.root.index_page))
     uses = memory.settled_uses()
-    told = [
+    topics = [
         pointer(head, SUMMARY_CHARS)
         for head in sorted(heads_here(memory, where), key=lambda head: order(head, uses))
         if head.path not in left_out and not (is_loaded and f"({escape_target(head.path)})" in page)
@@ -93,7 +93,7 @@ def context_lines(memory: Memory, files: ClaudeFiles, where: Whereabouts, room: 
         lines += fitting(
             [LESSONS, *map(safe, lessons)], room - count_bytes([*lines, MORE_TOPICS, TOPICS]) - COUNT_BYTES
         )
-    return [*lines, *fit_lines([TOPICS], told, room - count_bytes(lines), MORE_TOPICS)]
+    return [*lines, *fit_lines([TOPICS], topics, room - count_bytes(lines), MORE_TOPICS)]
 
 
 def heads_here(memory: Memory, where: Whereabouts) -> list[TopicHead]:
@@ -105,11 +105,11 @@ def heads_here(memory: Memory, where: Whereabouts) -> list[TopicHead]:
 def fit_lines(head: Sequence[str], lines: Sequence[str], room: int, more: str) -> list[str]:
     """As many of the lines as fit below their head, the last one telling how many do not."""
     lines, room = [safe(line) for line in lines], room - count_bytes(head)
-    kept = fitting(lines, room)
-    if len(kept) < len(lines):
-        kept = fitting(lines, room - count_bytes([more]) - COUNT_BYTES)
-        kept.append(more % (len(lines) - len(kept)))
-    return [*head, *kept] if kept else []
+    shown = fitting(lines, room)
+    if len(shown) < len(lines):
+        shown = fitting(lines, room - count_bytes([more]) - COUNT_BYTES)
+        shown.append(more % (len(lines) - len(shown)))
+    return [*head, *shown] if shown else []
 
 
 def order(head: TopicHead, uses: Mapping[SourcePath, int]) -> tuple[bool, bool, int, str]:
@@ -153,7 +153,7 @@ def person_line(memory: Memory, where: Whereabouts, waiting: Sequence[str]) -> s
     )  # of the memory alone: there may be thousands of transcripts
     wrong = [
         *(["earlier memories are found no more: oneiros report"] if read_losses(memory.root) else []),
-        *([told.replace("`", "").rstrip(".")] if (told := tell_skipped(skipped)) else []),
+        *([lacks.replace("`", "").rstrip(".")] if (lacks := tell_skipped(skipped)) else []),
         *([f"{problem.rstrip('.')}: oneiros doctor"] if (problem := search_problem(memory)) else []),
     ]
     held = ", ".join([plural(len(heads_here(memory, where)), "topic"), *waiting])

@@ -33,7 +33,7 @@ def hook_tool(answer: Callable[[str, object], str]) -> Tool:
         source: str = "",
     ) -> str:
         """What oneiros says to an event of the client."""
-        told = {
+        payload = {
             "session_id": session_id,
             "transcript_path": transcript_path,
             "cwd": cwd,
@@ -44,9 +44,9 @@ def hook_tool(answer: Callable[[str, object], str]) -> Tool:
             "error": error,
             "source": source,
         }
-        said = ""
+        reply = ""
         with anyio.move_on_after(SECONDS):
-            said = await run_sync(answer, hook_event_name, told, abandon_on_cancel=True)
-        return said or SILENCE
+            reply = await run_sync(answer, hook_event_name, payload, abandon_on_cancel=True)
+        return reply or SILENCE
 
     return strict_tool(hook)

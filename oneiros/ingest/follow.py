@@ -52,10 +52,10 @@ class Follower:
 
     def wait(self) -> bool:
         """Returns when it is time for a look; false where the follower was closed."""
-        if self.watch() and self._is_told(LOOK_SECONDS if self.events.are_coming else POLL_SECONDS):
+        if self.watch() and self._has_news(LOOK_SECONDS if self.events.are_coming else POLL_SECONDS):
             end = time.monotonic() + REST_SECONDS
             while not self._is_closed and (left := end - time.monotonic()) > 0:
-                self._is_told(left)
+                self._has_news(left)
         return not self._is_closed
 
     def watch(self) -> bool:
@@ -64,7 +64,7 @@ class Follower:
             self.events.watch(folder for folder in self._folders if folder.is_dir())
         return not self._is_closed
 
-    def _is_told(self, seconds: float) -> bool:
+    def _has_news(self, seconds: float) -> bool:
         """Whether there was news within so many seconds."""
         try:
             self._news.get(timeout=seconds)

@@ -28,7 +28,7 @@ from crawler.quotes import session_turns
 from crawler.reading.model import OUTPUT_TOKENS, Cost, ModelReader, Unread, estimate_cost
 from crawler.reading.prompt import VERSION
 from crawler.reading.record import Reading
-from crawler.reading.repeats import count_failures, habits_among
+from crawler.reading.repeats import count_failures, group_habits
 from crawler.reading.rules import read_by_rules
 from crawler.reading.store import FOLDER, Readings
 from dream.topics import read_topics
@@ -78,7 +78,7 @@ def waiting_records(
 
     def is_unread(record: SessionRecord) -> bool:
         reading = readings.load(record.session_id)
-        return reading is None or not reading.is_by_model or reading.mark != archive.digest(record.session_id)
+        return reading is None or not reading.is_by_model or reading.mark != archive.hash_session(record.session_id)
 
     found = [
         one for one in archive.records() if may_be_read(one, person) and is_over(one.session_id) and is_unread(one)
@@ -137,7 +137,7 @@ def build_unread(archive: Archive, readings: Readings, record: SessionRecord) ->
 
     Raises ContentError where the archive is damaged.
     """
-    turns, mark = list(archive.turns(record.session_id)), archive.digest(record.session_id)
+    turns, mark = list(archive.turns(record.session_id)), archive.hash_session(record.session_id)
     session, facts = session_turns(record.session_id, find_project(record), turns), gather_facts(turns)
     plain = readings.load(record.session_id)
     if plain is None or plain.mark != mark or plain.is_by_model:
@@ -192,7 +192,7 @@ class ReadingRun:
         waiting, self.report.left = every[:most], len(every)
         reader = ModelReader(asking.model, Redactor(asking.person.deny_words))
         known = list(readings.every())
-        habits, met = habits_among(known), count_failures(known)
+        habits, met = group_habits(known), count_failures(known)
         topics = topic_lines(self.root)
         for name, records in groupby(waiting, key=find_project):
             for batch in batches(list(records)):
@@ -233,11 +233,11 @@ def topic_lines(root: MemoryRoot) -> Callable[[str], str]:
     topics = read_topics(root)
 
     def lines(project: str) -> str:
-        told = []
+        rows = []
         for topic in topics.limit_to_project(project).files:
             sections = dict.fromkeys(one.headings[-1] for one in topic.statements if one.headings)
-            told.append(f"{topic.path.removeprefix('topics/').removesuffix('.md')}: {', '.join(sections)}")
-        return "\n".join(told)
+            rows.append(f"{topic.path.removeprefix('topics/').removesuffix('.md')}: {', '.join(sections)}")
+        return "\n".join(rows)
 
     return lines
 

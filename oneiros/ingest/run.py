@@ -14,7 +14,7 @@ from crawler.references import ScanReport, SentFiles, scan
 from crawler.sources.agent import AgentSource
 from memory_server.errors import Problem, UsageError
 from memory_server.escaping import plural
-from memory_server.layers.blackboard import KEPT_DAYS
+from memory_server.layers.blackboard import RETENTION_DAYS
 from memory_server.machine.clock import local_day
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
@@ -206,8 +206,8 @@ def ingest_all(
 ) -> IngestOutcome:
     """Ingests whatever is new, with the settings as they are now, and tells of it as `list_news` says."""
     outcome = run_ingest(replace(environment), root, wanted, now(), check=check)
-    for told in list_news(outcome, now()):
-        on_ingested(*told)
+    for news in list_news(outcome, now()):
+        on_ingested(*news)
     return outcome
 
 
@@ -224,7 +224,7 @@ def list_news(outcome: IngestOutcome, moment: datetime) -> Iterator[tuple[str, b
     it found to be over and that began lately enough for the next ones to care; with whether it has ended.
     """
     yield "", False
-    earliest = local_day(moment - timedelta(days=KEPT_DAYS)).isoformat()
+    earliest = local_day(moment - timedelta(days=RETENTION_DAYS)).isoformat()
     for report in outcome.reports:
         if report.compress is not None:
             for session_id, file in zip(report.compress.session_ids, report.compress.written, strict=True):

@@ -120,7 +120,7 @@ def closed_when(environment: Environment, root: MemoryRoot, moment: datetime) ->
 def over_when(environment: Environment, root: MemoryRoot) -> Callable[[str], bool]:
     """Whether a session in the archive is over, by what this machine knows just now."""
     closed, archive = closed_when(environment, root, now()), open_archive(root)
-    return lambda session_id: closed.holds_for(session_id, read_last_time(archive, session_id))
+    return lambda session_id: closed.applies(session_id, read_last_time(archive, session_id))
 
 
 def spending(environment: Environment, root: MemoryRoot, moment: datetime) -> Budget:

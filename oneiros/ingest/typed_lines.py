@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from crawler.archive.store import Archive, SessionRecord
-from crawler.compress.typed import DigestLine, DigestType, digest_lines
+from crawler.compress.typed import LineType, SessionLine, select_typed_lines
 from crawler.facts import gather_facts
 from crawler.quotes import session_turns
 from crawler.reading.lines import keep_proved
@@ -31,11 +31,11 @@ MAX_TASKS = 20
 class Recorder:
     """The typed lines and the blackboard of one memory."""
 
-    def __init__(self, root: MemoryRoot, archive: Archive, digest: TypedLines):
+    def __init__(self, root: MemoryRoot, archive: Archive, typed_lines: TypedLines):
         self._root = root
         self._archive = archive
         self._readings = open_readings(root)
-        self._digest = digest
+        self._typed_lines = typed_lines
         self._board = Blackboard(root)
 
     def bring_level(self) -> int:
@@ -43,15 +43,15 @@ class Recorder:
         it recorded.
         """
         states = {record.session_id: self._state(record) for record in self._archive.records()}
-        known = self._digest.marks()
+        known = self._typed_lines.marks()
         for session_id in known.keys() - states.keys():
-            self._digest.remove(session_id)
+            self._typed_lines.remove(session_id)
         changed = [name for name, state in states.items() if known.get(name) != state]
         for session_id in changed:
             with suppress(ContentError):  # a damaged archive, which every ingest names
                 lines = self._lines(session_id)
                 project = find_project(self._archive.record(session_id))
-                self._digest.replace(session_id, states[session_id], project, build_typed_lines(session_id, lines))
+                self._typed_lines.replace(session_id, states[session_id], project, build_typed_lines(session_id, lines))
         return len(changed)
 
     def _state(self, record: SessionRecord) -> str:
@@ -59,13 +59,13 @@ class Recorder:
         reading = self._readings.load(record.session_id)
         return f"{record.segments}\n{reading.reader if reading else ''}\n{reading.mark if reading else ''}"
 
-    def _lines(self, session_id: str) -> list[DigestLine]:
+    def _lines(self, session_id: str) -> list[SessionLine]:
         """A session's lines as it stands. Raises ContentError where the archive is damaged."""
         record = self._archive.record(session_id)
         turns = list(self._archive.turns(session_id))
         session = session_turns(session_id, find_project(record), turns)
         reading = self._readings.load(session_id) or Reading(session_id, "", RULES, 0, session.project)
-        return digest_lines(turns, gather_facts(turns), keep_proved(reading, session))
+        return select_typed_lines(turns, gather_facts(turns), keep_proved(reading, session))
 
     def note(self, session_id: str, now: dt.datetime, *, has_ended: bool) -> None:
         """Tells other sessions of one: what it said so far, or what it leaves."""
@@ -89,7 +89,7 @@ def build_recorder(memory: Memory) -> Recorder:
     return Recorder(memory.root, open_archive(memory.root), memory.typed_lines)
 
 
-def build_typed_lines(session_id: str, lines: Sequence[DigestLine]) -> list[TypedLine]:
+def build_typed_lines(session_id: str, lines: Sequence[SessionLine]) -> list[TypedLine]:
     """A session's lines as they are kept."""
     return [
         TypedLine(session_id, ordinal, line.type, line.text, line.why, line.project, line.entries, line.time)
@@ -97,9 +97,9 @@ def build_typed_lines(session_id: str, lines: Sequence[DigestLine]) -> list[Type
     ]
 
 
-def list_notes(lines: Sequence[DigestLine]) -> list[str]:
+def list_notes(lines: Sequence[SessionLine]) -> list[str]:
     """The last lines that others may want to know."""
-    wanted = [line for line in lines if line.type is not DigestType.FACT]
+    wanted = [line for line in lines if line.type is not LineType.FACT]
     return [f"{line.type}: {line.text}" for line in wanted[-MAX_NOTES:]]
 
 

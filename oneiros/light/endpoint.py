@@ -237,8 +237,8 @@ def connect_daemon(variables: Mapping[str, str], root: str, kind: str) -> socket
     """A connection to the running daemon; None where there is none."""
     if found := _open_socket(socket_path(variables, root, kind)):
         return found
-    told = daemon_state(state_folder(variables, root)).get(kind)  # started with another runtime folder
-    return _open_socket(told) if isinstance(told, str) else None
+    address = daemon_state(state_folder(variables, root)).get(kind)  # started with another runtime folder
+    return _open_socket(address) if isinstance(address, str) else None
 
 
 def _open_socket(path: str) -> socket.socket | None:
@@ -257,7 +257,7 @@ def _open_socket(path: str) -> socket.socket | None:
     return found
 
 
-def started(variables: Mapping[str, str], root: str, kind: str, seconds: float = START_SECONDS) -> socket.socket:
+def start_daemon(variables: Mapping[str, str], root: str, kind: str, seconds: float = START_SECONDS) -> socket.socket:
     """A connection to the daemon, which is started if need be. Raises DaemonUnreachable.
 
     Of many processes that want one at the same time a single one starts it; the others wait for its socket.
@@ -310,9 +310,9 @@ def spawn(variables: Mapping[str, str], root: str, seconds: float) -> None:
             os._exit(0)
     os.close(writing)
     os.waitpid(child, 0)
-    said = _read_until_closed(reading, seconds)
-    if said != b"ok":
-        raise DaemonUnreachable(said.decode("utf-8", "replace") or f"the daemon ended at once. See {log}.")
+    message = _read_until_closed(reading, seconds)
+    if message != b"ok":
+        raise DaemonUnreachable(message.decode("utf-8", "replace") or f"the daemon ended at once. See {log}.")
 
 
 def log_file(variables: Mapping[str, str], root: str) -> str:
@@ -332,7 +332,7 @@ def _become(command: list[str], variables: Mapping[str, str], log_path: str) -> 
 
 
 def _read_until_closed(descriptor: int, seconds: float) -> bytes:
-    said = b""
+    received = b""
     end = time.monotonic() + seconds
     try:
         while (left := end - time.monotonic()) > 0:
@@ -340,11 +340,11 @@ def _read_until_closed(descriptor: int, seconds: float) -> bytes:
                 break
             part = os.read(descriptor, 4096)
             if not part:
-                return said
-            said += part
+                return received
+            received += part
     finally:
         os.close(descriptor)
-    return said or b"the daemon did not say in time that it listens."
+    return received or b"the daemon did not say in time that it listens."
 
 
 # -- one request ----------------------------------------------------------------------------------------------------
@@ -361,15 +361,15 @@ def request(
         f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
-    said = []
+    chunks = []
     try:
         connection.settimeout(seconds)
         connection.sendall(head.encode("ascii") + body)
         while part := connection.recv(65_536):
-            said.append(part)
+            chunks.append(part)
     finally:
         connection.close()
-    top, blank, content = b"".join(said).partition(b"\r\n\r\n")
+    top, blank, content = b"".join(chunks).partition(b"\r\n\r\n")
     words = top.split(None, 2)
     if not blank or len(words) < 2 or not words[0].startswith(b"HTTP/") or not words[1].isdigit():
         raise OSError("the daemon gave no answer before it closed the connection")

@@ -14,7 +14,7 @@ from oneiros.light.endpoint import settings_folder, states_folder
 
 # below a memory root; a person's yes alone changes them
 APPROVED = ("topics", "lessons.md", "MEMORY.md", "ontology.yaml", "proposals")
-KEPT = ("sessions", ".git", ".oneiros", "oneiros.toml")  # what they said and decided, what answers, how it is kept
+OWN_DATA = ("sessions", ".git", ".oneiros", "oneiros.toml")  # what they said and decided, what answers, how it is kept
 OURS = re.compile(r"\.oneiros\b|\bONEIROS_ROOT\b|\boneiros/config\.toml")
 PATTERN = re.compile(r"[*?\[]")
 BEGINNING = re.compile(r"[~/\w.-]")
@@ -44,7 +44,7 @@ class Guarded:
         memories = [_resolve_path(root) for root in roots]
         own = [_resolve_path(one) for one in (states_folder(variables), settings_folder(variables, self.home))]
         self._approved = [f"{root}/{name.casefold()}" for root in memories for name in APPROVED]
-        self._files = [*self._approved, *own, *(f"{root}/{name}" for root in memories for name in KEPT)]
+        self._files = [*self._approved, *own, *(f"{root}/{name}" for root in memories for name in OWN_DATA)]
         above = [root.removesuffix("/memory") for root in memories if root.endswith("/.oneiros/memory")]
         self._folders = [*memories, *above, *own]
         self._names = {os.path.basename(one) for one in (*self._folders, *self._files)}

@@ -29,7 +29,7 @@ from oneiros.light.endpoint import (
     read_token,
     read_trusted_roots,
     request,
-    started,
+    start_daemon,
     state_folder,
 )
 
@@ -69,24 +69,24 @@ def run() -> None:
 
 def answer(event: str) -> bytes:
     """What is to be said about an event; empty where there is nothing."""
-    told = _read_input(MAX_CALL if event == "PreToolUse" else MAX_INPUT)
+    payload = _read_input(MAX_CALL if event == "PreToolUse" else MAX_INPUT)
     if event == "PreToolUse":
-        folded = told.lower()  # names in capitals too: a disk may take one for the other
-        return _denial(told) if any(mark in told or mark in folded for mark in GUARDED) else b""
-    if len(told) > MAX_INPUT:
+        folded = payload.lower()  # names in capitals too: a disk may take one for the other
+        return _denial(payload) if any(mark in payload or mark in folded for mark in GUARDED) else b""
+    if len(payload) > MAX_INPUT:
         return b""
     root = _root()
-    if not told or not is_memory(root):
+    if not payload or not is_memory(root):
         return b""
     if event == "SessionEnd":
-        _note_end(told, state_folder(os.environ, root))
+        _note_end(payload, state_folder(os.environ, root))
     if event == "SessionStart":
-        return _start_of_session(root, told)
+        return _start_of_session(root, payload)
     connection = _connect_daemon(root)
-    return b"" if connection is None else _ask_daemon(connection, root, event, told)
+    return b"" if connection is None else _ask_daemon(connection, root, event, payload)
 
 
-def _start_of_session(root: str, told: bytes) -> bytes:
+def _start_of_session(root: str, payload: bytes) -> bytes:
     """The daemon's answer; where it gives none, the warning about changes that nobody answered for."""
     end = time.monotonic() + _signal.getitimer(_signal.ITIMER_REAL)[0]
     read_seen_folders(os.environ)
@@ -94,12 +94,11 @@ def _start_of_session(root: str, told: bytes) -> bytes:
     _signal.signal(_signal.SIGALRM, lambda *_: other.grow_impatient())
     _signal.setitimer(_signal.ITIMER_REAL, PATIENCE_SECONDS)
     try:
-        said = _ask_daemon(
-            started(os.environ, root, "http", START_SECONDS), root, "SessionStart", told, other.count_seconds_left()
-        )
-        if not said:
+        connection = start_daemon(os.environ, root, "http", START_SECONDS)
+        reply = _ask_daemon(connection, root, "SessionStart", payload, other.count_seconds_left())
+        if not reply:
             raise ValueError("the daemon had nothing to say")
-        return said
+        return reply
     except Exception as error:  # noqa: BLE001  whatever it is, the warning does not depend on the daemon
         other.hurry_no_more()
         _log(f"SessionStart without the daemon: {error!r}")
@@ -151,13 +150,13 @@ class OtherWay:
 
     def read_answer(self) -> bytes:
         """Its whole answer; where it has none in time, that nobody has looked."""
-        said = b""
+        received = b""
         while select.select([self._reading], [], [], self.count_seconds_left())[0]:
             part = os.read(self._reading, 65_536)
             if not part:
                 break
-            said += part
-        return said if said.startswith(b"{") and said.endswith(b"}") else NOBODY_LOOKED
+            received += part
+        return received if received.startswith(b"{") and received.endswith(b"}") else NOBODY_LOOKED
 
     def end(self) -> None:
         if self._process:
@@ -181,11 +180,11 @@ def _connect_daemon(root: str) -> _socket.socket | None:
 
 
 def _ask_daemon(
-    connection: _socket.socket, root: str, event: str, told: bytes, seconds: float = OTHER_SECONDS
+    connection: _socket.socket, root: str, event: str, payload: bytes, seconds: float = OTHER_SECONDS
 ) -> bytes:
     """The daemon's answer about an event: an object of JSON, or nothing. Raises ValueError for anything else."""
     opening = f'{{"event":"{event}","client_pid":"{os.environ.get("CLAUDE_PID", "")}","input":'
-    body = opening.encode() + told + b"}"
+    body = opening.encode() + payload + b"}"
     token = read_token(state_folder(os.environ, root))
     status, content = request(connection, token, "POST", "/api/hook/output", body, seconds)
     is_object = content.startswith(b"{") and content.endswith(b"}")
@@ -194,14 +193,14 @@ def _ask_daemon(
     return content
 
 
-def _note_end(told: bytes, state: str) -> None:
+def _note_end(payload: bytes, state: str) -> None:
     """Notes that a session is over as `crawler.closed.note_end` does, for the next ingest.
 
     An empty line is passed over by its reader, and keeps a line that a kill tore from running into this one.
     """
     import json  # noqa: PLC0415  once a session
 
-    session_id = json.loads(told).get("session_id", "")
+    session_id = json.loads(payload).get("session_id", "")
     if not session_id.replace("-", "").isalnum():
         return
     ensure_state(state)
@@ -211,16 +210,16 @@ def _note_end(told: bytes, state: str) -> None:
     os.close(descriptor)
 
 
-def _denial(told: bytes) -> bytes:
+def _denial(payload: bytes) -> bytes:
     """The refusal of a tool call that would pass a person by; empty where there is none."""
     import json  # noqa: PLC0415  only for a call that names what is guarded
 
     from oneiros.light.protected import reason_to_deny  # noqa: PLC0415
 
-    if len(told) > MAX_CALL:
+    if len(payload) > MAX_CALL:
         return _format_denial(NOT_JUDGED.format(why="it is longer than the guard reads"))
     _signal.signal(_signal.SIGALRM, lambda *_: _refuse_late())
-    call = json.loads(told)
+    call = json.loads(payload)
     home = os.path.expanduser("~")
     own = os.path.join(home, ".oneiros", "memory")
     try:
@@ -240,18 +239,18 @@ def _denial(told: bytes) -> bytes:
 def _format_denial(reason: str) -> bytes:
     import json  # noqa: PLC0415  only for a call that is denied
 
-    said = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason}
-    return json.dumps({"hookSpecificOutput": said}).encode()
+    decision = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason}
+    return json.dumps({"hookSpecificOutput": decision}).encode()
 
 
 def _read_input(most: int) -> bytes:
     """The JSON on stdin, empty where there is none; of too much of it a piece that is longer than `most`."""
     if os.isatty(0):
         return b""
-    told = bytearray()
-    while len(told) <= most and (part := os.read(0, 65_536)):
-        told += part
-    return bytes(told)
+    received = bytearray()
+    while len(received) <= most and (part := os.read(0, 65_536)):
+        received += part
+    return bytes(received)
 
 
 def _refuse_late() -> None:

@@ -44,29 +44,29 @@ def names_decision(text: str) -> bool:
 
 def person_words(words: Sequence[str]) -> str:
     """The words behind `oneiros` of a command that is for the person alone; empty where it is none."""
-    said = [word for word in words if not word.startswith("-") or word == "-"]
-    if said[:1] == ["dream"]:  # `dream --since x apply`
-        said = [word for word in said if word in PERSON_COMMANDS] or said
+    operands = [word for word in words if not word.startswith("-") or word == "-"]
+    if operands[:1] == ["dream"]:  # `dream --since x apply`
+        operands = [word for word in operands if word in PERSON_COMMANDS] or operands
     options = set(words) if "--" not in words else set()
-    is_dry = "--dry-run" in options and said[:1] in (["forget"], ["import"], ["uninstall"], ["gc"])
-    if not said or options & {"--help", "-h"} or is_dry:
+    is_dry = "--dry-run" in options and operands[:1] in (["forget"], ["import"], ["uninstall"], ["gc"])
+    if not operands or options & {"--help", "-h"} or is_dry:
         return ""
     is_theirs = (
-        said[0] in PERSON_COMMANDS
-        or not all(map(PLAIN_WORD.fullmatch, said[:1] if said[0] in FREE_TEXT else words))  # nobody can tell
-        or said[0] == "uninstall"  # it asks, and takes their settings and state away
-        or said[0] == "chat"  # a model is paid for, and told what the memory holds
-        or said[0] == "open"  # whoever has the link prepares decisions
-        or (said[0] == "init" and len(said) > 1)
-        or (said[0] == "model" and any(word.startswith(("--add", "--download")) for word in options))  # what is run
-        or (said[0] == "ingest" and any(word.startswith(FOREIGN) for word in words))
-        or (said[0] == "topics" and len(said) > 1)  # mv, merge, split; alone it lists
-        or (said[0] == "skills" and bool({"accept", "revert"} & set(said[1:])))  # what a client reads and may run
-        or (said[0] == "episodes" and "--delete" in options)
-        or (said[0] == "publish" and "--show" not in options)  # words of theirs leave the machine
-        or (said[0] == "team" and "--pull" in options)
-        or (said[0] == "backup" and "--restore" in options)
-        or (said[0] == "archive" and said[1:2] in (["prune"], ["restore"]) and "--dry-run" not in options)
-        or (said[0] == "config" and len(said) > 2 and said[1] in PERSON_SETTINGS)
+        operands[0] in PERSON_COMMANDS
+        or not all(map(PLAIN_WORD.fullmatch, operands[:1] if operands[0] in FREE_TEXT else words))  # nobody can tell
+        or operands[0] == "uninstall"  # it asks, and takes their settings and state away
+        or operands[0] == "chat"  # a model is paid for, and told what the memory holds
+        or operands[0] == "open"  # whoever has the link prepares decisions
+        or (operands[0] == "init" and len(operands) > 1)
+        or (operands[0] == "model" and any(word.startswith(("--add", "--download")) for word in options))  # what is run
+        or (operands[0] == "ingest" and any(word.startswith(FOREIGN) for word in words))
+        or (operands[0] == "topics" and len(operands) > 1)  # mv, merge, split; alone it lists
+        or (operands[0] == "skills" and bool({"accept", "revert"} & set(operands[1:])))  # what a client may run
+        or (operands[0] == "episodes" and "--delete" in options)
+        or (operands[0] == "publish" and "--show" not in options)  # words of theirs leave the machine
+        or (operands[0] == "team" and "--pull" in options)
+        or (operands[0] == "backup" and "--restore" in options)
+        or (operands[0] == "archive" and operands[1:2] in (["prune"], ["restore"]) and "--dry-run" not in options)
+        or (operands[0] == "config" and len(operands) > 2 and operands[1] in PERSON_SETTINGS)
     )
-    return " ".join(("oneiros", *said[: 2 if said[0] == "config" else 1])) if is_theirs else ""
+    return " ".join(("oneiros", *operands[: 2 if operands[0] == "config" else 1])) if is_theirs else ""

@@ -78,8 +78,8 @@ def _check_command(guarded: Guarded, text: str, folder: str, variables: Mapping[
     except Unreadable:
         steps = split_roughly(f"{text}\n{joined}")
     replace_variables(steps, {**variables, "PWD": folder})
-    said = " ".join(word for step in steps for word in (*step.words, *step.targets))
-    if names_decision(said) or any(guarded.is_named(said, one) for one in _folders(guarded, steps, folder)):
+    plain = " ".join(word for step in steps for word in (*step.words, *step.targets))
+    if names_decision(plain) or any(guarded.is_named(plain, one) for one in _folders(guarded, steps, folder)):
         _check_reads(guarded, joined, folder)
     else:
         _check_removals(guarded, steps, folder)
@@ -130,8 +130,8 @@ def _check_step(guarded: Guarded, step: SimpleCommand, folder: str) -> None:
     """Raises Denied unless a step surely reads. `folder`: in which it runs, empty where nobody can tell."""
     program, *rest = words = find_program(step.words)
     if os.path.basename(program) == "oneiros":
-        if said := person_words(rest):
-            raise Denied(PERSON_DENIED.format(words=said))
+        if command := person_words(rest):
+            raise Denied(PERSON_DENIED.format(words=command))
         is_reading = "xargs" not in step.words and rest[:1] != ["export"]
     else:
         is_reading = only_reads(words, is_fed_words="xargs" in step.words)

@@ -67,12 +67,12 @@ def only_reads(words: Sequence[str], *, is_fed_words: bool) -> bool:
 
 def list_replaced(program: str, words: Sequence[str]) -> list[str]:
     """Folders that a program removes, moves or replaces with all that they hold."""
-    said = [word for word in words if not word.startswith("-")]
+    operands = [word for word in words if not word.startswith("-")]
     if program == "find" and any(map(UNSURE["find"].match, words)):
         names = [word for option, word in pairwise(words) if option in ("-name", "-iname")]
         may_be_ours = not names or any(name.endswith((".md", "*", "memory", "topics")) for name in names)
-        return [*said, *([] if words[:1] == said[:1] else ["."])] if may_be_ours else []
-    if program == "git" and "clean" in said and any(re.match(r"-\w*[xX]", word) for word in words):
+        return [*operands, *([] if words[:1] == operands[:1] else ["."])] if may_be_ours else []
+    if program == "git" and "clean" in operands and any(re.match(r"-\w*[xX]", word) for word in words):
         return ["."]
-    inside = [os.path.join(said[-1], os.path.basename(one)) for one in said[:-1]] if program in COPYING else []
-    return [*inside, *(said[: -1 if program == "mv" else None] if program in REMOVING else [])]
+    inside = [os.path.join(operands[-1], os.path.basename(one)) for one in operands[:-1]] if program in COPYING else []
+    return [*inside, *(operands[: -1 if program == "mv" else None] if program in REMOVING else [])]

@@ -15,7 +15,7 @@ import socket
 import time
 from typing import Any
 
-from oneiros.light.endpoint import DaemonUnreachable, find_root, started
+from oneiros.light.endpoint import DaemonUnreachable, find_root, start_daemon
 
 PIPE_CHUNK = 4096  # what a pipe takes without blocking once it is writable
 READ_CHUNK = 65_536
@@ -216,7 +216,7 @@ class Relay:
         for seconds in ENDING_SECONDS:
             try:
                 root = self._root or find_root(os.environ, os.getcwd(), os.path.expanduser("~"))
-                self._daemon = started(os.environ, root, "mcp")
+                self._daemon = start_daemon(os.environ, root, "mcp")
                 if repeat_initialize and self._initialize is not None:
                     self._repeat_initialize()
                 self._daemon.setblocking(False)
@@ -235,12 +235,12 @@ class Relay:
         assert self._daemon is not None and self._initialize is not None
         self._daemon.settimeout(30.0)
         self._daemon.sendall(self._initialize + b"\n")
-        said = b""
-        while b"\n" not in said:
+        received = b""
+        while b"\n" not in received:
             part = self._daemon.recv(READ_CHUNK)
             if not part:
                 raise OSError("the daemon ended again while it was started")
-            said += part
+            received += part
         if self._initialized is not None:
             self._daemon.sendall(self._initialized + b"\n")
 
@@ -254,8 +254,8 @@ def _of_session(line: bytes, message: Any, session_id: str) -> bytes:
     ours = {"oneiros/session": session_id}
     with contextlib.suppress(OSError):  # the folder is gone
         ours["oneiros/folder"] = os.getcwd()
-    told = {**message, "params": {**params, "_meta": {**known, **ours}}}
-    return json.dumps(told).encode()
+    tagged = {**message, "params": {**params, "_meta": {**known, **ours}}}
+    return json.dumps(tagged).encode()
 
 
 def serve(root: str = "") -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from crawler.sources.conversation import AgentFile, Conversation, digest, filter_objects, join_texts, mapping
+from crawler.sources.conversation import AgentFile, Conversation, filter_objects, hash_texts, join_texts, mapping
 from crawler.sources.lines import read_head, records, whole
 from crawler.transcripts.classify import text_or_empty
 from crawler.transcripts.injected import is_own_chat
@@ -95,7 +95,7 @@ def _of_value(found: AgentFile, value: Any, number: int) -> Conversation | None:
     if not kind:
         found.unknown["value without messages"] += 1
         return None
-    made = f"{found.path.stem}-{digest(found.path.stem, str(number))}"
+    made = f"{found.path.stem}-{hash_texts(found.path.stem, str(number))}"
     talk = Conversation("chat", name or made, key=name or str(number))
     talk.title(given.get("title") or given.get("name"))
     kinds[kind](found, talk, given)
@@ -184,7 +184,7 @@ def _of_text(found: AgentFile) -> Iterator[Conversation]:
     if not spoken:
         found.unknown["text without speakers"] += 1
         return
-    talk = Conversation("chat", f"{found.path.stem}-{digest(found.path.stem, *spoken[0])}")
+    talk = Conversation("chat", f"{found.path.stem}-{hash_texts(found.path.stem, *spoken[0])}")
     talk.is_timed = False
     for name, words in spoken:
         if is_person(name, found):

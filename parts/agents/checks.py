@@ -37,21 +37,21 @@ def check_agents(environment: Environment, root: MemoryRoot) -> Iterator[Check]:
 
 
 def _check(environment: Environment, source: AgentSource, where: str, files: int, seen: SeenOfAgent) -> Check:
-    told = f"{source.TITLE}: store found, {where}, {plural(files, 'file')}, {seen.files} read"
+    summary = f"{source.TITLE}: store found, {where}, {plural(files, 'file')}, {seen.files} read"
     if seen.version:
-        told += f", newest version seen {seen.version}, reader made from {source.MADE_FROM}"
+        summary += f", newest version seen {seen.version}, reader made from {source.MADE_FROM}"
     if seen.unknown:
         named = ", ".join(f"{kind} ({count})" for kind, count in seen.unknown.most_common(MOST_NAMED))
         more = f" and {len(seen.unknown) - MOST_NAMED} more" if len(seen.unknown) > MOST_NAMED else ""
         return warning(
-            f"{told}; unknown types: {named}{more}", "What they hold is not read; a newer oneiros may know them"
+            f"{summary}; unknown types: {named}{more}", "What they hold is not read; a newer oneiros may know them"
         )
     if is_newer(seen.version, source.MADE_FROM):
-        return warning(told, "If turns are missing, a newer oneiros may know this version")
+        return warning(summary, "If turns are missing, a newer oneiros may know this version")
     if source.NAME in environment.person.agents and seen.files < files:
-        return warning(told, "oneiros ingest")
+        return warning(summary, "oneiros ingest")
     is_off = source.NAME not in environment.person.agents
-    return ok(f"{told}; taken in by `oneiros config agents`" if is_off else told)
+    return ok(f"{summary}; taken in by `oneiros config agents`" if is_off else summary)
 
 
 def is_newer(version: str, made_from: str) -> bool:

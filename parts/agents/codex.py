@@ -27,7 +27,7 @@ PUT_IN = re.compile(  # how texts begin that the client wrote in the person's pl
     r"|INSTRUCTIONS|external_\w+|\w+_(?:context|instructions))\b"
 )
 WRAPPED = re.compile(r"<([a-z]+[_-][a-z_-]+)(?:\s[^>]*)?>.*</\1>\s*", re.DOTALL)
-ASKED_IN_EDITOR = "## My request for Codex:"  # behind what the editor extension says of open files
+EDITOR_REQUEST = "## My request for Codex:"  # behind what the editor extension says of open files
 EXITED = re.compile(r"(?:Process exited with code|Exit code:?) (-?\d+)")
 KNOWN = frozenset(  # records and items that say nothing which an entry keeps
     "session_meta turn_context compacted world_state inter_agent_communication ghost_snapshot reasoning web_search_call"
@@ -73,26 +73,24 @@ def read(found: AgentFile) -> Iterator[Conversation]:
     meta = mapping(first.get("payload")) if first.get("type") == "session_meta" else first
     own, source = find_thread_id(found.path, meta), meta.get("source")
     above = text_or_empty(mapping(mapping(mapping(source).get("subagent")).get("thread_spawn")).get("parent_thread_id"))
-    is_asked_by_agent = bool(above) or source == "mcp" or "subagent" in mapping(source)
-    talk = Conversation(
-        "codex", above or own, source=own if above else "main", side_chain=own if is_asked_by_agent else ""
-    )
+    is_of_agent = bool(above) or source == "mcp" or "subagent" in mapping(source)
+    talk = Conversation("codex", above or own, source=own if above else "main", side_chain=own if is_of_agent else "")
     talk.cwd, talk.version = text_or_empty(meta.get("cwd")), found.saw_version(meta.get("cli_version"))
     talk.branch = text_or_empty(mapping(meta.get("git")).get("branch"))
     parent = find_parent(found.path, text_or_empty(meta.get("forked_from_id")) or above)
     rest = without_replay(lines, list(records(AgentFile(parent)))) if parent else lines
-    _Rollout(found, talk, is_event_kept=not _has_items(found.path)).read(chain([first], rest))
+    _Rollout(found, talk, reads_events=not _has_items(found.path)).read(chain([first], rest))
     yield talk
 
 
 class _Rollout:
     """One rollout while it is read."""
 
-    def __init__(self, found: AgentFile, talk: Conversation, *, is_event_kept: bool):
+    def __init__(self, found: AgentFile, talk: Conversation, *, reads_events: bool):
         self._found = found
         self._talk = talk
-        self._is_event_kept = is_event_kept
-        self._asked_behind: list[str] = []  # for each prompt on the living branch, what was said before it
+        self._reads_events = reads_events
+        self._before_prompts: list[str] = []  # for each prompt on the living branch, what was said before it
 
     def read(self, lines: Iterable[Record]) -> None:
         for line in lines:
@@ -137,21 +135,21 @@ class _Rollout:
         before = self._talk.last
         self._talk.prompt(words, time, own_id)
         if self._talk.last != before:
-            self._asked_behind.append(before)
+            self._before_prompts.append(before)
 
     def _event(self, event: Record, time: object) -> None:
         kind = text_or_empty(event.get("type"))
         turns = event.get("num_turns")
-        if kind == "thread_rolled_back" and isinstance(turns, int) and 0 < turns <= len(self._asked_behind):
-            self._talk.rewind(self._asked_behind[-turns], time)
-            del self._asked_behind[-turns:]
+        if kind == "thread_rolled_back" and isinstance(turns, int) and 0 < turns <= len(self._before_prompts):
+            self._talk.rewind(self._before_prompts[-turns], time)
+            del self._before_prompts[-turns:]
         elif kind == "turn_aborted":
             self._talk.interruption(time)
         elif kind == "thread_name_updated":
             self._talk.title(event.get("thread_name"))
-        elif self._is_event_kept and kind == "user_message":
+        elif self._reads_events and kind == "user_message":
             self._prompt(find_typed_text(event.get("message")), time)
-        elif self._is_event_kept and kind == "agent_message":
+        elif self._reads_events and kind == "agent_message":
             self._talk.reply(text_or_empty(event.get("message")), time)
         elif kind not in KNOWN_EVENTS and kind != "thread_rolled_back":
             self._found.unknown[f"event {kind}"] += 1
@@ -173,7 +171,7 @@ def find_typed_text(content: object) -> str:
 
 
 def _drop_injected(words: str) -> str:
-    words = words.rpartition(ASKED_IN_EDITOR)[2].strip()
+    words = words.rpartition(EDITOR_REQUEST)[2].strip()
     return "" if PUT_IN.match(words) or WRAPPED.fullmatch(words) else words
 
 

@@ -96,17 +96,17 @@ class _Events:
             self._message(data, time, own_id, agent)
         elif kind == "assistant.message":
             talk.reply(text_or_empty(data.get("content")), time, own_id, agent=agent)
-            for asked in filter_objects(data.get("toolRequests")):
-                self._call(asked.get("name"), asked.get("arguments"), asked.get("toolCallId"), time, agent)
+            for request in filter_objects(data.get("toolRequests")):
+                self._call(request.get("name"), request.get("arguments"), request.get("toolCallId"), time, agent)
         elif kind == "tool.execution_start":
             server = f"{data['mcpServerName']}-" if isinstance(data.get("mcpServerName"), str) else ""
             tool = text_or_empty(data.get("mcpToolName")) or text_or_empty(data.get("toolName"))
             self._call(server + tool, data.get("arguments"), call_id, time, agent)
         elif kind == "tool.execution_complete":
-            said = join_texts(mapping(data.get("result")).get("content")) or join_texts(
+            output = join_texts(mapping(data.get("result")).get("content")) or join_texts(
                 mapping(data.get("error")).get("message")
             )
-            talk.result(said, call_id, time, is_error=data.get("success") is False, agent=agent)
+            talk.result(output, call_id, time, is_error=data.get("success") is False, agent=agent)
         elif kind == "abort":
             talk.interruption(time)
         elif kind in ("session.start", "session.resume", "session.context_changed"):

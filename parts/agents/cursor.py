@@ -118,8 +118,8 @@ def find_typed_text(words: str) -> str:
         left = left[block.end() :]
     if first := QUERY.match(left.lstrip()):
         return first[1]
-    asked = QUERY.findall(left)
-    return "\n".join(asked) if asked else BLOCK.sub("", words).strip() if words.lstrip().startswith("<") else words
+    queries = QUERY.findall(left)
+    return "\n".join(queries) if queries else BLOCK.sub("", words).strip() if words.lstrip().startswith("<") else words
 
 
 def parse_time(words: str) -> str:
@@ -189,8 +189,8 @@ def _say(found: AgentFile, talk: Conversation, bubble: Mapping[str, Any], time: 
             talk.call(work.get("name"), work.get("rawArgs") or work.get("params"), call_id, time)
             if (result := work.get("result")) is not None:
                 inner = json_or_text(result) if isinstance(result, str) else result
-                said = join_texts(inner) or text_or_empty(mapping(inner).get("output")) or result
-                talk.result(said, call_id, time, is_error=work.get("status") == "error")
+                output = join_texts(inner) or text_or_empty(mapping(inner).get("output")) or result
+                talk.result(output, call_id, time, is_error=work.get("status") == "error")
     elif bubble:
         found.unknown[f"bubble {kind}"] += 1
 

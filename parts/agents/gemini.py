@@ -147,9 +147,9 @@ def _work(talk: Conversation, call: Mapping[str, Any], time: object) -> None:
     answers = [
         mapping(mapping(part.get("functionResponse")).get("response")) for part in filter_objects(call.get("result"))
     ]
-    said = "\n".join(words for one in answers if (words := text_or_empty(one.get("output") or one.get("error"))))
+    output = "\n".join(words for one in answers if (words := text_or_empty(one.get("output") or one.get("error"))))
     if answers or has_failed:
-        talk.result(said, call.get("id"), when, is_error=has_failed)
+        talk.result(output, call.get("id"), when, is_error=has_failed)
 
 
 def find_typed_text(content: object) -> str:

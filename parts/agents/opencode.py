@@ -87,11 +87,11 @@ def _conversation(found: AgentFile, session: Message, messages: list[Message], *
 def _say(found: AgentFile, talk: Conversation, message: Message) -> None:
     role, data, time = message["role"], message["data"], message["time"]
     if role == "user":
-        words = [text_or_empty(data.get("text")), *(part["text"] for part in message["parts"] if is_said(part))]
+        words = [text_or_empty(data.get("text")), *(part["text"] for part in message["parts"] if is_spoken(part))]
         talk.prompt("\n".join(filter(None, words)), time, message["id"])
     elif role == "assistant" and not data.get("summary"):
         for number, part in enumerate(message["parts"]):
-            if is_said(part):
+            if is_spoken(part):
                 talk.reply(part["text"], time, part.get("id") or f"{message['id']}-{number}")
             elif part.get("type") == "tool":
                 _work(talk, part, time)
@@ -104,7 +104,7 @@ def _say(found: AgentFile, talk: Conversation, message: Message) -> None:
         found.unknown[f"message {role}"] += 1
 
 
-def is_said(part: Message) -> bool:
+def is_spoken(part: Message) -> bool:
     """Whether a part is text that somebody said, rather than what the program put in or left out."""
     is_put_in = part.get("synthetic") or part.get("ignored")
     return part.get("type") == "text" and not is_put_in and isinstance(part.get("text"), str)
@@ -116,10 +116,10 @@ def _work(talk: Conversation, part: Message, time: object) -> None:
     talk.call(name, state.get("input"), call_id, time)
     if text_or_empty(state.get("status")) not in RUNNING:
         error = state.get("error")
-        said = text_or_empty(state.get("output")) or join_texts(state.get("content"))
-        told = said or text_or_empty(error) or text_or_empty(mapping(error).get("message"))
+        output = text_or_empty(state.get("output")) or join_texts(state.get("content"))
+        result = output or text_or_empty(error) or text_or_empty(mapping(error).get("message"))
         is_failed = state.get("status") == "error" or bool(mapping(state.get("metadata")).get("exit"))
-        talk.result(told, call_id, time, is_error=is_failed)
+        talk.result(result, call_id, time, is_error=is_failed)
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

@@ -72,10 +72,10 @@ def _session_json(talk: ChatConversation) -> dict[str, Any]:
 
 
 def _messages(talk: ChatConversation) -> Sequence[dict[str, Any]]:
-    said = list[dict[str, Any]]()
+    messages = list[dict[str, Any]]()
     for turn in talk.turns:
-        said.append({"role": "user", "content": turn.question, "at": turn.at})
+        messages.append({"role": "user", "content": turn.question, "at": turn.at})
         if turn.answer:
             cited = [asdict(one) for one in turn.citations]
-            said.append({"role": "assistant", "content": turn.answer, "at": turn.at, "citations": cited})
-    return said
+            messages.append({"role": "assistant", "content": turn.answer, "at": turn.at, "citations": cited})
+    return messages

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import Path, Query
 
-from crawler.compress.levels import SessionReader, digest_sections
+from crawler.compress.levels import SessionReader, list_digest_sections
 from dream.citations import count_citations
 from memory_server.document import SourceHead
 from memory_server.errors import ContentError
@@ -26,7 +26,7 @@ from memory_server.lifecycle.gc import BELOW, GcWanted, step_json
 from oneiros.served import ServedMemory
 
 Name = Annotated[str, Path(max_length=1_000, description="the id of a session, or the beginning of one")]
-Asked = Annotated[str, Query(max_length=1_000, description="the id of a session, or the beginning of one")]
+QueryName = Annotated[str, Query(max_length=1_000, description="the id of a session, or the beginning of one")]
 Memory = Annotated[str, Path(max_length=1_000, description="an id of the tree, an episode's, a topic, or a hit's path")]
 Below = Annotated[float, Query(ge=0.0, le=1.0, description="strength below which turns fade")]
 
@@ -65,7 +65,7 @@ class FadingMemories:
             found = reading_json(memory.read(mid))
         return {"id": mid, **found, **use_json(memory.aging().aliveness([found["path"]]).use(found["path"]))}
 
-    def read_tree(self, name: Asked) -> dict[str, Any]:
+    def read_tree(self, name: QueryName) -> dict[str, Any]:
         """A session from its one line by its digest to its turns; `GET /memory/ID` reads each leaf."""
         session = self._session(name)
         places = self._places(session)
@@ -75,7 +75,7 @@ class FadingMemories:
                 "text": section.title,
                 "children": [_branch(statement, places) for statement in section.statements],
             }
-            for section in digest_sections(session)
+            for section in list_digest_sections(session)
         ]
         return {"id": session.session_id, "level": "line", "text": session.title, "children": children}
 

@@ -88,9 +88,10 @@ def plan_merge(texts: Texts, sources: Sequence[str], into: str, today: dt.date) 
     files |= dict.fromkeys(parts)
     homes = dict.fromkeys(sources, (into,))
     done = _build_arrangement(texts, f"Merge {' and '.join(dict.fromkeys(sources))} into {into}", files, moves, homes)
-    kept = parse_frontmatter(head).fields
+    fields = parse_frontmatter(head).fields
     return replace(
-        done, left_out=tuple(line for path, part in parts.items() for line in _list_lost_fields(path, part, kept))
+        done,
+        left_out=tuple(line for path, part in parts.items() for line in _list_lost_fields(path, part, fields)),
     )
 
 
@@ -172,13 +173,13 @@ def _blocks(whole: "_Parts") -> Iterator[_TopicBlock]:
     code, lines, at = code_lines(whole.text), whole.lines, 0
     for chunk in chunk_document(Document(SourcePath("topics/x.md"), Layer.TOPIC, "", body=whole.text)):
         end = chunk.lines.last
-        said = (
+        numbers = (
             number
             for number in range(at, end)
             if number in code or not (find_depth(lines[number]) or lines[number].isspace())
         )
         if end > at:  # else it is the end of a long line
-            first = next(said, end)
+            first = next(numbers, end)
             is_rest = first < end and (first in code or lines[first].startswith((" ", "\t")))
             yield _TopicBlock(lines[at:first], lines[first:end], tuple(split_words(chunk.searchable)), is_rest)
             at = end
@@ -192,16 +193,16 @@ def _make_sibling_path(path: str, name: str) -> str:
 def _without_empty_sections(lines: Sequence[str]) -> list[str]:
     """The lines without the headings, save the first, below which nothing stands any more."""
     depths = {number: depth for number, depth, _ in _headings(lines)}
-    kept, below = list[str](), 0  # how deep what stands below belongs: to headings above that depth
+    remaining, below = list[str](), 0  # how deep what stands below belongs: to headings above that depth
     is_gone = False  # whether a heading was left out just below
     for number, line in reversed(list(enumerate(lines))):
         depth = depths.get(number, 7)
         if depth < 7 and depth >= below and number != min(depths):
             is_gone = True
         elif line.strip() or not is_gone:  # nor the gap above one
-            kept.append(line)
+            remaining.append(line)
             below, is_gone = (depth, False) if line.strip() else (below, is_gone)
-    return kept[::-1]
+    return remaining[::-1]
 
 
 def _split(
@@ -225,15 +226,15 @@ def _split(
     is_empty = not any(line.strip() and not find_depth(line) for line in left)
     moves = Moves({path: names[0]} if is_empty else {}, anchors)
     files: dict[str, str | None] = {}
-    kept = set(whole.notes)
+    labels = set(whole.notes)
     for one, name in zip(sections, names, strict=True):
         head, founded = _make_head(one.heading, whole, summaries.get(one.heading, ""))
         lines = [*founded.lines, *_shift_headings(whole.lines[one.first + 1 : one.end], 1 - one.depth)]
         notes = _select_notes(lines, whole.notes)
         files[name] = head + relink_text(_body(lines, notes), path, name, moves)
-        kept -= set(notes)
-    kept |= set(_select_notes(left, whole.notes))
-    body = _body(left, {label: note for label, note in whole.notes.items() if label in kept})
+        labels -= set(notes)
+    labels |= set(_select_notes(left, whole.notes))
+    body = _body(left, {label: note for label, note in whole.notes.items() if label in labels})
     head = set_change_day(whole.block, today)
     files[path] = None if is_empty else head + relink_text(body, path, path, moves)
     homes = {path: (*([] if is_empty else [path]), *names)}
@@ -311,8 +312,8 @@ class _Parts:
 def _parts(text: str) -> _Parts:
     parsed = valid_frontmatter(text)
     code, label = code_lines(parsed.body), ""
-    told = parsed.body.rstrip("\r\n")
-    if len(split_lines(told)) in code_lines(f"{told}\nx"):
+    body = parsed.body.rstrip("\r\n")
+    if len(split_lines(body)) in code_lines(f"{body}\nx"):
         raise UsageError("a code block is never closed", remedy="Close it")
     lines: list[str] = []
     notes: dict[str, str] = {}
@@ -350,10 +351,10 @@ def _make_head(title: str, source: _Parts, summary: str = "") -> tuple[str, _Par
     return head, _Parts(head, lines, {}, source.fields)
 
 
-def _list_lost_fields(path: str, part: _Parts, kept: Mapping[str, Value]) -> Iterator[str]:
+def _list_lost_fields(path: str, part: _Parts, remaining: Mapping[str, Value]) -> Iterator[str]:
     """The fields of a topic that its new file does not say: the file's own may hold for more than a section."""
     for key, value in part.fields.fields.items():
-        if key not in OF_A_FILE and kept.get(key) != value:
+        if key not in OF_A_FILE and remaining.get(key) != value:
             yield f"{path} {key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
 
 
@@ -390,8 +391,8 @@ def _separate_labels(
     def rename_labels(text: str) -> str:
         return REFERENCE.sub(lambda match: f"[^{labels.get(match[1], match[1])}]", text)
 
-    told = [line if number in code else rename_labels(line) for number, line in enumerate(lines)]
-    return told, {labels[label]: rename_labels(note) for label, note in notes.items()}
+    renamed = [line if number in code else rename_labels(line) for number, line in enumerate(lines)]
+    return renamed, {labels[label]: rename_labels(note) for label, note in notes.items()}
 
 
 def _select_notes(lines: Sequence[str], notes: Mapping[str, str]) -> dict[str, str]:

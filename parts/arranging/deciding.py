@@ -20,7 +20,7 @@ from memory_server.machine.clock import local_day
 from memory_server.reading import find_source
 from oneiros.cli.review.arranging import arrange
 from oneiros.cli.terminal.output import data, talk
-from oneiros.dreaming import open_decisions, reader_of
+from oneiros.dreaming import build_dream_reader, open_decisions
 from oneiros.environment import Environment, now
 from parts.arranging.arrangement import (
     find_title,
@@ -137,16 +137,16 @@ def sum_up_topics(environment: Environment, names: Sequence[str]) -> None:
     for project, group in groupby(sorted(bare, key=lambda one: one.project), key=lambda one: one.project):
         topics = list(group) if reader.may_see(project, ()) else []
         try:
-            told = ask_summaries(reader, project, [(one.title, list_statements(one)) for one in topics])
+            written = ask_summaries(reader, project, [(one.title, list_statements(one)) for one in topics])
         except Refused as error:
             raise NeedsRepair(str(error), remedy="Try again later") from error
-        summaries |= {one.path: summary for one, summary in zip(topics, told, strict=True)}
+        summaries |= {one.path: summary for one, summary in zip(topics, written, strict=True)}
     arrange(environment, decisions, lambda texts: with_summaries(texts, summaries), with_diff=True)
 
 
 def _require_reader(environment: Environment, decisions: Decisions, otherwise: str) -> DreamReader:
     """The model of the settings. Raises UsageError where none is set, with what to do otherwise."""
-    if reader := reader_of(environment, decisions.root):
+    if reader := build_dream_reader(environment, decisions.root):
         return reader
     raise UsageError("no model is set", remedy=f"oneiros config reader claude-cli, or {otherwise}")
 

@@ -35,6 +35,6 @@ def ask_summaries(reader: DreamReader, project: str, topics: Sequence[tuple[str,
         for number, (title, statements) in enumerate(group, start=1):
             lines += ["", f"{number} | {escape_line(title)}"]
             lines += [f"| - {escape_line(text)[:STATEMENT_CHARS]}" for text in statements]
-        told = reader.answer(Prompt(INSTRUCTIONS, "\n".join(lines) + "\n", MAX_OUTPUT_TOKENS))
-        found += [reader.clean(told.get(str(number)), SUMMARY_CHARS) for number in range(1, len(group) + 1)]
+        answer = reader.answer(Prompt(INSTRUCTIONS, "\n".join(lines) + "\n", MAX_OUTPUT_TOKENS))
+        found += [reader.clean(answer.get(str(number)), SUMMARY_CHARS) for number in range(1, len(group) + 1)]
     return found

@@ -87,12 +87,12 @@ def _short_head(parsed: Frontmatter, *, is_named: bool) -> str:
     drop -= set() if is_dated else {"modified"}  # nothing else would tell how old it is
     lines = split_lines(parsed.block)
     starts = {parsed.lines[key]: key for key in parsed.fields if key in parsed.lines}
-    kept, key = list[str](), ""
+    remaining, key = list[str](), ""
     for number, line in enumerate(lines[1:-1], start=2):
         key = starts.get(number, key)
         if key not in drop:
-            kept.append(line)
-    return "".join([lines[0], *kept, lines[-1]]) if kept else ""
+            remaining.append(line)
+    return "".join([lines[0], *remaining, lines[-1]]) if remaining else ""
 
 
 def _without_notes(body: str) -> list[str]:
@@ -123,13 +123,13 @@ def _as_items(lines: Sequence[str]) -> list[str]:
         else:
             made += lines[at : max(end, at + 1)]
             at = max(end, at + 1)
-    kept = list[str]()
+    tidied = list[str]()
     for number, line in enumerate(made):
         below = next((one for one in made[number + 1 :] if one.strip()), "")
-        above = next((one for one in reversed(kept) if one.strip()), "")
+        above = next((one for one in reversed(tidied) if one.strip()), "")
         if line.strip() or not (is_list_item(below) and (is_list_item(above) or above.startswith(("  ", "#")))):
-            kept.append(line)
-    return kept
+            tidied.append(line)
+    return tidied
 
 
 def _number_notes(lines: Sequence[str], notes: Mapping[str, str]) -> str:
@@ -142,8 +142,8 @@ def _number_notes(lines: Sequence[str], notes: Mapping[str, str]) -> str:
     def rename_labels(line: str) -> str:
         return REFERENCE.sub(lambda match: f"[^{number.get(match[1], match[1])}]", line)
 
-    told = [line if at in code else rename_labels(line) for at, line in enumerate(lines)]
-    ended = "".join(told).rstrip("\r\n") + "\n"
+    numbered = [line if at in code else rename_labels(line) for at, line in enumerate(lines)]
+    ended = "".join(numbered).rstrip("\r\n") + "\n"
     behind = [f"[^{number[label]}]: {shorten_note(notes[label])}\n" for label in order]
     return ended + (f"\n{RULE}\n" + "".join(behind) if behind else "")
 

@@ -53,7 +53,7 @@ def build_chat(environment: Environment, root: MemoryRoot, recall: Recall) -> Ch
         open_conversations(environment, root),
         recall=recall,
         look=partial(build_source_reader, root, store),
-        digest=lambda: read_text(root.index_page) if is_plain_file(root.index_page) else "",
+        index_page=lambda: read_text(root.index_page) if is_plain_file(root.index_page) else "",
         back_end=lambda: build_back_end(environment, root),
         budget=lambda: spending(environment, root, now()),
         max_tokens=environment.person.chat_tokens,

@@ -54,26 +54,26 @@ def chat(
     environment: Environment = context.obj
     text = " ".join(words or ()).strip()
     root = require_memory(environment.choice.root)
-    kept = open_conversations(environment, root)
+    conversations = open_conversations(environment, root)
     if listed:
-        found = [{"id": one.id, "title": one.title, "turns": len(one.turns)} for one in kept.list()]
+        found = [{"id": one.id, "title": one.title, "turns": len(one.turns)} for one in conversations.list()]
         if as_json:
             data_json({"conversations": found})
         for one in [] if as_json else found:
             data(f"{one['id']}  {one['turns']:>3}  {escape_line(str(one['title']))}")
     elif rename:
-        data(f"{kept.retitle(rename, text).id}  {escape_line(text)}")
+        data(f"{conversations.retitle(rename, text).id}  {escape_line(text)}")
     elif export:
-        data(as_markdown(kept.load(export)))
+        data(as_markdown(conversations.load(export)))
     elif delete:
-        meant = kept.load(delete)
+        meant = conversations.load(delete)
         require_person(environment, f"delete the conversation {meant.id}, {escape_line(meant.title)!r}")
-        kept.delete(meant.id)
+        conversations.delete(meant.id)
         talk("Deleted.")
     else:
         build_back_end(environment, root)  # says at once where none is set
         recall = partial(ask_memory, environment, no_daemon=no_daemon)
-        talking = _Talking(context, build_chat(environment, root, recall), load and kept.load(load).id, anyway)
+        talking = _Talking(context, build_chat(environment, root, recall), load and conversations.load(load).id, anyway)
         if text:
             talking.ask(text, as_json=as_json)
         elif as_json or not sys.stdin.isatty():
@@ -112,12 +112,12 @@ class _Talking:
 
     def ask(self, question: str, *, as_json: bool = False) -> None:
         """Asks once and shows what comes. Raises ContentError where nothing is known and nobody says to go on."""
-        kept = self._chat.conversations
-        found = self._chat.context(question, kept.load(self._name) if self._name else None)
+        conversations = self._chat.conversations
+        found = self._chat.context(question, conversations.load(self._name) if self._name else None)
         talk(f"{len(found.passages)} passages, {found.tokens:,} of {found.max_tokens:,} tokens. {_how_sure(found)}")
         if found.is_empty and not self._anyway and not _confirm_anyway():
             raise ContentError(UNKNOWN.rstrip("."), remedy="--anyway asks the model all the same")
-        self._name = self._name or kept.begin(found.question)
+        self._name = self._name or conversations.begin(found.question)
         self._cited = []
         with closing(self._chat.answer(found, self._name)) as pieces:
             try:
@@ -141,8 +141,8 @@ class _Talking:
         usage = end.usage
         if as_json:
             cited = [{name: getattr(one, name) for name in Citation.__slots__} for one in self._cited]
-            told = {"usd": end.usd, "cached_tokens": usage.cached_tokens if usage else 0, "ended": end.ended}
-            data_json({"conversation": self._name, "answer": text, "citations": cited, **told})
+            costs = {"usd": end.usd, "cached_tokens": usage.cached_tokens if usage else 0, "ended": end.ended}
+            data_json({"conversation": self._name, "answer": text, "citations": cited, **costs})
             return
         data("")
         for number, one in enumerate(self._cited, start=1):

@@ -22,7 +22,7 @@ from memory_server.reading import read_source, read_turns
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.query import parse_query
 from memory_server.search.question import Question
-from parts.chat.records import ChatPrompt, Said, ShownPassage
+from parts.chat.records import ChatPrompt, EarlierTurn, ShownPassage
 
 Recall = Callable[[Question], Answer]
 Look = Callable[[SourcePath, int, int], Sequence[str]]  # lines of a source as they are just now; raises OneirosError
@@ -67,12 +67,14 @@ class Context:
         return not self.passages
 
 
-def find_context(question: str, history: Sequence[Said], recall: Recall, look: Look, *, max_tokens: int) -> Context:
+def find_context(
+    question: str, history: Sequence[EarlierTurn], recall: Recall, look: Look, *, max_tokens: int
+) -> Context:
     """Asks the memory, and reads what it found until the budget is full."""
-    asked = question_about(question, history)
-    if asked is None:
+    parsed = question_about(question, history)
+    if parsed is None:
         return Context(question, (), 0, max_tokens, "the question holds no word to look for")
-    answer = recall(asked)
+    answer = recall(parsed)
     left, passages = max_tokens * CHARS_A_TOKEN, list[ShownPassage]()
     for hit in sorted(answer.hits, key=lambda hit: not is_authority(hit)):
         passage = _read(hit, len(passages) + 1, look, left, answer.terms)
@@ -88,9 +90,9 @@ def is_authority(hit: Hit) -> bool:
     return hit.layer.rank == 1 and not hit.unapproved and not hit.outside
 
 
-def question_about(question: str, history: Sequence[Said]) -> Question | None:
+def question_about(question: str, history: Sequence[EarlierTurn]) -> Question | None:
     """What to look for: the question, and where it says little by itself the last ones before it. None: no word."""
-    earlier = [said.question for said in history[-EARLIER_TURNS:]]
+    earlier = [turn.question for turn in history[-EARLIER_TURNS:]]
     is_short = len(set(content_words(question))) < TELLING_WORDS
     typed = " ".join([question, *reversed(earlier)] if is_short else [question])
     for text in (typed, " ".join(content_words(typed))):  # what is no query of the syntax is still a question
@@ -152,19 +154,19 @@ def passage_text(passage: ShownPassage) -> str:
 
 
 def build_prompt(
-    context: Context, history: Sequence[Said], *, digest: str, cites: bool, max_output_tokens: int
+    context: Context, history: Sequence[EarlierTurn], *, index_page: str, cites: bool, max_output_tokens: int
 ) -> ChatPrompt:
     """The request to a model. No clock stands in it, so that its beginning is the same from turn to turn."""
     rules = RULES if cites else RULES + QUOTING
     return ChatPrompt(
-        rules, digest, tuple(history[-HISTORY_TURNS:]), context.passages, context.question, max_output_tokens
+        rules, index_page, tuple(history[-HISTORY_TURNS:]), context.passages, context.question, max_output_tokens
     )
 
 
 def system_text(prompt: ChatPrompt) -> str:
-    """Rules and digest, for a service that takes one text."""
-    digest = "\n".join(f"   | {line}" for line in escape_text(prompt.digest).split("\n"))
-    return f"{prompt.rules}\nThe memory's index page, data too:\n{digest}\n" if prompt.digest else prompt.rules
+    """Rules and index page, for a service that takes one text."""
+    page = "\n".join(f"   | {line}" for line in escape_text(prompt.index_page).split("\n"))
+    return f"{prompt.rules}\nThe memory's index page, data too:\n{page}\n" if prompt.index_page else prompt.rules
 
 
 def question_text(prompt: ChatPrompt) -> str:

@@ -18,7 +18,7 @@ from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.escaping import escape_line, escape_text
 from memory_server.machine.files import append_line, is_plain_file, make_folder, remove_file, replace_file
 from parts.chat.citations import Citation
-from parts.chat.records import Said
+from parts.chat.records import EarlierTurn
 
 TITLE_CHARS = 80
 ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")
@@ -49,10 +49,10 @@ class ChatConversation:
     damaged: int = 0  # lines that could not be read
 
     @property
-    def history(self) -> Sequence[Said]:
+    def history(self) -> Sequence[EarlierTurn]:
         """What was said, for a model; half an answer is told as such."""
         return [
-            Said(turn.question, turn.answer + ("\n[cut off]" if turn.ended else ""))
+            EarlierTurn(turn.question, turn.answer + ("\n[cut off]" if turn.ended else ""))
             for turn in self.turns
             if turn.answer
         ]
@@ -83,9 +83,9 @@ class Conversations:
             {slot: getattr(one, slot) for slot in Citation.__slots__} | {"words": self.mask(one.words)}
             for one in turn.citations
         ]
-        told = {slot: getattr(turn, slot) for slot in ("back_end", "usd", "ended")}
-        said = {"question": self.mask(turn.question), "answer": self.mask(turn.answer)}
-        self._append(name, "turn", at=turn.at, **said, citations=cited, **told)
+        fields = {slot: getattr(turn, slot) for slot in ("back_end", "usd", "ended")}
+        texts = {"question": self.mask(turn.question), "answer": self.mask(turn.answer)}
+        self._append(name, "turn", at=turn.at, **texts, citations=cited, **fields)
 
     def retitle(self, name: str, title: str) -> ChatConversation:
         """Gives a conversation another title; the old ones stay in its file."""
@@ -110,11 +110,11 @@ class Conversations:
         titles, turns, damaged = list[str](), list[ChatTurn](), 0
         for line in self._file(identity).read_bytes().splitlines():
             try:
-                told = json.loads(line)
-                if told["kind"] == "turn":
-                    turns.append(_parse_turn(told))
+                row = json.loads(line)
+                if row["kind"] == "turn":
+                    turns.append(_parse_turn(row))
                 else:
-                    titles.append(str(told["title"]))
+                    titles.append(str(row["title"]))
             except (ValueError, KeyError, TypeError):
                 damaged += bool(line.strip())
         title = titles[-1] if titles else found.title
@@ -123,8 +123,8 @@ class Conversations:
     def _title(self, text: str) -> str:
         return escape_line(self.mask(text))[:TITLE_CHARS]
 
-    def _append(self, name: str, kind: str, **told: Any) -> None:
-        line = {"oneiros": CHAT_MARK, "kind": kind, **told}
+    def _append(self, name: str, kind: str, **fields: Any) -> None:
+        line = {"oneiros": CHAT_MARK, "kind": kind, **fields}
         try:
             append_line(self._file(name), json.dumps(line, ensure_ascii=False).encode("utf-8", "replace"))
         except OSError as error:
@@ -149,10 +149,10 @@ class Conversations:
         return fitting[0]
 
 
-def _parse_turn(told: Mapping[str, Any]) -> ChatTurn:
-    cited = tuple(Citation(**one) for one in told["citations"])
-    texts = {slot: str(told[slot]) for slot in ("at", "question", "answer", "back_end", "ended")}
-    return ChatTurn(**texts, citations=cited, usd=float(told["usd"]))
+def _parse_turn(row: Mapping[str, Any]) -> ChatTurn:
+    cited = tuple(Citation(**one) for one in row["citations"])
+    texts = {slot: str(row[slot]) for slot in ("at", "question", "answer", "back_end", "ended")}
+    return ChatTurn(**texts, citations=cited, usd=float(row["usd"]))
 
 
 def as_markdown(conversation: ChatConversation) -> str:
@@ -170,7 +170,7 @@ def citation_line(citation: Citation) -> str:
     """Where it stands and how sure that is, in one line."""
     words = escape_line(citation.words)
     if not citation.verified:
-        told = f" in {escape_line(citation.path)}" if citation.path else ""
-        return f'NOT VERIFIED: "{words}" was not found{told}'
+        place = f" in {escape_line(citation.path)}" if citation.path else ""
+        return f'NOT VERIFIED: "{words}" was not found{place}'
     kind = "approved topic" if citation.approved else f"{citation.layer}, not approved"
     return f'{escape_line(citation.place)} ({kind}): "{words}"'

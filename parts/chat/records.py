@@ -29,7 +29,7 @@ class ShownPassage:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class EarlierTurn:
     """An earlier turn of the conversation, as it is told to a model again."""
 
     question: str
@@ -41,17 +41,17 @@ class ChatPrompt:
     """One request to a model, from what changes least to what changes most: so the service's cache can serve it."""
 
     rules: str
-    digest: str  # the memory's index page; may be empty
-    history: Sequence[Said]
+    index_page: str  # the memory's index page; may be empty
+    history: Sequence[EarlierTurn]
     passages: Sequence[ShownPassage]
     question: str
     max_output_tokens: int
 
     @property
     def chars(self) -> int:
-        said = sum(len(one.question) + len(one.answer) for one in self.history)
+        earlier = sum(len(one.question) + len(one.answer) for one in self.history)
         shown = sum(len(text) for passage in self.passages for _, text in passage.lines)
-        return len(self.rules) + len(self.digest) + said + shown + len(self.question)
+        return len(self.rules) + len(self.index_page) + earlier + shown + len(self.question)
 
 
 @dataclass(frozen=True, slots=True)

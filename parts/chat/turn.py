@@ -15,7 +15,7 @@ from parts.chat.conversations import ChatConversation, ChatTurn, Conversations
 from parts.chat.records import LONG_CACHE_WRITE, BackEnd, BackEndFailed, Usage
 
 MAX_OUTPUT_TOKENS = 2_000
-DIGEST_CHARS = 8_000  # of the index page: what it points to, not what it says
+INDEX_PAGE_CHARS = 8_000  # of the index page: what it points to, not what it says
 LEFT = "you left"
 UNKNOWN = "Your memory does not know."
 
@@ -51,13 +51,13 @@ class Chat:
         *,
         recall: Recall,
         look: Callable[[], Look],
-        digest: Callable[[], str],
+        index_page: Callable[[], str],
         back_end: Callable[[], BackEnd],
         budget: Callable[[], Budget],
         max_tokens: int,
     ):
         self.conversations = conversations
-        self._recall, self._look, self._digest = recall, look, digest
+        self._recall, self._look, self._index_page = recall, look, index_page
         self._back_end, self._budget, self._max_tokens = back_end, budget, max_tokens
 
     def trouble(self) -> str:
@@ -81,9 +81,9 @@ class Chat:
         """
         back_end, budget = self._back_end(), self._budget()
         history = self.conversations.load(name).history
-        digest = self._digest()[:DIGEST_CHARS]
+        index_page = self._index_page()[:INDEX_PAGE_CHARS]
         prompt = build_prompt(
-            context, history, digest=digest, cites=back_end.cites, max_output_tokens=MAX_OUTPUT_TOKENS
+            context, history, index_page=index_page, cites=back_end.cites, max_output_tokens=MAX_OUTPUT_TOKENS
         )
         estimate = LONG_CACHE_WRITE * back_end.price.estimate(prompt.chars, prompt.max_output_tokens)
         if budget.refusal(estimate):

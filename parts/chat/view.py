@@ -69,10 +69,10 @@ def chat_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         return view(chat, chat.conversations.retitle(name, wanted.title))
 
     @routes.post("/chat")
-    def ask(asked: ChatQuestion) -> StreamingResponse:
-        told = _answer(served, render, asked)
-        lines = (json.dumps(line) + "\n" for line in told)
-        leave = BackgroundTask(told.close)  # runs, too, where the reader has left, and ends the model's request
+    def ask(wanted: ChatQuestion) -> StreamingResponse:
+        pieces = _answer(served, render, wanted)
+        lines = (json.dumps(line) + "\n" for line in pieces)
+        leave = BackgroundTask(pieces.close)  # runs, too, where the reader has left, and ends the model's request
         return StreamingResponse(lines, media_type="application/x-ndjson", headers=GUARDED, background=leave)
 
     return routes
@@ -83,16 +83,16 @@ def open_chat(served: ServedMemory) -> Chat:
     return build_chat(replace(served.running.environment), served.memory.root, served.memory.search)
 
 
-def _answer(served: ServedMemory, render: Renderer, asked: ChatQuestion) -> Generator[dict[str, str], None, None]:
+def _answer(served: ServedMemory, render: Renderer, wanted: ChatQuestion) -> Generator[dict[str, str], None, None]:
     """What was found, the text of an answer as it comes, and at the end the whole turn with its citations."""
     chat = open_chat(served)
-    kept, name = chat.conversations, asked.name
+    conversations, name = chat.conversations, wanted.name
     try:
-        found = chat.context(asked.question, kept.load(name) if name else None)
-        yield {"html": _html(render, "chat_context.html", found=found, unknown=UNKNOWN, asked=asked)}
-        if found.is_empty and not asked.anyway:
+        found = chat.context(wanted.question, conversations.load(name) if name else None)
+        yield {"html": _html(render, "chat_context.html", found=found, unknown=UNKNOWN, wanted=wanted)}
+        if found.is_empty and not wanted.anyway:
             return
-        name = name or kept.begin(found.question)
+        name = name or conversations.begin(found.question)
         number = 0
         with closing(chat.answer(found, name)) as pieces:
             for piece in pieces:
@@ -102,10 +102,10 @@ def _answer(served: ServedMemory, render: Renderer, asked: ChatQuestion) -> Gene
                     number += 1
                     yield {"text": f"[{number}{'' if piece.verified else '?'}]"}
                 else:
-                    turn = kept.load(name).turns[-1]
+                    turn = conversations.load(name).turns[-1]
                     yield {"html": _turn_html(render, turn, piece), "name": name}
     except OneirosError as error:
-        turn = ChatTurn("", asked.question, ended=str(error))
+        turn = ChatTurn("", wanted.question, ended=str(error))
         yield {"html": _turn_html(render, turn, None), "name": name}
 
 
@@ -129,5 +129,5 @@ def _turn_html(render: Renderer, turn: ChatTurn, end: Finished | None) -> str:
     return _html(render, "chat_turn.html", turn=turn, end=end, render_answer=render_answer)
 
 
-def _html(render: Renderer, template: str, **told: object) -> str:
-    return bytes(render(template, **told).body).decode()
+def _html(render: Renderer, template: str, **values: object) -> str:
+    return bytes(render(template, **values).body).decode()

@@ -116,12 +116,12 @@ def write_bundle(
             out.flush()
             out.detach()
         stream.flush()
-        if _digest(Path(stream.name)) != written.digest():
+        if _hash_tar(Path(stream.name)) != written.digest():
             raise ContentError("what was written cannot be read back", where=file, remedy="Choose another disk")
     return Bundle(file, manifest, frozenset(held), make_fingerprint(encoded))
 
 
-def _digest(file: Path) -> bytes:
+def _hash_tar(file: Path) -> bytes:
     """The hash of the tar in a bundle; empty where it cannot be read."""
     read = hashlib.sha256()
     with suppress(ContentError), _open_tar(file) as source:
@@ -158,22 +158,22 @@ def read_bundle(file: Path, kind: str) -> Bundle:
         if name == MANIFEST:
             manifest = _join_parts(parts, file)
             continue
-        digest = hashlib.sha256()
+        hasher = hashlib.sha256()
         for part in parts:
-            digest.update(part)
-        found[name] = FileNote(size, digest.hexdigest())
+            hasher.update(part)
+        found[name] = FileNote(size, hasher.hexdigest())
     try:
-        said = msgspec.json.decode(manifest, type=Manifest)
+        listed = msgspec.json.decode(manifest, type=Manifest)
     except UNREADABLE_JSON as error:
         raise _odd(file, "it has no manifest") from error
-    if (said.kind, said.version) != (kind, 1):
+    if (listed.kind, listed.version) != (kind, 1):
         raise _odd(file, f"it is no {kind} of this version")
-    for name in said.files.keys() - found.keys():
+    for name in listed.files.keys() - found.keys():
         _require_plain(file, name)
-    held = {name for name in said.files if shorten_name(name) in found}
-    if len(held) != len(found) or any(said.files[name] != found[shorten_name(name)] for name in held):
+    held = {name for name in listed.files if shorten_name(name) in found}
+    if len(held) != len(found) or any(listed.files[name] != found[shorten_name(name)] for name in held):
         raise _odd(file, "its files are not what the manifest says")
-    return Bundle(file, said, frozenset(held), make_fingerprint(manifest))
+    return Bundle(file, listed, frozenset(held), make_fingerprint(manifest))
 
 
 def unpack(bundles: Sequence[Bundle], places: Mapping[str, Path], leave_out: Collection[str] = ()) -> None:
@@ -201,11 +201,11 @@ def unpack(bundles: Sequence[Bundle], places: Mapping[str, Path], leave_out: Col
 
 def _check_parts(file: Path, name: str, note: FileNote, parts: Iterator[bytes]) -> Iterator[bytes]:
     """The parts of a file, as long as they may be what was read before."""
-    digest = hashlib.sha256()
+    hasher = hashlib.sha256()
     for part in parts:
-        digest.update(part)
+        hasher.update(part)
         yield part
-    if digest.hexdigest() != note.sha256:
+    if hasher.hexdigest() != note.sha256:
         raise _odd(file, f"{name} changed while it was read")
 
 

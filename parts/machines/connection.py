@@ -28,7 +28,7 @@ class SshConnection:
     def __init__(
         self,
         command: Sequence[str],
-        said: bytes,
+        request: bytes,
         variables: Mapping[str, str],
         *,
         seconds: float,
@@ -36,11 +36,11 @@ class SshConnection:
     ):
         self._end = time.monotonic() + seconds
         self._quiet_seconds = quiet_seconds
-        self._unsaid = memoryview(said)
+        self._unsent = memoryview(request)
         self._heard = bytearray()
         self._errors = bytearray()
         self._selector = selectors.DefaultSelector()
-        self.bytes_said, self.bytes_heard = len(said), 0
+        self.bytes_sent, self.bytes_received = len(request), 0
         try:
             self._process = subprocess.Popen(
                 command,
@@ -121,10 +121,10 @@ class SshConnection:
 
     def _say(self) -> None:
         try:
-            self._unsaid = self._unsaid[os.write(self._input.fileno(), self._unsaid[:READ_BYTES]) :]
+            self._unsent = self._unsent[os.write(self._input.fileno(), self._unsent[:READ_BYTES]) :]
         except BrokenPipeError:
-            self._unsaid = self._unsaid[:0]  # what ends it is heard on the other pipes
-        if not self._unsaid:
+            self._unsent = self._unsent[:0]  # what ends it is heard on the other pipes
+        if not self._unsent:
             self._selector.unregister(self._input)
             with suppress(BrokenPipeError):
                 self._input.close()  # on which Python there begins
@@ -134,7 +134,7 @@ class SshConnection:
         if not piece:
             raise ConnectionLost(self._reason())
         self._heard += piece
-        self.bytes_heard += len(piece)
+        self.bytes_received += len(piece)
 
     def _hear_errors(self) -> None:
         piece = os.read(self._error_output.fileno(), ERROR_BYTES)

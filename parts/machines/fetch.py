@@ -89,15 +89,15 @@ def ask(
     nonce, answer = secrets.token_hex(16), Delivery()
     request = {"nonce": nonce, "seconds": int(seconds), "bytes": batch_bytes, "roots": roots}
     packed = base64.b64encode(zlib.compress(msgspec.json.encode(request))).decode("ascii")
-    said = f'{SCRIPT.read_text(encoding="utf-8")}\n\nmain("{packed}")\n'.encode()
+    script = f'{SCRIPT.read_text(encoding="utf-8")}\n\nmain("{packed}")\n'.encode()
     receiver = _Receiver(address, roots, mirror, answer, batch_bytes)
     try:
-        with SshConnection(address.command, said, variables, seconds=seconds) as connection:
+        with SshConnection(address.command, script, variables, seconds=seconds) as connection:
             answer.noise = noise_text(connection.read_noise(remote.make_marker(nonce)))
             try:
                 receiver.receive(connection)
             finally:
-                answer.bytes = connection.bytes_said + connection.bytes_heard
+                answer.bytes = connection.bytes_sent + connection.bytes_received
     except (ConnectionLost, *UNREADABLE_JSON) as error:
         answer.lost = str(error) if isinstance(error, ConnectionLost) else "its answer is not what was asked for"
     finally:
@@ -214,8 +214,8 @@ class _Receiver:
         """A checkpoint: the hash of all so far. The last two are kept: a torn last line ends at the one before."""
         if self._file is None:
             return
-        kept = self._file.prefixes
-        for earlier in sorted(kept)[:-1]:
-            del kept[earlier]
-        kept[self._file.base + self._count] = content[1:]
+        prefixes = self._file.prefixes
+        for earlier in sorted(prefixes)[:-1]:
+            del prefixes[earlier]
+        prefixes[self._file.base + self._count] = content[1:]
         self._file.is_whole = content[:1] == b"\1"

@@ -28,12 +28,12 @@ def build_wanted_transcripts(
 
 
 def _make_known(state: FileState) -> Known:
-    told = (state.inode, state.size, state.changed_ns)
+    stamp = (state.inode, state.size, state.changed_ns)
     if state.verdict is not Verdict.TAKEN:
-        return Known(*told, is_settled=state.size > SETTLED_BYTES)
+        return Known(*stamp, is_settled=state.size > SETTLED_BYTES)
     if not (state.session_id and state.prefix):
-        return Known(*told)  # nothing in it was kept, or it is packed: a change of it is read from the start
-    return Known(*told, offset=state.offset, prefix=state.prefix.hex())
+        return Known(*stamp)  # nothing in it was kept, or it is packed: a change of it is read from the start
+    return Known(*stamp, offset=state.offset, prefix=state.prefix.hex())
 
 
 def make_found_file(sent: SentFile, machine: str) -> FoundFile:

@@ -26,7 +26,7 @@ from parts.machines.register import KnownMachine, Register
 from parts.machines.sessions import build_wanted_transcripts, make_found_file
 
 LOCK_SECONDS = 10.0  # how long to wait for another visit
-MOST_ASKED = 3  # times in one visit, where it turns out to be another machine than was asked
+MOST_TRIES = 3  # times in one visit, where it turns out to be another machine than was asked
 
 
 def addresses(environment: Environment) -> list[Address]:
@@ -133,7 +133,7 @@ class Visit:
         """The machine's id, and its answer to what is wanted of the machine of that id; the id is empty where a machine
         that was never reached does not answer.
         """
-        for _ in range(MOST_ASKED):
+        for _ in range(MOST_TRIES):
             known = self._register.find_by_url(self._address)
             answer = ask(self._address, roots_of(known.id) if known else (), mirror, self._environment.variables)
             moment = now().isoformat(timespec="seconds")

@@ -36,14 +36,14 @@ def judge_at_terminal(memory: Memory, limit: int) -> None:
         if not hits:
             data("     (nothing is found)")
         while True:
-            said = _read_answer("Right [1, 2, w, m, s, q]? ").strip()
-            judgement = parse_judgement(tool, query, hits, said)
-            if judgement or said in ("s", "q"):
+            typed = _read_answer("Right [1, 2, w, m, s, q]? ").strip()
+            judgement = parse_judgement(tool, query, hits, typed)
+            if judgement or typed in ("s", "q"):
                 break
             talk(KEYS)
         if judgement:
             memory.judge(judgement)
-        if said == "q":
+        if typed == "q":
             break
 
 

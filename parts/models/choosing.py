@@ -105,8 +105,8 @@ def fetch_model(environment: Environment, name: str, *, as_json: bool) -> None:
     catalogue = environment.catalogue
     card = catalogue.card(name)
     known = card.sha256.get(card.weights, "") or catalogue.read_hashes(card).get(card.weights, "")
-    told = f"sha256 {known}" if known else "whose sha256 is not known and will be recorded"
-    what = f"fetch {card.name}, {card.repository} at {card.revision}, {card.megabytes:,} MB, {told}"
+    checked = f"sha256 {known}" if known else "whose sha256 is not known and will be recorded"
+    what = f"fetch {card.name}, {card.repository} at {card.revision}, {card.megabytes:,} MB, {checked}"
     require_person(environment, what)
     _tell_taken(environment, catalogue.download(card), as_json=as_json)
 
@@ -169,5 +169,5 @@ def _hit_line(hit: FirstHit) -> str:
 
 
 def _judged_line(judged: Judged) -> str:
-    told = f"of {judged.questions} judged questions {judged.first} begin with a right answer, {judged.among} show one"
-    return f"{told}; of {judged.unanswerable} without one, {judged.silent} are answered with nothing"
+    found = f"of {judged.questions} judged questions {judged.first} begin with a right answer, {judged.among} show one"
+    return f"{found}; of {judged.unanswerable} without one, {judged.silent} are answered with nothing"

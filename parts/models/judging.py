@@ -15,6 +15,7 @@ from memory_server.memory import Memory
 from memory_server.search.query import parse_query
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion
 from memory_server.search.question import Question, Search
+from parts.models.replay import list_logged
 
 SHOWN = 10
 LookUp = Callable[[Question], Answer]
@@ -32,10 +33,9 @@ class Judged:
 
 
 def to_judge(memory: Memory, limit: int) -> list[tuple[Search, str]]:
-    """The logged questions that nobody has judged yet, each once, newest first."""
+    """Those of the logged questions that nobody has judged yet."""
     known = {(one.tool, one.query) for one in memory.judgements()}
-    asked = dict.fromkeys((str(row["tool"]), str(row["query"])) for row in memory.list_queries(limit=limit))
-    return [(Search(tool), query) for tool, query in asked if tool in set(Search) and (tool, query) not in known]
+    return [one for one in list_logged(memory, limit) if one not in known]
 
 
 def answer_now(memory: Memory, tool: Search, query: str) -> tuple[Hit, ...]:
@@ -85,13 +85,13 @@ def _source(path: str) -> str:
     return parse_id8(path) or cut_id8(session_of_path(path)) or path
 
 
-def parse_judgement(tool: Search, query: str, hits: tuple[Hit, ...], said: str) -> JudgedQuestion | None:
+def parse_judgement(tool: Search, query: str, hits: tuple[Hit, ...], typed: str) -> JudgedQuestion | None:
     """What a person typed, as a judgement: numbers of the right hits, `w`: none is and there is none, `m FILE`: it is
     missing, and stands there. None where it is nothing of these.
     """
     paths = [hit.path for hit in hits]
-    word, _, place = said.strip().partition(" ")
-    numbers = said.replace(",", " ").split()
+    word, _, place = typed.strip().partition(" ")
+    numbers = typed.replace(",", " ").split()
     if word == "m":
         missing = {SourcePath(place.strip()): AnswerVerdict.MISSING}
         return JudgedQuestion(tool, query, {**dict.fromkeys(paths, AnswerVerdict.WRONG), **missing})

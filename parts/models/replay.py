@@ -66,11 +66,15 @@ class Replay:
     moved: tuple[Moved, ...]  # the least alike first
 
 
+def list_logged(memory: Memory, limit: int) -> list[tuple[Search, str]]:
+    """The logged questions, each once, newest first."""
+    rows = [row for row in memory.list_queries(limit=limit) if row["tool"] in set(Search)]
+    return list(dict.fromkeys((Search(str(row["tool"])), str(row["query"])) for row in rows))
+
+
 def save_answers(memory: Memory, file: Path) -> int:
     """Asks the logged questions, each once, newest first, and writes the answers to a file; how many there were."""
-    rows = memory.list_queries(limit=MOST_QUESTIONS)
-    asked = dict.fromkeys((Search(str(row["tool"])), str(row["query"])) for row in rows if row["tool"] in set(Search))
-    saved = SavedAnswers(1, memory.model.card.name, answers_now(memory, asked))
+    saved = SavedAnswers(1, memory.model.card.name, answers_now(memory, list_logged(memory, MOST_QUESTIONS)))
     replace_file(file, msgspec.json.format(msgspec.json.encode(saved), indent=1).decode() + "\n", follow=True)
     return len(saved.answers)
 

@@ -13,8 +13,9 @@ from memory_server.memory import Memory
 from memory_server.search.query_log import AnswerVerdict
 from memory_server.search.question import Search
 from parts.models.judging import Judged, answer_query, judge_answers
+from parts.models.replay import list_logged
 
-MOST_ASKED = 100
+MOST_QUESTIONS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +53,22 @@ class Tried:
 def try_model(memory: Memory, name: str, report_progress: Callable[[Progress], None]) -> Tried:
     """Asks both the last logged questions, each once. Raises NeedsRepair where the model's files are not here."""
     files = memory.catalogue.find_any(name)
-    rows = memory.list_queries(limit=MOST_ASKED)
-    asked = dict.fromkeys((Search(str(row["tool"])), str(row["query"])) for row in rows if row["tool"] in set(Search))
-    judgements = memory.judgements()
-    said = {(Search(one.tool), one.query): one.verdicts for one in judgements}
+    questions, judgements = list_logged(memory, MOST_QUESTIONS), memory.judgements()
+    verdicts_of = {(Search(one.tool), one.query): one.verdicts for one in judgements}
     differing = []
     with memory.trial(files, report_progress) as then:
-        for tool, query in asked:
-            verdicts = said.get((tool, query), {})
+        for tool, query in questions:
+            verdicts = verdicts_of.get((tool, query), {})
             first, other = (_first(answer_query(look_up, tool, query), verdicts) for look_up in (memory.look_up, then))
             if first.path != other.path:
                 differing.append(Differing(tool, query, first, other))
         judged = [judge_answers(look_up, judgements) for look_up in (memory.look_up, then)]
-    return Tried(files.card.name, memory.model.card.name, len(asked), tuple(differing), *judged)
+    return Tried(files.card.name, memory.model.card.name, len(questions), tuple(differing), *judged)
 
 
 def _first(hits: tuple[Hit, ...], verdicts: Mapping[SourcePath, AnswerVerdict]) -> FirstHit:
     if not hits:
         return FirstHit()
     hit, verdict = hits[0], verdicts.get(hits[0].path)
-    told = AnswerVerdict.RIGHT if verdict is AnswerVerdict.MISSING else verdict or ""  # what was missed is right
-    return FirstHit(hit.path, hit.lines.first, " ".join(hit.passage.split()), str(told))
+    word = AnswerVerdict.RIGHT if verdict is AnswerVerdict.MISSING else verdict or ""  # what was missed is right
+    return FirstHit(hit.path, hit.lines.first, " ".join(hit.passage.split()), str(word))

@@ -48,8 +48,8 @@ def is_renderable(text: str) -> bool:
 def render_blocks(body: str, first_line: int, path: str, exists: Callable[[str], bool]) -> Iterator[Block]:
     """The blocks of a body that begins on a line of its file. `exists`: whether a path of the memory is there."""
     lines, fenced = split_lines(escape_text(body)), code_lines(body)
-    kept = ["\n" if FOOTNOTE_DEFINITION.match(line) and at not in fenced else line for at, line in enumerate(lines)]
-    tokens, plain = PARSER.parse("".join(kept)), [without_code_spans(line) for line in kept]
+    shown = ["\n" if FOOTNOTE_DEFINITION.match(line) and at not in fenced else line for at, line in enumerate(lines)]
+    tokens, plain = PARSER.parse("".join(shown)), [without_code_spans(line) for line in shown]
     found = dict.fromkeys(
         label for at, line in enumerate(plain) if at not in fenced for label in REFERENCE.findall(line)
     )

@@ -46,7 +46,7 @@ def _list_lines(memory: Memory, path: SourcePath, first: int, last: int) -> Iter
 def _list_turns(memory: Memory, path: SourcePath, first: int, last: int) -> Iterator[Piece]:
     if memory.raw is None:
         return
-    told = read_turns(memory.raw.store, session_of_path(path), max(1, first - TURNS), last + TURNS, with_tools=True)
-    for part, text in enumerate(told.parts):
-        number = told.find_number(part)
+    reading = read_turns(memory.raw.store, session_of_path(path), max(1, first - TURNS), last + TURNS, with_tools=True)
+    for part, text in enumerate(reading.parts):
+        number = reading.find_number(part)
         yield Piece(render_text(text.partition("] ")[2][:TURN_CHARS]), first <= number <= last)

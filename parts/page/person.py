@@ -84,10 +84,10 @@ def note_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     routes = APIRouter()
     memory, root = served.memory, served.memory.root
 
-    def render_notes(page: int = 1, said: str = "") -> HTMLResponse:
+    def render_notes(page: int = 1, notice: str = "") -> HTMLResponse:
         found, total = episodes.list_episodes(root, page=page, per_page=NOTES)
         following = page + 1 if page * NOTES < total else 0
-        return render("notes.html", notes=found, total=total, following=following, said=said)
+        return render("notes.html", notes=found, total=total, following=following, notice=notice)
 
     @routes.get("/notes")
     def notes(page: Annotated[int, Query(ge=1, le=100_000)] = 1) -> HTMLResponse:
@@ -98,7 +98,7 @@ def note_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         tags = [tag.strip() for tag in note.tags.split(",") if tag.strip()]
         made = memory.add_episode(GivenEpisode(note.text, note.title, tags, note.project))
         served.running.poke()
-        return render_notes(said=f"Taken in: {made.title}")
+        return render_notes(notice=f"Taken in: {made.title}")
 
     @routes.get("/notes/{identity}")
     def read(identity: str) -> HTMLResponse:
@@ -108,7 +108,7 @@ def note_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     def delete(identity: str) -> HTMLResponse:
         path = episodes.delete_episode(root, identity)
         served.running.poke()
-        return render_notes(said=f"Deleted: {path}")
+        return render_notes(notice=f"Deleted: {path}")
 
     return routes
 
@@ -119,12 +119,12 @@ def setting_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     memory, running = served.memory, served.running
     file = running.environment.person_file
 
-    def render_settings(said: str = "", q: str = "") -> HTMLResponse:
+    def render_settings(notice: str = "", q: str = "") -> HTMLResponse:
         now = asdict(read_person_settings(file)) | asdict(memory.settings)
         rows = {key: _row(key, value) for key, value in now.items()}
         groups = find_settings(rows, q)
         near = () if groups else difflib.get_close_matches("_".join(q.casefold().split()), rows)
-        return render("settings.html", groups=groups, near=near, q=q, state=running.indexing(), said=said)
+        return render("settings.html", groups=groups, near=near, q=q, state=running.indexing(), notice=notice)
 
     @routes.get("/settings")
     def settings(q: Searched = "") -> HTMLResponse:

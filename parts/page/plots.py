@@ -58,12 +58,12 @@ def draw_bars(title: str, unit: str, counts: Mapping[str, Sequence[int]], series
     wide, drawn = 100 / max(len(counts), 1), Markup()
     for place, (label, pieces) in enumerate(counts.items()):
         top = 100.0
-        said = f"{label}: " + ", ".join(f"{count} {name}" for count, name in zip(pieces, series, strict=True))
+        described = f"{label}: " + ", ".join(f"{count} {name}" for count, name in zip(pieces, series, strict=True))
         for colour, count in enumerate(pieces):
             high = 100 * count / max(most, 1)
             top -= high
             if count:
-                drawn += BAR.format(colour, place * wide + wide * 0.1, top, wide * 0.8, high, said)
+                drawn += BAR.format(colour, place * wide + wide * 0.1, top, wide * 0.8, high, described)
     rows = [(label, *pieces) for label, pieces in counts.items() if any(pieces)]
     labels = list(counts) or [""]
     return Plot("bars", title, unit, drawn, ("", *series), rows, series, most, (labels[0], labels[-1]))
@@ -90,14 +90,14 @@ def draw_calendar(title: str, unit: str, counts: Mapping[dt.date, int], today: d
 
 def draw_line(title: str, unit: str, points: Sequence[tuple[float, float]]) -> Plot:
     """A line through points, whose first numbers rise; what is no number is left out."""
-    kept = [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
-    most = max((y for _, y in kept), default=0.0)
-    first, last = (kept[0][0], kept[-1][0]) if kept else (0.0, 0.0)
+    finite = [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
+    most = max((y for _, y in finite), default=0.0)
+    first, last = (finite[0][0], finite[-1][0]) if finite else (0.0, 0.0)
     drawn = " ".join(
-        f"{100 * (x - first) / ((last - first) or 1):.2f},{100 - 100 * y / (most or 1):.2f}" for x, y in kept
+        f"{100 * (x - first) / ((last - first) or 1):.2f},{100 - 100 * y / (most or 1):.2f}" for x, y in finite
     )
     svg = Markup('<polyline points="{}"/>').format(drawn)
-    return Plot("line", title, unit, svg, ("step", unit), kept, most=most, ends=(f"{first:g}", f"{last:g}"))
+    return Plot("line", title, unit, svg, ("step", unit), finite, most=most, ends=(f"{first:g}", f"{last:g}"))
 
 
 def draw_map(title: str, unit: str, tiles: Sequence[Tile]) -> Plot:

@@ -72,9 +72,9 @@ class Renderer:
             "plural": plural,
         }
 
-    def __call__(self, template: str, **told: Any) -> HTMLResponse:
+    def __call__(self, template: str, **values: Any) -> HTMLResponse:
         """The answer that a template makes of what it is told."""
-        return HTMLResponse(self._templates.get_template(template).render(**told), headers=GUARDED)
+        return HTMLResponse(self._templates.get_template(template).render(**values), headers=GUARDED)
 
 
 def visible(value: object) -> object:

@@ -85,7 +85,7 @@ class ShownHunk:
     warnings: Sequence[str]
     faults: Sequence[str]
     metadata: Sequence[str]
-    digest: str  # what a passkey signs of it
+    shown_hash: str  # what a passkey signs of it
 
 
 def review_routes(served: ServedMemory, render: Renderer) -> APIRouter:
@@ -106,7 +106,7 @@ def review_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         return render("review_similar.html", hits=find_similar_statements(served, review.hunk(name)))
 
     @routes.get("/review/{name}/said")
-    def said(name: HunkId) -> HTMLResponse:
+    def read_quotes(name: HunkId) -> HTMLResponse:
         """What was said around the quotes of a hunk. A session is read for each of them, so a hunk is shown without."""
         quotes = [read_quoted_words(served.archive, quote) for quote in review.hunk(name).quotes]
         return render("review_said.html", quotes=quotes)

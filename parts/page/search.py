@@ -57,9 +57,11 @@ def find_routes(served: ServedMemory, render: Renderer, views: Sequence[str]) ->
     def find(q: Annotated[str, Query(max_length=500)] = "") -> HTMLResponse:
         query = q.strip()
         named = [*list_named_views(views, query), *list_named_sources(served.memory, query)]
-        asked = Destination("search", query, f"/search?{urlencode({'q': query})}", "all answers")
+        every = Destination("search", query, f"/search?{urlencode({'q': query})}", "all answers")
         return render(
-            "find.html", query=query, offers=[*named, *([asked, *list_found(served.memory, query)] if query else ())]
+            "find.html",
+            query=query,
+            offers=[*named, *([every, *list_found(served.memory, query)] if query else ())],
         )
 
     return routes
@@ -111,7 +113,7 @@ def search_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         request: Request, q: Text = "", how: Search = Search.RECALL, arms: bool = False, limit: int = 10
     ) -> HTMLResponse:
         query = add_filters(q, request.query_params)
-        told: dict[str, Any] = {
+        values: dict[str, Any] = {
             "query": query,
             "chosen": how,
             "arms": arms,
@@ -128,18 +130,18 @@ def search_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         }
         if not query:
             recent = list(dict.fromkeys(str(row["query"]) for row in memory.list_queries(limit=40)))[:8]
-            return render("search.html", **told | {"recent": recent})
+            return render("search.html", **values | {"recent": recent})
         try:
             question = parse_query(query, how, limit=limit)
-            told["words"] = list_words(question)
+            values["words"] = list_words(question)
             if arms:
                 sides = [(HOW[one], look_up(memory, query, one, ARM_HITS)) for one in (Search.EXACT, Search.MEANING)]
-                return render("search.html", **told | {"answer": Answer(()), "sides": sides})
+                return render("search.html", **values | {"answer": Answer(()), "sides": sides})
             answer = memory.search(question)
         except UsageError as error:  # of what is typed: the box stays, with it in it
-            return render("search.html", **told | {"wrong": str(error)})
+            return render("search.html", **values | {"wrong": str(error)})
         others = {} if answer.hits else count_other_searches(memory, query, how)
-        return render("search.html", **told | {"answer": answer, "others": others})
+        return render("search.html", **values | {"answer": answer, "others": others})
 
     return routes
 

@@ -39,7 +39,7 @@ class NextChange:
     """The change that is looked at first, with what a yes to it needs."""
 
     hunk: Hunk
-    digest: str
+    shown_hash: str
     is_plain: bool  # nothing that a yes to it rests on is left out here
 
 
@@ -98,8 +98,8 @@ def today_routes(served: ServedMemory, render: Renderer) -> APIRouter:
             approvals = read_approvals(memory.root, memory.person.signing_key)
             unexplained = approvals.find_unexplained()
         except OneirosError as error:
-            told = {"entries": (), "count": 0, "unexplained": (), "is_signed": False}
-            return render("decisions.html", trouble="", error=str(error), **told)
+            empty = {"entries": (), "count": 0, "unexplained": (), "is_signed": False}
+            return render("decisions.html", trouble="", error=str(error), **empty)
         entries: Sequence[ChainEntry] = approvals.chain.entries
         return render(
             "decisions.html",

@@ -161,7 +161,7 @@ class _Topics:
         labels = {label for block in blocks for _, label in block.notes}
         if not labels:
             return {}
-        decisions, said = self._served.decisions(), read_notes(text)
+        decisions, notes = self._served.decisions(), read_notes(text)
         approvals, chain = find_approvals(text, decisions.store.approvals()), decisions.chain()
         footnotes, found = find_footnotes(text), {label: approvals.get(label) for label in labels}
         lines = {label: places[0] + 1 for label, places in {**footnotes.used, **footnotes.defined}.items()}
@@ -173,7 +173,7 @@ class _Topics:
         }
         moving = {label: waiting.get(one.name) for label, one in found.items() if one is not None}
         return {
-            label: NoteBeside(label, lines.get(label, 0), said.get(label, ""), one, label in signed, moving.get(label))
+            label: NoteBeside(label, lines.get(label, 0), notes.get(label, ""), one, label in signed, moving.get(label))
             for label, one in found.items()
         }
 

@@ -60,9 +60,9 @@ class TurnsOfSession:
         """A picture of all turns, a column each or for several, as tall and coloured as the most telling of them."""
         total, columns = len(self.kinds), min(len(self.kinds), COLUMNS)
         edges = [at * total // columns for at in range(columns + 1)] if total else [0]
-        told = [min(self.kinds[a:b], key=list(KINDS).index) for a, b in pairwise(edges)]
+        kinds = [min(self.kinds[a:b], key=list(KINDS).index) for a, b in pairwise(edges)]
         drawn, place = [], 0
-        for kind, same in groupby(told):
+        for kind, same in groupby(kinds):
             width, height = len(list(same)), KINDS[kind]
             drawn.append(Markup('<path class="{}" d="M{} 24v-{}h{}v{}z"/>').format(kind, place, height, width, height))
             place += width
@@ -81,8 +81,8 @@ class TurnsOfSession:
         if only:
             numbers = [at for at in numbers if self.kinds[at - 1] == NARROWED[only]]
         if wanted := words.casefold().strip():
-            told = [f"{turn.arguments}\n{turn.text}".casefold() for turn in self.turns]
-            numbers = [at for at in numbers if wanted in told[at - 1]]
+            texts = [f"{turn.arguments}\n{turn.text}".casefold() for turn in self.turns]
+            numbers = [at for at in numbers if wanted in texts[at - 1]]
         return numbers
 
     def window(self, numbers: Sequence[int], first: int) -> Sequence[NumberedTurn]:
@@ -131,5 +131,5 @@ def format_call(turn: Turn) -> str:
     if turn.role is not Role.TOOL:
         return ""
     given = parse_arguments(turn)
-    told = next((given[name] for name in ("command", "file_path", "pattern", "query", "url") if name in given), given)
-    return told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
+    shown = next((given[name] for name in ("command", "file_path", "pattern", "query", "url") if name in given), given)
+    return shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)

@@ -74,10 +74,10 @@ def cut(text: str) -> Cut:
     for block in _blocks(body, found):
         sections = block.sections if not title else (title, *block.sections)
         headings = (*sections, *block.leads)
-        for said, line in _statements(block):
-            if _is_statement(said):
+        for statement, line in _statements(block):
+            if _is_statement(statement):
                 lead = block.lead and Lead(block.lead.text, first_line + block.lead.line)
-                found.passages.append(Passage(said, first_line + line, headings, sections, lead))
+                found.passages.append(Passage(statement, first_line + line, headings, sections, lead))
             else:
                 found.left_out += 1
     return found
@@ -91,8 +91,8 @@ def cut_decision(text: str) -> Cut:
     status += re.findall(r"(?im)^#+ *status *\n+(.*)$", text)
     if any(GIVEN_UP.search(one) for one in status):
         return Cut([], found.left_out + len(found.passages))
-    kept = [Passage(one.text, one.line, ("Decisions",), ()) for one in found.passages if _is_decided(one)]
-    return Cut(kept, found.left_out + len(found.passages) - len(kept))
+    decided = [Passage(one.text, one.line, ("Decisions",), ()) for one in found.passages if _is_decided(one)]
+    return Cut(decided, found.left_out + len(found.passages) - len(decided))
 
 
 def _is_decided(passage: Passage) -> bool:
@@ -106,7 +106,7 @@ def _parse_body(text: str) -> tuple[str, int, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _ProseBlock:
     """A paragraph or list item."""
 
     text: str
@@ -117,7 +117,7 @@ class _Said:
     lead: Lead | None = None  # its line counted from 0
 
 
-def _blocks(body: str, found: Cut) -> Iterator[_Said]:
+def _blocks(body: str, found: Cut) -> Iterator[_ProseBlock]:
     tokens = MARKDOWN.parse(body)
     has_title = sum(token.type == "heading_open" and token.tag == "h1" for token in tokens) == 1
     above: list[tuple[int, str]] = []  # depth and text of the headings
@@ -135,16 +135,16 @@ def _blocks(body: str, found: Cut) -> Iterator[_Said]:
             leads = []
         elif token.type == "paragraph_open" and token.map is not None:
             leads = [lead for lead in leads if lead[0] < token.level]
-            said = tokens[place + 1].content
-            if _leads(said, tokens[place + 1 :]):
-                leads.append((token.level, Lead(" ".join(said.split()), token.map[0])))
+            content = tokens[place + 1].content
+            if _leads(content, tokens[place + 1 :]):
+                leads.append((token.level, Lead(" ".join(content.split()), token.map[0])))
             over = [lead for level, lead in leads if level < token.level]
             sections = tuple(text for depth, text in above if depth > has_title)
             led = tuple(bare_lead(lead) for lead in over)
             is_item = place > 0 and token.level > 0 and tokens[place - 1].type == "list_item_open"
-            if not said.rstrip(" *_").endswith(":"):
+            if not content.rstrip(" *_").endswith(":"):
                 turning = next((lead for lead in reversed(over) if TURNS.search(bare_lead(lead))), None)
-                yield _Said(said, token.map[0], is_item, sections, led, turning)
+                yield _ProseBlock(content, token.map[0], is_item, sections, led, turning)
 
 
 def bare_lead(lead: Lead) -> str:
@@ -152,12 +152,12 @@ def bare_lead(lead: Lead) -> str:
     return lead.text.strip(" :*_")
 
 
-def _leads(said: str, behind: Sequence[Token]) -> bool:
+def _leads(text: str, behind: Sequence[Token]) -> bool:
     following = next((token.type for token in behind if token.type not in ("inline", "paragraph_close")), "")
-    return said.rstrip(" *_").endswith(":") and following in ("bullet_list_open", "ordered_list_open")
+    return text.rstrip(" *_").endswith(":") and following in ("bullet_list_open", "ordered_list_open")
 
 
-def _statements(block: _Said) -> Iterator[tuple[str, int]]:
+def _statements(block: _ProseBlock) -> Iterator[tuple[str, int]]:
     """The statements of a block with their lines, from 0."""
     text = TAGS.sub("", block.text)
     if block.is_item:
@@ -177,5 +177,5 @@ def _statements(block: _Said) -> Iterator[tuple[str, int]]:
 
 
 def _is_statement(text: str) -> bool:
-    told = len(content_words(text)) >= MIN_WORDS and any(letter.isalpha() for letter in text)
-    return told and not text.rstrip(" *_").endswith(("?", ":")) and not POINTS.fullmatch(text.strip(" .*_"))
+    is_telling = len(content_words(text)) >= MIN_WORDS and any(letter.isalpha() for letter in text)
+    return is_telling and not text.rstrip(" *_").endswith(("?", ":")) and not POINTS.fullmatch(text.strip(" .*_"))

@@ -115,15 +115,15 @@ def as_id(file: Frontmatter, path: str) -> str:
 
 def _fields(file: Frontmatter, path: SourcePath, day: str) -> dict[str, Any]:
     """The fields as MIF 1.0 names, types and orders them."""
-    told: dict[str, Any] = dict(file.fields)
+    given: dict[str, Any] = dict(file.fields)
     typed = _parse_block(file)
     fields: dict[str, Any] = {key: typed.get(key) for key in FREE if isinstance(typed.get(key), dict)}
-    own: dict[str, Any] = {key: typed.get(key, told[key]) for key in told if key not in (*KNOWN, *MOVED)}
-    name = told.get("id") or str(path)
+    own: dict[str, Any] = {key: typed.get(key, given[key]) for key in given if key not in (*KNOWN, *MOVED)}
+    name = given.get("id") or str(path)
     fields["id"], slug = _id(str(name))
-    fields["type"] = told.get("type") if told.get("type") in TYPES else "semantic"
-    fields["created"] = _moment(str(told.get("created") or day))
-    title = told.get("title") or first_heading(file.body) or (name_in_words(path) if path else "")
+    fields["type"] = given.get("type") if given.get("type") in TYPES else "semantic"
+    fields["created"] = _moment(str(given.get("created") or day))
+    title = given.get("title") or first_heading(file.body) or (name_in_words(path) if path else "")
     fields |= {"title": str(title)} if title else {}
     for key in ("modified", "compressedAt"):
         fields |= {key: _moment(file.text(key))} if file.text(key) else {}
@@ -133,14 +133,14 @@ def _fields(file: Frontmatter, path: SourcePath, day: str) -> dict[str, Any]:
         fields |= {key: list(file.texts(key))} if file.texts(key) else {}
     if slug and path != slug and slug not in fields.get("aliases", ()):
         fields["aliases"] = [*fields.get("aliases", ()), slug]
-    whole = {key: _value(value, key) for key, value in told.items() if key in KNOWN and key not in FREE}
+    whole = {key: _value(value, key) for key, value in given.items() if key in KNOWN and key not in FREE}
     for key in ("ontology", "temporal", "provenance", "embedding"):
-        kept = dict(whole[key]) if isinstance(whole.get(key), dict) else {}
+        block = dict(whole[key]) if isinstance(whole.get(key), dict) else {}
         if key == "temporal":
-            kept |= {moved: _value(told[moved], moved) for moved in MOVED if told.get(moved) and moved not in kept}
-        if others := {name: kept.pop(name) for name in list(kept) if key in CLOSED and name not in CLOSED[key]}:
+            block |= {moved: _value(given[moved], moved) for moved in MOVED if given.get(moved) and moved not in block}
+        if others := {name: block.pop(name) for name in list(block) if key in CLOSED and name not in CLOSED[key]}:
             own[key] = others
-        fields |= {key: kept} if kept else {}
+        fields |= {key: block} if block else {}
     if "sourceType" in fields.get("provenance", {}):
         source = fields["provenance"]["sourceType"]
         fields["provenance"]["sourceType"] = SOURCE_TYPES.get(source, source)
@@ -156,8 +156,8 @@ def _fields(file: Frontmatter, path: SourcePath, day: str) -> dict[str, Any]:
         fields |= {key: rows} if rows else {}
     if own:
         extensions = fields.get("extensions", {})
-        kept = extensions.get(OWN, {})
-        fields["extensions"] = extensions | {OWN: own | (kept if isinstance(kept, dict) else {OWN: kept})}
+        block = extensions.get(OWN, {})
+        fields["extensions"] = extensions | {OWN: own | (block if isinstance(block, dict) else {OWN: block})}
     return {key: fields[key] for key in KNOWN if key in fields}
 
 
@@ -211,13 +211,13 @@ def _relationship(one: dict[str, Any]) -> dict[str, Any]:
     """0.1 writes its types in snake_case, its targets as bare UUIDs, and a label."""
     target = str(one.get("target", ""))
     is_id = not _id(target)[1]
-    kept = {"type": str(one.get("type", "relates-to")).replace("_", "-")}
-    kept["target"] = f"{URN}{target}" if is_id else target if target.startswith(("/", URN)) else f"/{target}"
-    kept |= {"strength": one["strength"]} if "strength" in one else {}
+    relation = {"type": str(one.get("type", "relates-to")).replace("_", "-")}
+    relation["target"] = f"{URN}{target}" if is_id else target if target.startswith(("/", URN)) else f"/{target}"
+    relation |= {"strength": one["strength"]} if "strength" in one else {}
     metadata = {key: value for key, value in one.items() if key not in ("type", "target", "strength", "metadata")}
-    told = one.get("metadata", {})
-    metadata |= told if isinstance(told, dict) else {"metadata": told}
-    return kept | ({"metadata": metadata} if metadata else {})
+    given = one.get("metadata", {})
+    metadata |= given if isinstance(given, dict) else {"metadata": given}
+    return relation | ({"metadata": metadata} if metadata else {})
 
 
 def _citation(one: dict[str, Any]) -> dict[str, Any]:

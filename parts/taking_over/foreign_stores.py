@@ -27,7 +27,7 @@ class Store:
     table: str
     project: str
     day: str
-    said: tuple[str, ...]
+    texts: tuple[str, ...]  # the columns of what was said
     facts: str = ""
 
 
@@ -55,14 +55,14 @@ def make_pages(database: sqlite3.Connection, file: Path) -> dict[str, str]:
         columns = {str(row[1]) for row in database.execute(f"pragma table_info({store.table})")}
         if not {store.project, store.day} <= columns:
             continue
-        kept = [name for name in (*store.said, store.facts) if name in columns]
-        wanted = ", ".join((store.project, store.day, *kept))
+        wanted_columns = [name for name in (*store.texts, store.facts) if name in columns]
+        wanted = ", ".join((store.project, store.day, *wanted_columns))
         for project, day, *values in database.execute(f"select {wanted} from {store.table} order by rowid"):  # noqa: S608  names of ours
             name = f"{store.name}/{UNSAFE.sub('-', str(project or 'unknown'))[:80]}.md"
             names[name] = str(project or "unknown")
-            row = dict(zip(kept, values, strict=True))
-            said = [str(row[column]) for column in store.said if row.get(column)]
-            for text in (*said, *_facts(row.get(store.facts))):
+            row = dict(zip(wanted_columns, values, strict=True))
+            texts = [str(row[column]) for column in store.texts if row.get(column)]
+            for text in (*texts, *_facts(row.get(store.facts))):
                 lines[name][f"- {str(day)[:10]}: {' '.join(text.split())}"] = None
     return {name: _head(names[name], file) + "\n".join(found) + "\n" for name, found in lines.items()}
 

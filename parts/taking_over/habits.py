@@ -88,7 +88,7 @@ def _habit(keys: tuple[str, ...], times: Sequence[tuple[Deeds, Occurrence]], ste
 
 def _find_quotes(deeds: Deeds, about: set[str]) -> list[Quote]:
     """What the person said of it, if anything: an idea, else the clause with most of the words of its steps."""
-    quotes = [make_quote(deeds.session, turn, *span) for turn in deeds.asked for span in find_typed_sentences(turn)]
+    quotes = [make_quote(deeds.session, turn, *span) for turn in deeds.requests for span in find_typed_sentences(turn)]
     ranks = [
         (1 + len(about) if IDEA.search(one.text) else len(about.intersection(content_words(one.text))), one)
         for one in quotes
@@ -99,11 +99,11 @@ def _find_quotes(deeds: Deeds, about: set[str]) -> list[Quote]:
 
 def _apart(habits: Sequence[Habit]) -> list[Habit]:
     """Those that are no variants of each other."""
-    kept: list[Habit] = []
+    chosen: list[Habit] = []
     for habit in sorted(habits, key=lambda one: (-len(one.times) * (len(one.keys) - 1), -len(one.keys), one.keys)):
-        if not any(_measure_overlap(habit.keys, other.keys) > SAME_STEPS for other in kept):
-            kept.append(habit)
-    return kept
+        if not any(_measure_overlap(habit.keys, other.keys) > SAME_STEPS for other in chosen):
+            chosen.append(habit)
+    return chosen
 
 
 def _measure_overlap(one: Sequence[str], other: Sequence[str]) -> float:

@@ -17,7 +17,7 @@ from memory_server.machine.files import replace_file
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
-from oneiros.dreaming import bring_level, build_dream, open_decisions, reader_of
+from oneiros.dreaming import bring_level, build_dream, build_dream_reader, open_decisions
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import open_archive
 from parts.taking_over.duplicates import Embed, make_embedder
@@ -73,9 +73,9 @@ def import_files(
     )
     files = [one for one in reader.found.files if not project or one.project.casefold() == project.casefold()]
     imported = Imported(reader.found, takeover.run(files, dry=dry))
-    if imported.taken.proposal and (asked := reader_of(environment, decisions.root, project)):
+    if imported.taken.proposal and (dream_reader := build_dream_reader(environment, decisions.root, project)):
         on_filing()
-        imported.filed = build_dream(environment, decisions, asked).file_waiting()
+        imported.filed = build_dream(environment, decisions, dream_reader).file_waiting()
         imported.taken.updates = [one.update for one in decisions.store.proposal(imported.taken.proposal).hunks]
     for path in databases:
         imported.references += _as_references(environment, decisions.root, environment.working_folder / path, dry=dry)

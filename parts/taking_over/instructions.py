@@ -151,8 +151,8 @@ class InstructionReader:
 
     def _is_of_another(self, file: Path) -> bool:
         """Whether git knows the file and none of its last commits is by the person who is set up here."""
-        told = ask_git(file.parent, "log", f"-{LAST_COMMITS}", "--format=%ae", "--", file.name) or ""
-        authors = told.casefold().split()
+        output = ask_git(file.parent, "log", f"-{LAST_COMMITS}", "--format=%ae", "--", file.name) or ""
+        authors = output.casefold().split()
         if not authors:
             return False
         if file.parent not in self._persons:
@@ -187,6 +187,6 @@ def _in_order(files: Iterable[Path]) -> list[Path]:
 def date_lines(file: Path) -> tuple[dt.date, ...]:
     """The day of the commit that last changed each line, today where it is not committed; empty outside git."""
     head = "author-time "
-    told = (ask_git(file.parent, "blame", "--line-porcelain", "--", file.name) or "").split("\n")
-    times = (line[len(head) :] for line in told if line.startswith(head))  # what the file says stands behind a tab
+    output = (ask_git(file.parent, "blame", "--line-porcelain", "--", file.name) or "").split("\n")
+    times = (line[len(head) :] for line in output if line.startswith(head))  # what the file says stands behind a tab
     return tuple(local_day(dt.datetime.fromtimestamp(int(time), dt.UTC)) for time in times)

@@ -76,9 +76,9 @@ class Takeover:
         """Offers what the files say. `dry`: only says what would be offered."""
         report, topics = TakenOver(files=len(files)), read_topics(self._decisions.root)
         hunks = self._decisions.store.hunks()
-        said = [hunk.update.candidate for hunk in hunks]
-        asked = {(one.project, *split_words(text)) for one in said for text in (one.text, _find_wording(one))}
-        fresh = [one for one in _candidates(files, report) if (one.project, *split_words(one.text)) not in asked]
+        offered = [hunk.update.candidate for hunk in hunks]
+        known_words = {(one.project, *split_words(text)) for one in offered for text in (one.text, _find_wording(one))}
+        fresh = [one for one in _candidates(files, report) if (one.project, *split_words(one.text)) not in known_words]
         report.known = report.statements - len(fresh)
         texts = {file.shown: file.text for file in files}
         gone = [hunk for hunk in hunks if _has_left_file(hunk, texts)]
@@ -92,24 +92,24 @@ class Takeover:
 
     def _distinct(self, fresh: list[Candidate], before: list[Hunk], report: TakenOver) -> list[Candidate]:
         """Each statement of a project once: not what was offered of it `before`, by hunks, nor what is the person's."""
-        kept = list[Candidate]()
+        distinct = list[Candidate]()
         for project in sorted({one.project for one in fresh}):  # the person's own, which has none, comes first
             ours, near = [one for one in fresh if one.project == project], ("", project)
-            asked = [_find_wording(one) for hunk in before if (one := hunk.update.candidate).project in near]
-            texts = [*asked, *(one.text for one in kept if one.project in near)]
+            offered = [_find_wording(one) for hunk in before if (one := hunk.update.candidate).project in near]
+            texts = [*offered, *(one.text for one in distinct if one.project in near)]
             same = same_as_earlier([*texts, *(one.text for one in ours)], self._embed)[len(texts) :]
-            kept += [one for one, earlier in zip(ours, same, strict=True) if earlier is None]
+            distinct += [one for one, earlier in zip(ours, same, strict=True) if earlier is None]
             places = [earlier for earlier in same if earlier is not None]
-            report.known += sum(earlier < len(asked) for earlier in places)
-            report.duplicates += sum(earlier >= len(asked) for earlier in places)
-        return kept
+            report.known += sum(earlier < len(offered) for earlier in places)
+            report.duplicates += sum(earlier >= len(offered) for earlier in places)
+        return distinct
 
     def _passing(
         self, fresh: Sequence[Candidate], changed: dict[str, Place], topics: Topics, report: TakenOver
     ) -> Iterator[Update]:
         refused: Counter[str] = Counter()
         with closing(Rejections(self._decisions.rejections())) as rejections:
-            gates = [Gate(self._evidence, said, rejections, self._redactor) for said in (topics, build_topics({}))]
+            gates = [Gate(self._evidence, known, rejections, self._redactor) for known in (topics, build_topics({}))]
             for one in fresh:
                 place = changed.get(one.text)
                 if place is None and _is_fully_known(one, topics):
@@ -150,7 +150,7 @@ def clean_heading(heading: str) -> str:
 def _candidate(file: WrittenFile, passage: Passage, together: int) -> Candidate:
     """A passage as a candidate; `together`: how many statements of its file stand under the same subject."""
     lead, subject = passage.lead, name_subject(passage)
-    said: list[Passage | Lead] = [passage, lead] if lead else [passage]
+    sources: list[Passage | Lead] = [passage, lead] if lead else [passage]
     text = f"{bare_lead(lead)}: {passage.text}" if lead else passage.text
     is_rule = any(find_signs(passage.text, "offer", is_persons=True))
     kind = Kind.DECISION if file.is_decision else Kind.RULE if is_rule else Kind.FACT
@@ -166,7 +166,7 @@ def _candidate(file: WrittenFile, passage: Passage, together: int) -> Candidate:
         topic=subject if together >= SUBSTANCE else "",
         section=clean_heading(passage.sections[-1]) if len(passage.sections) > 1 and together > MOST_PLAIN else "",
         context=" > ".join(passage.headings),
-        given=tuple(Written(file.shown, one.line, one.text, file.find_day(one.line)) for one in said),
+        given=tuple(Written(file.shown, one.line, one.text, file.find_day(one.line)) for one in sources),
     )
 
 
@@ -209,8 +209,8 @@ def _measure_overlap(one: str, other: str) -> float:
 def _find_place(hunk: Hunk, topics: Topics) -> Place | None:
     """Where a hunk's statement stands today; None where its topic no longer says it in these words."""
     topic = topics.file(hunk.target)
-    said = {" ".join(hunk.text[a:b].split()) for a, b in sentence_spans(hunk.text)}
-    there = [one for one in topic.statements if one.text in said] if topic else []
+    sentences = {" ".join(hunk.text[a:b].split()) for a, b in sentence_spans(hunk.text)}
+    there = [one for one in topic.statements if one.text in sentences] if topic else []
     if topic is None or not there:
         return None
     lines = LineRange(there[0].lines.first, there[-1].lines.last)

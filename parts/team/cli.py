@@ -38,6 +38,6 @@ def run() -> None:
         sys.exit(error.exit_code)
     except psycopg.Error as error:  # of the owner's connection, which each command makes for itself
         does = "answer" if isinstance(error, psycopg.OperationalError) else "do that"
-        asked = "Is `owner_dsn` right, and did `oneiros-team upgrade` run?"
-        typer.echo(f"The database does not {does}: {first_line(error)}. {asked}", err=True)
+        hint = "Is `owner_dsn` right, and did `oneiros-team upgrade` run?"
+        typer.echo(f"The database does not {does}: {first_line(error)}. {hint}", err=True)
         sys.exit(NeedsRepair.exit_code)

@@ -92,8 +92,8 @@ class TenantIndexer:
                         loaded.passages,
                     )
             except (OneirosError, psycopg.Error, OSError) as error:
-                said = f"{type(error).__name__}. `oneiros-team index` says more."  # which may quote a path
-                why = error if isinstance(error, TeamError) else said
+                hint = f"{type(error).__name__}. `oneiros-team index` says more."  # which may quote a path
+                why = error if isinstance(error, TeamError) else hint
                 logger.warning("tenant %d is not level: %s", tenant, why)
 
     def follow(self, tenants: Callable[[], Sequence[int]], stop: threading.Event) -> None:

@@ -97,12 +97,12 @@ class TeamMemory:
 
     def read(self, tenant: int, path: str, first: int = 1, last: int | None = None) -> TeamReading:
         """Lines of a file, counted from 1. Raises NotFound, UsageError for lines that it has not."""
-        told = path.replace("\0", "\ufffd").casefold()  # no text of PostgreSQL holds a NUL, and no path
+        name = path.replace("\0", "\ufffd").casefold()  # no text of PostgreSQL holds a NUL, and no path
         with self._database.tenant(tenant) as connection:
             row = connection.execute(
                 "select path, layer, text, git_rev from source join tenant on tenant.id = source.tenant"
                 " where source.tenant = %s and lower(path) = any(%s)",
-                (tenant, [told, f"{told}.md", f"topics/{told}", f"topics/{told}.md"]),
+                (tenant, [name, f"{name}.md", f"topics/{name}", f"topics/{name}.md"]),
             ).fetchone()
         if row is None:
             raise NotFound(f"there is no {path!r}", remedy="List the topics, or search for it")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded, Engine
-from memory_server.embedding.in_use import KEPT, ModelInUse
+from memory_server.embedding.in_use import CACHED_QUESTIONS, ModelInUse
 from memory_server.embedding.model import ModelFiles, ModelKind
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.machine.process import prepare_process
@@ -30,24 +30,24 @@ class TeamCatalogue(Catalogue):
         return super().find(self.name if kind is ModelKind.DENSE else name, kind)
 
 
-_ENGINES: dict[str, "KeptEngine"] = {}  # by fingerprint of the model
+_ENGINES: dict[str, "SharedEngine"] = {}  # by fingerprint of the model
 
 
-class KeptEngine:
+class SharedEngine:
     """A loaded model that all tenants share while they are indexed: closing one memory leaves it to the others, and the
     questions that every index asks of itself are embedded once.
     """
 
     def __init__(self, engine: Engine):
         self._engine = engine
-        self._asked = lru_cache(maxsize=KEPT)(lambda text: engine.embed([text], as_query=True)[0])
+        self._embed_question = lru_cache(maxsize=CACHED_QUESTIONS)(lambda text: engine.embed([text], as_query=True)[0])
 
     @property
     def dimensions(self) -> int:
         return self._engine.dimensions
 
     def embed(self, texts: Sequence[str], *, as_query: bool = False) -> list[Embedded]:
-        return [*map(self._asked, texts)] if as_query else self._engine.embed(texts)
+        return [*map(self._embed_question, texts)] if as_query else self._engine.embed(texts)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return self._engine.count_tokens(texts)
@@ -59,10 +59,10 @@ class KeptEngine:
         """Stays open for the next memory."""
 
 
-def load_engine(files: ModelFiles) -> KeptEngine:
+def load_engine(files: ModelFiles) -> SharedEngine:
     """The engine of a model, loaded once in a process."""
     if files.fingerprint not in _ENGINES:
-        _ENGINES[files.fingerprint] = KeptEngine(OnnxEngine(files))
+        _ENGINES[files.fingerprint] = SharedEngine(OnnxEngine(files))
     return _ENGINES[files.fingerprint]
 
 

@@ -34,7 +34,7 @@ from parts.team.settings import TeamSettings
 from parts.team.tenants import Tenant, find_tenant, tenants
 
 DUMP = "tenants.dump"
-KEPT = ("tenant", "token")  # tables of which nothing is in git
+OUTSIDE_GIT = ("tenant", "token")  # tables of which nothing is in git
 PROGRAM_SECONDS = 600.0  # of PostgreSQL, over a database
 PURGE_SECONDS = 600  # that an indexer may take to end, between two batches of texts
 BOUNDLESS = 2**31 - 1  # passages
@@ -74,8 +74,8 @@ def export(settings: TeamSettings, name: str, folder: Path) -> Path:
     make_folder(folder)
     bundle = folder / f"{tenant.id}.bundle"
     repository.bundle(bundle)
-    told = {"id": tenant.id, "name": name, "head": head, "indexed": tenant.commit}
-    replace_file(folder / f"{tenant.id}.json", json.dumps(told, indent=2) + "\n")
+    note = {"id": tenant.id, "name": name, "head": head, "indexed": tenant.commit}
+    replace_file(folder / f"{tenant.id}.json", json.dumps(note, indent=2) + "\n")
     return bundle
 
 
@@ -113,11 +113,11 @@ def back_up(settings: TeamSettings, folder: Path) -> list[Tenant]:
     if folder.exists():
         raise Unfit("there is a folder of that name", where=folder, remedy="Name one that is not there yet")
     make_folder(folder)
-    kept = [f"--table={table}" for table in KEPT]
+    tables = [f"--table={table}" for table in OUTSIDE_GIT]
     # by INSERT: an owner that is no superuser may not COPY into a table with row-level security
     rows = ("--data-only", "--column-inserts", "--enable-row-security")
     try:
-        _run(settings, "pg_dump", "--format=custom", *rows, *kept, f"--file={folder / DUMP}")
+        _run(settings, "pg_dump", "--format=custom", *rows, *tables, f"--file={folder / DUMP}")
         found = [one for one in tenants(settings.owner_dsn) if Repositories(settings.repositories).find(one.id).head()]
         for tenant in found:
             export(settings, tenant.name, folder)
@@ -134,8 +134,8 @@ def restore(settings: TeamSettings, folder: Path) -> None:
     UsageError where the backup is not whole, or database or folder are not empty, NeedsRepair where pg_restore or git
     fails.
     """
-    told = (folder / DUMP, *(file.with_suffix(".bundle") for file in folder.glob("*.json")))
-    if lacking := [file.name for file in told if not file.is_file()]:
+    needed = (folder / DUMP, *(file.with_suffix(".bundle") for file in folder.glob("*.json")))
+    if lacking := [file.name for file in needed if not file.is_file()]:
         raise UsageError(f"the backup has no {lacking[0]}", where=folder, remedy="Name a folder that `backup` made")
     upgrade(settings)
     if tenants(settings.owner_dsn) or any(settings.repositories.glob("*.git")):
@@ -175,8 +175,8 @@ def rehearse(settings: TeamSettings, folder: Path | None = None) -> list[Rehears
 
 
 def _rehearse_tenant(indexer: TenantIndexer, tenant: Tenant, backup: Path, settings: TeamSettings) -> Rehearsed:
-    told = backup / f"{tenant.id}.json"
-    wanted = json.loads(told.read_text(encoding="utf-8"))["head"] if told.exists() else ""
+    note = backup / f"{tenant.id}.json"
+    wanted = json.loads(note.read_text(encoding="utf-8"))["head"] if note.exists() else ""
     seed_vectors(settings.work(tenant.id), indexer.settings.work(tenant.id))
     loaded = indexer.level(tenant.id)
     commit = indexer.outbox.repositories.find(tenant.id).head()
@@ -205,8 +205,8 @@ def _run(settings: TeamSettings, program: str, *arguments: str) -> None:
     found = shutil.which(program, path=settings.programs or None)
     if found is None:
         raise NeedsRepair(f"{program} is not here", remedy="Install PostgreSQL's client programs, or set `programs`")
-    told = psycopg.pq.Conninfo.parse(settings.owner_dsn.encode())
-    place = {os.fsdecode(one.envvar): os.fsdecode(one.val) for one in told if one.val and one.envvar}
+    options = psycopg.pq.Conninfo.parse(settings.owner_dsn.encode())
+    place = {os.fsdecode(one.envvar): os.fsdecode(one.val) for one in options if one.val and one.envvar}
     try:
         environment = {**os.environ, **place}
         subprocess.run(
@@ -217,5 +217,5 @@ def _run(settings: TeamSettings, program: str, *arguments: str) -> None:
             env=environment,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stderr", None) or b"").decode("utf-8", "replace").strip()
-        raise NeedsRepair(f"{program} failed ({said or error})", remedy="Mend that, then try again") from error
+        complaint = (getattr(error, "stderr", None) or b"").decode("utf-8", "replace").strip()
+        raise NeedsRepair(f"{program} failed ({complaint or error})", remedy="Mend that, then try again") from error

@@ -103,7 +103,7 @@ def _plan_publication(repository: TeamRepository, person: str, publication: Publ
         if known.encode() == record:
             return {}
         raise NotTaken("this decision is published already, in other words", remedy="Take it back first")
-    if (kept := git.text(key_file)) is not None and kept.split("\n")[0] != key:
+    if (known := git.text(key_file)) is not None and known.split("\n")[0] != key:
         raise Forbidden(
             "this is not the key that you published with before",
             remedy="Use that one, or ask your admin to remove the old one from the repository",
@@ -119,8 +119,8 @@ def _plan_publication(repository: TeamRepository, person: str, publication: Publ
 
 
 def _record(repository: TeamRepository, person: str, nonce: str) -> Publication:
-    kept = repository.git.text(_place(nonce)) if NONCE.fullmatch(nonce) else None
-    found = msgspec.json.decode(kept, type=dict[str, msgspec.Raw]) if kept is not None else {}
+    text = repository.git.text(_place(nonce)) if NONCE.fullmatch(nonce) else None
+    found = msgspec.json.decode(text, type=dict[str, msgspec.Raw]) if text is not None else {}
     if not found or msgspec.json.decode(found["person"]) != person:
         raise NotFound(f"you published nothing under {nonce[:16]!r}", remedy="`oneiros publish` named it")
     return msgspec.json.decode(found["publication"], type=Publication)

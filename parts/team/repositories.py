@@ -179,5 +179,5 @@ def _run_git(folder: Path, *words: str) -> None:
     """Runs git to its end. Raises NeedsRepair with what it said where it fails."""
     done = run_git(folder, words, seconds=10 * SECONDS)
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip()
-        raise NeedsRepair(f"git failed ({said})", remedy="Mend that, then try again")
+        complaint = done.stderr.decode("utf-8", "replace").strip()
+        raise NeedsRepair(f"git failed ({complaint})", remedy="Mend that, then try again")

@@ -63,25 +63,25 @@ class TeamSettings:
 
 def read_settings(file: Path | None = None) -> TeamSettings:
     """The settings of a file and of the environment; `folder` absolute. Raises Unfit for what it does not know."""
-    told: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     known = {one.name: one for one in fields(TeamSettings)}
     if file is not None:
         try:
-            told = tomllib.loads(file.read_text(encoding="utf-8"))
+            values = tomllib.loads(file.read_text(encoding="utf-8"))
         except (OSError, tomllib.TOMLDecodeError) as error:
             raise Unfit(f"the settings cannot be read ({error})", where=file) from error
-        for name in told.keys() - known.keys():
+        for name in values.keys() - known.keys():
             raise Unfit(f"there is no setting {name!r}", where=file, remedy=f"Known are: {', '.join(known)}")
     variables = {name: os.environ.get(f"ONEIROS_TEAM_{name.upper()}") for name in known}
-    told |= {name: value for name, value in variables.items() if value}
-    for name, value in told.items():
+    values |= {name: value for name, value in variables.items() if value}
+    for name, value in values.items():
         kind = known[name].type
         try:
-            told[name] = msgspec.convert(value, kind, strict=False, dec_hook=lambda kind, value: kind(value))
+            values[name] = msgspec.convert(value, kind, strict=False, dec_hook=lambda kind, value: kind(value))
             if kind is Dsn:
-                conninfo_to_dict(told[name])
+                conninfo_to_dict(values[name])
         except (msgspec.ValidationError, psycopg.ProgrammingError):  # its words could quote what is secret
             where = f"ONEIROS_TEAM_{name.upper()}" if variables[name] else file
             raise Unfit(f"{name} must be {KINDS[kind]}", where=where, remedy="See docs/team.md") from None
-    found = TeamSettings(**told)
+    found = TeamSettings(**values)
     return replace(found, folder=(file.parent if file else Path()).resolve() / found.folder)

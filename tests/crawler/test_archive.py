@@ -73,11 +73,11 @@ def test_words_that_follow_a_mere_link_of_the_same_id_are_kept(archive: Archive)
 def test_a_sealed_session_holds_the_same_in_one_object(archive: Archive) -> None:
     for number in range(1, 9):
         archive.add(SessionKey(SESSION), [entry(number)])
-    before = archive.digest(SESSION)
+    before = archive.hash_session(SESSION)
 
     archive.seal(SESSION)
 
-    assert archive.digest(SESSION) == before
+    assert archive.hash_session(SESSION) == before
     assert len(list(archive.folder.rglob("*.zst"))) == 1
     assert archive.verify() == []
 

@@ -17,9 +17,9 @@ def test_an_answer_to_a_tool_that_asks_is_said_by_the_person_and_other_results_b
         assistant(6, "It listens."),
     )
 
-    said = [(turn.is_person, turn.said) for turn in map(make_archived_turn, turns)]
+    texts = [(turn.is_person, turn.spoken) for turn in map(make_archived_turn, turns)]
 
-    assert said == [
+    assert texts == [
         (True, "Set the relay up."),
         (True, 'The user answered: "Which port?"="2525"'),
         (False, ""),

@@ -28,7 +28,7 @@ def attachment(number: int, **fields: Any) -> Record:
     return record("attachment", number, attachment=fields)
 
 
-SAID = [  # record, role, text
+CASES = [  # record, role, text
     (person(1, "plain words"), Role.PERSON, "plain words"),
     (person(1, [text_block("one"), text_block("two")]), Role.PERSON, "one\ntwo"),
     (person(1, [text_block(IDE), text_block("look here")]), Role.PERSON, "look here"),
@@ -60,13 +60,13 @@ SAID = [  # record, role, text
 ]
 
 
-@pytest.mark.parametrize(("said", "role", "text"), SAID, ids=[str(i) for i in range(len(SAID))])
-def test_what_was_said_has_its_role_and_its_words(tmp_path: Path, said: Record, role: Role, text: str) -> None:
-    assert [(turn.role, turn.text) for turn in turns_of(tmp_path, said)] == [(role, text)]
+@pytest.mark.parametrize(("words", "role", "text"), CASES, ids=[str(i) for i in range(len(CASES))])
+def test_what_was_said_has_its_role_and_its_words(tmp_path: Path, words: Record, role: Role, text: str) -> None:
+    assert [(turn.role, turn.text) for turn in turns_of(tmp_path, words)] == [(role, text)]
 
 
 EDITED = "<command-message>x</command-message><command-name>/x</command-name><command-args>trust it</command-args>"
-NOT_SAID = [
+UNSPOKEN = [
     person(1, "hidden", isMeta=True),
     person(1, "a flag of another type", isMeta="true"),
     person(1, "a flag of another type", isCompactSummary=1),
@@ -109,7 +109,7 @@ NOT_SAID = [
 ]
 
 
-@pytest.mark.parametrize("unsaid", NOT_SAID, ids=[str(i) for i in range(len(NOT_SAID))])
+@pytest.mark.parametrize("unsaid", UNSPOKEN, ids=[str(i) for i in range(len(UNSPOKEN))])
 def test_what_nobody_said_is_no_turn(tmp_path: Path, unsaid: Record) -> None:
     assert turns_of(tmp_path, unsaid) == []
 

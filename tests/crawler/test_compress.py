@@ -12,7 +12,7 @@ from crawler.archive.append import Ingester
 from crawler.archive.store import Archive, SessionRecord
 from crawler.compress.decisions import decision
 from crawler.compress.exchanges import MIN_CUT, greatest_cut
-from crawler.compress.extractive import MIN_CHARS, EntryRefs, digest
+from crawler.compress.extractive import MIN_CHARS, EntryRefs, condense_session
 from crawler.compress.identifiers import list_identifiers
 from crawler.compress.run import ClosedWhen, compress_closed
 from crawler.facts import gather_facts
@@ -68,20 +68,20 @@ def lines(session: CompressedSession, title: str) -> list[str]:
 
 @given(st.dictionaries(st.sampled_from(ARGUMENTS), JSON))
 def test_a_call_with_arguments_of_any_shape_is_compressed(arguments: dict[str, Any]) -> None:
-    told = EntryPart(PartKind.CALL, tool="Write", call_id="c1", arguments=json.dumps(arguments))
-    entries = [Entry(id=entry_id(1), parts=(told,)), Entry(id=entry_id(2), parts=(FAILED,))]
+    call_part = EntryPart(PartKind.CALL, tool="Write", call_id="c1", arguments=json.dumps(arguments))
+    entries = [Entry(id=entry_id(1), parts=(call_part,)), Entry(id=entry_id(2), parts=(FAILED,))]
 
     turns = list(join_turns(lambda: entries))
 
-    facts, said = gather_facts(turns), session_turns(SESSION, "shop", turns)
-    reading = read_by_rules(said, turns, facts, "")
-    assert digest(turns, facts, SessionRecord(SESSION), reading).session_id == SESSION
+    facts, session = gather_facts(turns), session_turns(SESSION, "shop", turns)
+    reading = read_by_rules(session, turns, facts, "")
+    assert condense_session(turns, facts, SessionRecord(SESSION), reading).session_id == SESSION
 
 
 def test_identifiers_stand_letter_by_letter_with_their_entries() -> None:
-    said = "Version 4.2.1 of the relay on 10.0.0.7:2525 answers https://relay.lan/health, with ECONNREFUSED at times."
+    text = "Version 4.2.1 of the relay on 10.0.0.7:2525 answers https://relay.lan/health, with ECONNREFUSED at times."
     done = EntryPart(PartKind.RESULT, "all 9.9.9 fine", call_id="c1")
-    entries = [Entry(id=entry_id(1), parts=(EntryPart(PartKind.PROMPT, said),)), Entry(id=entry_id(2), parts=(done,))]
+    entries = [Entry(id=entry_id(1), parts=(EntryPart(PartKind.PROMPT, text),)), Entry(id=entry_id(2), parts=(done,))]
 
     assert [(line.text, line.entries) for line in list_identifiers(list(join_turns(lambda: entries)))] == [
         ("Addresses: https://relay.lan/health, 10.0.0.7:2525", (entry_id(1),)),
@@ -91,8 +91,8 @@ def test_identifiers_stand_letter_by_letter_with_their_entries() -> None:
 
 
 def test_an_identifier_too_long_for_a_line_is_left_out_rather_than_cut() -> None:
-    said = f"See https://relay.lan/{'a' * 90} and 10.0.0.7."
-    entry = Entry(id=entry_id(1), parts=(EntryPart(PartKind.PROMPT, said),))
+    text = f"See https://relay.lan/{'a' * 90} and 10.0.0.7."
+    entry = Entry(id=entry_id(1), parts=(EntryPart(PartKind.PROMPT, text),))
 
     assert [line.text for line in list_identifiers(list(join_turns(lambda: [entry])))] == ["Addresses: 10.0.0.7"]
 
@@ -316,13 +316,13 @@ def test_a_resumed_session_gets_a_new_revision_and_the_old_file_stays(tmp_path: 
 def read_by_a_model(archive: Archive, readings: Readings, *lines: tuple[str, str]) -> None:
     """Keeps a model's reading of the session: lines that say something of words of its."""
     turns = list(archive.turns(SESSION))
-    said = session_turns(SESSION, "app", turns)
+    session = session_turns(SESSION, "app", turns)
     noted = [
         Line(LineKind.RULE, text, (quote,))
         for text, words in lines
-        if (quote := find_quote(said, "", words)) is not None
+        if (quote := find_quote(session, "", words)) is not None
     ]
-    plain = read_by_rules(said, turns, gather_facts(turns), archive.digest(SESSION))
+    plain = read_by_rules(session, turns, gather_facts(turns), archive.hash_session(SESSION))
     readings.save(msgspec.structs.replace(plain, reader="claude-cli", goal="Mend the relay.", lines=tuple(noted)))
 
 
@@ -354,7 +354,7 @@ def test_a_session_that_grew_behind_a_models_reading_is_read_by_rules_again(tmp_
             stream.write(to_lines(person(11, "Now do the same for the IPv6 listener")))
         ingester.ingest([path])
         [second] = compress_closed(ingester.archive, folder, readings, closed()).written
-        mark = ingester.archive.digest(SESSION)
+        mark = ingester.archive.hash_session(SESSION)
 
     assert [read_session(one).compressor for one in (first, second)] == ["claude-cli", "extractive"]
     reading = readings.load(SESSION)

@@ -41,7 +41,7 @@ def ingester(tmp_path: Path) -> Iterator[Ingester]:
 
 
 def state_of(archive: Archive) -> dict[str, str]:
-    return {session_id: archive.digest(session_id) for session_id in archive.session_ids()}
+    return {session_id: archive.hash_session(session_id) for session_id in archive.session_ids()}
 
 
 def texts(archive: Archive, session_id: str = SESSION) -> list[str]:

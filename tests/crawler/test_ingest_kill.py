@@ -53,7 +53,7 @@ def work(root: Path, live: Path) -> None:
 def state_of(root: Path) -> State:
     archive = Archive(root / "sessions" / "archive")
     assert archive.verify() == []
-    state = {session_id: archive.digest(session_id) for session_id in archive.session_ids()}
+    state = {session_id: archive.hash_session(session_id) for session_id in archive.session_ids()}
     for path in sorted([*(root / "compressed").rglob("*"), *(root / "readings").rglob("*")]):
         if path.is_file() and not path.name.endswith(".tmp"):
             state[path.name] = path.read_text(encoding="utf-8")

@@ -33,11 +33,11 @@ from tests.crawler.test_ingest_and_forget import CLOSED
 
 Make = Callable[[Path], object]
 WINDOW = 1 << 29
-SAID = to_lines(person(71, "the odd one", session=OTHER_SESSION))
+OTHER_LINES = to_lines(person(71, "the odd one", session=OTHER_SESSION))
 
 
 def name_of_bytes(folder: Path) -> None:
-    Path(os.fsdecode(os.fsencode(folder) + b"/\xff.jsonl")).write_bytes(SAID)
+    Path(os.fsdecode(os.fsencode(folder) + b"/\xff.jsonl")).write_bytes(OTHER_LINES)
 
 
 def with_a_large_window(content: bytes) -> bytes:
@@ -54,14 +54,14 @@ ODD: dict[str, tuple[Make, str, str]] = {
     "a link to a device": (lambda f: (f / "x.jsonl").symlink_to("/dev/zero"), "x.jsonl", "it is no file"),
     "a folder": (lambda f: (f / "x.jsonl").mkdir(), "x.jsonl", "this folder has the name of a transcript"),
     "a name that is not UTF-8": (name_of_bytes, r"\udcff.jsonl", "not UTF-8"),
-    "what is not packed": (lambda f: (f / "x.jsonl.xz").write_bytes(SAID), "x.jsonl.xz", "cannot be unpacked"),
+    "what is not packed": (lambda f: (f / "x.jsonl.xz").write_bytes(OTHER_LINES), "x.jsonl.xz", "cannot be unpacked"),
     "half a packed file": (
-        lambda f: (f / "x.jsonl.xz").write_bytes(lzma.compress(SAID * 99)[:-40]),
+        lambda f: (f / "x.jsonl.xz").write_bytes(lzma.compress(OTHER_LINES * 99)[:-40]),
         "x.jsonl.xz",
         "cannot be unpacked (its end is missing)",
     ),
     "a window of 500 MB": (
-        lambda f: (f / "x.jsonl.xz").write_bytes(with_a_large_window(SAID)),
+        lambda f: (f / "x.jsonl.xz").write_bytes(with_a_large_window(OTHER_LINES)),
         "x.jsonl.xz",
         "cannot be unpacked (Memory usage limit exceeded)",
     ),
@@ -73,7 +73,7 @@ ODD: dict[str, tuple[Make, str, str]] = {
         "is no id. It is kept as session x-",
     ),
     "a line beyond measure": (
-        lambda f: (f / "x.jsonl").write_bytes(b'{"type":"' + b"x" * MAX_LINE_BYTES + b'"}\n' + SAID),
+        lambda f: (f / "x.jsonl").write_bytes(b'{"type":"' + b"x" * MAX_LINE_BYTES + b'"}\n' + OTHER_LINES),
         "x.jsonl",
         "a line of 32 MB",
     ),
@@ -124,9 +124,9 @@ def test_of_a_call_that_lies_too_deep_no_secret_is_kept(tmp_path: Path) -> None:
 
     with Ingester(settings_in(tmp_path / "root")) as ingester:
         ingester.ingest([tmp_path / "live"])
-        [said, asked] = ingester.archive.turns(SESSION)
+        [prompt, turns] = ingester.archive.turns(SESSION)
 
-    assert (said.text, asked.tool, asked.arguments) == ("and on", "Write", "")
+    assert (prompt.text, turns.tool, turns.arguments) == ("and on", "Write", "")
 
 
 def test_a_file_that_goes_away_before_its_turn_is_named(tmp_path: Path) -> None:
@@ -242,11 +242,11 @@ def test_a_damaged_record_that_was_moved_away_is_made_anew_from_what_is_left(tmp
     write_transcript(tmp_path / "live", *working_session())
     taken(tmp_path)
     archive = Archive(tmp_path / "root" / "sessions" / "archive")
-    before = archive.digest(SESSION)
+    before = archive.hash_session(SESSION)
     (archive.folder / "sessions" / f"{SESSION}.json").unlink()
 
     assert taken(tmp_path).ingest.entries == 10
-    assert archive.digest(SESSION) == before and archive.verify() == []
+    assert archive.hash_session(SESSION) == before and archive.verify() == []
     assert taken(tmp_path).ingest.unchanged == 1
 
 
@@ -287,7 +287,7 @@ with Ingester(settings_in(Path(sys.argv[1]) / "root")) as ingester:
 def test_a_line_of_600_mb_out_of_some_kilobytes_takes_no_memory(tmp_path: Path) -> None:
     write_transcript(tmp_path / "live", *working_session())
     piece = lzma.compress(b"x" * 20_000_000, preset=0)
-    start, end = (lzma.compress(part) for part in (SAID + b'{"type":"', b'"}\n'))
+    start, end = (lzma.compress(part) for part in (OTHER_LINES + b'{"type":"', b'"}\n'))
     packed = tmp_path / "live" / f"{OTHER_SESSION}.jsonl.xz"
     packed.write_bytes(start + piece * 30 + end)
 

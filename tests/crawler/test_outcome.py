@@ -16,7 +16,7 @@ REFUSAL = (
 STOPPED = REFUSAL.partition(" To tell you")[0] + " STOP what you are doing and wait for the user to tell you."
 
 
-def told(folder: Path, *records: Record) -> dict[str, tuple[str, int]]:
+def find_endings(folder: Path, *records: Record) -> dict[str, tuple[str, int]]:
     """For the first words of every turn of which the session tells an outcome: which, and the turn that shows it."""
     turns = turns_of(folder, *records)
     found = find_outcomes(turns)
@@ -32,7 +32,7 @@ def bash(number: int, command: str, call_id: str = "b1") -> Record:
 
 
 def test_a_plain_yes_agrees_to_what_was_said_last_and_a_yes_with_a_but_to_nothing(tmp_path: Path) -> None:
-    assert told(
+    assert find_endings(
         tmp_path,
         person(1, "Where should the cache live?"),
         assistant(2, "In Redis. Shall I go on?"),
@@ -53,16 +53,16 @@ def test_an_option_that_the_person_chose_and_a_plan_that_they_accepted_are_agree
         result(5, "c2", "User has approved your plan."),
     )
 
-    said = [(turn.said, turn.is_person, turn.standing) for turn in make_archived_turns(turns) if turn.standing]
+    texts = [(turn.spoken, turn.is_person, turn.standing) for turn in make_archived_turns(turns) if turn.standing]
 
-    assert said == [
+    assert texts == [
         ('The user answered: "Which port?"="2525"', True, Standing.AGREED),
         ("1. Open port 2525.", False, Standing.AGREED),
     ]
 
 
 def test_what_led_into_a_written_file_is_done(tmp_path: Path) -> None:
-    assert told(
+    assert find_endings(
         tmp_path,
         person(1, "The relay hangs."),
         assistant(2, "I look."),
@@ -78,7 +78,7 @@ def test_what_led_into_a_written_file_is_done(tmp_path: Path) -> None:
 def test_what_led_into_an_edit_that_failed_is_not_done(tmp_path: Path) -> None:
     failed = result(4, "e1", "String not found", is_error=True)
 
-    assert told(tmp_path, person(1, "The relay hangs."), assistant(2, "I shorten it."), edit(3), failed) == {}
+    assert find_endings(tmp_path, person(1, "The relay hangs."), assistant(2, "I shorten it."), edit(3), failed) == {}
 
 
 COMMITTED = "[main 1a2b3c4] Shorten the wait\n 1 file changed"
@@ -99,7 +99,7 @@ COMMITTED = "[main 1a2b3c4] Shorten the wait\n 1 file changed"
 def test_a_report_is_done_where_a_commit_or_passing_tests_stand_before_it(
     tmp_path: Path, command: str, output: str, standing: str
 ) -> None:
-    found = told(
+    found = find_endings(
         tmp_path,
         person(1, "Shorten the wait."),
         edit(2),
@@ -122,7 +122,7 @@ def test_a_report_is_not_done_where_something_was_written_since_the_tests_passed
         assistant(6, "The relay waits a second."),
     ]
 
-    assert told(tmp_path, *records) == {}
+    assert find_endings(tmp_path, *records) == {}
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_report_is_not_done_where_something_was_written_since_the_tests_passed
 def test_what_the_person_rejects_or_the_assistant_takes_back_is_dropped(tmp_path: Path, words: str, reply: str) -> None:
     records = [person(1, "Link them."), assistant(2, "I store the hash."), person(3, words), assistant(4, reply)]
 
-    assert told(tmp_path, *records) == {"I store the hash": ("dropped", 3)}
+    assert find_endings(tmp_path, *records) == {"I store the hash": ("dropped", 3)}
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,9 @@ def test_what_the_person_rejects_or_the_assistant_takes_back_is_dropped(tmp_path
     ],
 )
 def test_what_is_added_to_praised_or_asked_about_is_not_dropped(tmp_path: Path, words: str, reply: str) -> None:
-    found = told(tmp_path, person(1, "Link them."), assistant(2, "I store it."), person(3, words), assistant(4, reply))
+    found = find_endings(
+        tmp_path, person(1, "Link them."), assistant(2, "I store it."), person(3, words), assistant(4, reply)
+    )
 
     assert "dropped" not in [standing for standing, _ in found.values()]
 
@@ -169,12 +171,12 @@ def test_an_edit_that_the_person_refused_drops_what_led_into_it_and_their_words_
 
     turns = make_archived_turns(turns_of(tmp_path, *records))
 
-    assert told(tmp_path, *records) == {"I write to stderr": ("dropped", 3)}
-    assert [(turn.said, turn.is_person) for turn in turns][2] == ("use our logger instead", True)
+    assert find_endings(tmp_path, *records) == {"I write to stderr": ("dropped", 3)}
+    assert [(turn.spoken, turn.is_person) for turn in turns][2] == ("use our logger instead", True)
 
 
 def test_a_refusal_without_words_is_explained_by_what_the_person_said_next(tmp_path: Path) -> None:
-    assert told(
+    assert find_endings(
         tmp_path,
         person(1, "Tell about bad ids."),
         assistant(2, "I write to stderr."),
@@ -186,7 +188,7 @@ def test_a_refusal_without_words_is_explained_by_what_the_person_said_next(tmp_p
 
 
 def test_what_a_rewind_left_is_dropped_by_the_prompt_that_went_on(tmp_path: Path) -> None:
-    assert told(
+    assert find_endings(
         tmp_path,
         person(1, "Hello."),
         assistant(2, "Good morning."),
@@ -198,7 +200,7 @@ def test_what_a_rewind_left_is_dropped_by_the_prompt_that_went_on(tmp_path: Path
 
 
 def test_what_was_dropped_is_not_called_done(tmp_path: Path) -> None:
-    assert told(
+    assert find_endings(
         tmp_path,
         person(1, "Link them."),
         assistant(2, "I store the hash."),
@@ -210,12 +212,12 @@ def test_what_was_dropped_is_not_called_done(tmp_path: Path) -> None:
 
 
 def test_a_session_of_tools_alone_tells_nothing(tmp_path: Path) -> None:
-    assert told(tmp_path, bash(1, "ls"), result(2, "b1", "relay.py")) == {}
+    assert find_endings(tmp_path, bash(1, "ls"), result(2, "b1", "relay.py")) == {}
     assert find_outcomes([]) == {}
 
 
 def test_with_a_report_that_is_undone_all_is_dropped_that_its_exchange_had_done(tmp_path: Path) -> None:
-    assert told(
+    assert find_endings(
         tmp_path,
         person(1, "Keep the address over a reload."),
         assistant(2, "I look."),

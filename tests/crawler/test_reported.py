@@ -31,8 +31,8 @@ def test_pairs_of_a_session_follow_each_other_masked_and_none_is_evidence(tmp_pa
     archive = Archive(settings.archive)
     turns = [turn for turn in archive.turns(first.session_id) if turn.text]
     assert [turn.is_live for turn in turns] == [True] * len(turns) and {turn.role for turn in turns} == {Role.SUB_AGENT}
-    said = "\n".join(turn.text for turn in turns)
-    assert SECRET not in said and said.index("I always want tabs") < said.index("And now?")
+    text = "\n".join(turn.text for turn in turns)
+    assert SECRET not in text and text.index("I always want tabs") < text.index("And now?")
     assert Evidence(archive).session(first.session_id).spoken_turns == ()
     assert archive.record(first.session_id).agent == "reported"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.compress.typed import MAX_LINES, DigestLine, DigestType, digest_lines
+from crawler.compress.typed import MAX_LINES, LineType, SessionLine, select_typed_lines
 from crawler.facts import gather_facts
 from crawler.quotes import Quote, make_quote, session_turns
 from crawler.reading.record import RULES, Line, LineKind, Reading
@@ -14,11 +14,11 @@ from tests.crawler.builders import SESSION, Record, assistant, entry_id, person,
 DECIDED = "I decided to send a keepalive every 300 seconds instead of raising the timeout."
 
 
-def lines_of(turns: list[Turn], *lines: Line, reader: str = RULES) -> list[DigestLine]:
-    return digest_lines(turns, gather_facts(turns), Reading(SESSION, "", reader, 1, "shop", lines=lines))
+def lines_of(turns: list[Turn], *lines: Line, reader: str = RULES) -> list[SessionLine]:
+    return select_typed_lines(turns, gather_facts(turns), Reading(SESSION, "", reader, 1, "shop", lines=lines))
 
 
-def types_of(tmp_path: Path, *records: Record) -> dict[str, DigestType]:
+def types_of(tmp_path: Path, *records: Record) -> dict[str, LineType]:
     return {line.text: line.type for line in lines_of(turns_of(tmp_path, *records))}
 
 
@@ -38,21 +38,21 @@ def test_a_working_session_is_told_by_its_types(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "kind"),
+    ("words", "kind"),
     [
-        ("From now on please always run the linter before a commit is made.", DigestType.PREFERENCE),
-        ("We switched to PostgreSQL rather than keeping SQLite for the shop.", DigestType.DECISION),
-        ("For search we use Meilisearch, because Elasticsearch needs too much memory.", DigestType.DECISION),
-        ("The staging server `stage-7` listens on port 8443 behind the proxy.", DigestType.FACT),
-        ("Every time I deploy I type these commands, so a script for that would help.", DigestType.SKILL_IDEA),
+        ("From now on please always run the linter before a commit is made.", LineType.PREFERENCE),
+        ("We switched to PostgreSQL rather than keeping SQLite for the shop.", LineType.DECISION),
+        ("For search we use Meilisearch, because Elasticsearch needs too much memory.", LineType.DECISION),
+        ("The staging server `stage-7` listens on port 8443 behind the proxy.", LineType.FACT),
+        ("Every time I deploy I type these commands, so a script for that would help.", LineType.SKILL_IDEA),
     ],
 )
-def test_what_a_person_says_gets_its_type(tmp_path: Path, said: str, kind: DigestType) -> None:
+def test_what_a_person_says_gets_its_type(tmp_path: Path, words: str, kind: LineType) -> None:
     types = types_of(
-        tmp_path, person(1, "Hello there, let us begin with the work."), assistant(2, "Yes."), person(3, said)
+        tmp_path, person(1, "Hello there, let us begin with the work."), assistant(2, "Yes."), person(3, words)
     )
 
-    assert types[said] == kind
+    assert types[words] == kind
 
 
 def test_a_question_is_no_decision_and_a_preference_is_the_persons_alone(tmp_path: Path) -> None:
@@ -77,13 +77,13 @@ def test_each_line_says_why_and_where_it_is_from(tmp_path: Path) -> None:
 
 def test_a_line_of_a_model_takes_the_place_of_what_signs_say_of_the_same_entry(tmp_path: Path) -> None:
     turns = turns_of(tmp_path, *working_session())
-    kept = Line(LineKind.DECISION, "A keepalive is sent every 300 seconds.", (quoted(turns, DECIDED),))
+    of_model = Line(LineKind.DECISION, "A keepalive is sent every 300 seconds.", (quoted(turns, DECIDED),))
 
-    lines = lines_of(turns, kept, reader="claude-cli")
+    lines = lines_of(turns, of_model, reader="claude-cli")
 
-    written = next(line for line in lines if line.text == kept.text)
-    assert (written.type, written.why) == (DigestType.DECISION, "claude-cli: decision")
-    assert (written.project, written.entries, written.time) == ("shop", (entry_id(5),), kept.quotes[0].time)
+    written = next(line for line in lines if line.text == of_model.text)
+    assert (written.type, written.why) == (LineType.DECISION, "claude-cli: decision")
+    assert (written.project, written.entries, written.time) == ("shop", (entry_id(5),), of_model.quotes[0].time)
     assert DECIDED not in [line.text for line in lines]
 
 
@@ -103,18 +103,18 @@ def test_what_a_model_passes_over_is_told_by_signs_in_the_order_of_the_session(t
 @pytest.mark.parametrize(
     ("kind", "type_"),
     [
-        (LineKind.DECISION, DigestType.DECISION),
-        (LineKind.RULE, DigestType.PREFERENCE),
-        (LineKind.PREFERENCE, DigestType.PREFERENCE),
-        (LineKind.CORRECTION, DigestType.FACT),
-        (LineKind.FACT, DigestType.FACT),
-        (LineKind.FINDING, DigestType.LESSON),
-        (LineKind.LESSON, DigestType.LESSON),
-        (LineKind.HABIT, DigestType.PREFERENCE),
-        (LineKind.IDEA, DigestType.SKILL_IDEA),
+        (LineKind.DECISION, LineType.DECISION),
+        (LineKind.RULE, LineType.PREFERENCE),
+        (LineKind.PREFERENCE, LineType.PREFERENCE),
+        (LineKind.CORRECTION, LineType.FACT),
+        (LineKind.FACT, LineType.FACT),
+        (LineKind.FINDING, LineType.LESSON),
+        (LineKind.LESSON, LineType.LESSON),
+        (LineKind.HABIT, LineType.PREFERENCE),
+        (LineKind.IDEA, LineType.SKILL_IDEA),
     ],
 )
-def test_each_kind_of_line_has_its_type(tmp_path: Path, kind: LineKind, type_: DigestType) -> None:
+def test_each_kind_of_line_has_its_type(tmp_path: Path, kind: LineKind, type_: LineType) -> None:
     turns = turns_of(tmp_path, *working_session())
 
     lines = lines_of(turns, Line(kind, "It is so.", (quoted(turns, DECIDED),)), reader="claude-cli")

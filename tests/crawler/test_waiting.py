@@ -24,7 +24,7 @@ from tests.crawler.builders import (
 
 def test_sessions_that_would_be_lost_are_counted(tmp_path: Path) -> None:
     now = datetime(2026, 3, 30, tzinfo=UTC)
-    kept = write_transcript(tmp_path / "live", *working_session())
+    lasting = write_transcript(tmp_path / "live", *working_session())
     settings = settings_in(tmp_path / "root")
     with Ingester(settings) as ingester:
         ingester.ingest([tmp_path / "live"])
@@ -35,9 +35,9 @@ def test_sessions_that_would_be_lost_are_counted(tmp_path: Path) -> None:
 
     waiting = count_waiting([tmp_path / "live"], settings, now=now)
 
-    assert kept.exists()
+    assert lasting.exists()
     assert (waiting.not_archived, waiting.expiring, waiting.folders) == (2, 1, 1)
-    assert waiting.bytes == sum(file.stat().st_size for file in (tmp_path / "live").rglob("*.jsonl") if file != kept)
+    assert waiting.bytes == sum(file.stat().st_size for file in (tmp_path / "live").rglob("*.jsonl") if file != lasting)
 
 
 def test_a_memory_of_one_project_names_no_file_of_another(tmp_path: Path) -> None:

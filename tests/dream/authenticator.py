@@ -36,10 +36,10 @@ class SoftAuthenticator:
         client_data = self._client_data("webauthn.create", options)
         return self._answer(clientDataJSON=client_data, attestationObject=attestation)
 
-    def sign(self, options: Mapping[str, Any], **said: object) -> dict[str, Any]:
-        """The answer of `navigator.credentials.get`; `said` stands in what the browser says of the page."""
+    def sign(self, options: Mapping[str, Any], **fields: object) -> dict[str, Any]:
+        """The answer of `navigator.credentials.get`; `fields` stands in what the browser says of the page."""
         self.count += self.count >= 0
-        data, client_data = self._data(), self._client_data("webauthn.get", options, **said)
+        data, client_data = self._data(), self._client_data("webauthn.get", options, **fields)
         signature = self._key.sign(data + hashlib.sha256(client_data).digest(), ec.ECDSA(hashes.SHA256()))
         return self._answer(clientDataJSON=client_data, authenticatorData=data, signature=signature)
 
@@ -47,9 +47,9 @@ class SoftAuthenticator:
         flags |= PRESENT | (VERIFIED if self.verifies else 0)
         return hashlib.sha256(self.rp_id.encode()).digest() + struct.pack(">BI", flags, max(self.count, 0))
 
-    def _client_data(self, kind: str, options: Mapping[str, Any], **said: object) -> bytes:
+    def _client_data(self, kind: str, options: Mapping[str, Any], **fields: object) -> bytes:
         known = {"type": kind, "challenge": options["challenge"], "origin": self.origin, "crossOrigin": False}
-        return json.dumps(known | said).encode()
+        return json.dumps(known | fields).encode()
 
     def _answer(self, **parts: bytes) -> dict[str, Any]:
         response = {name: encode_base64(part) for name, part in parts.items()}

@@ -16,7 +16,7 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
 from tests.crawler.builders import SESSION, entry_id, person, settings_in, write_transcript
 
-SAID = dt.datetime(2026, 3, 1, 10, 0, tzinfo=dt.UTC)
+SPOKEN_AT = dt.datetime(2026, 3, 1, 10, 0, tzinfo=dt.UTC)
 NOW = dt.datetime(2026, 3, 2, 9, 0, tzinfo=dt.UTC)
 TODAY = NOW.date()
 PERSON = Consent(How.WORD)
@@ -24,7 +24,7 @@ PERSON = Consent(How.WORD)
 
 def quote(text: str, number: int = 1, **more: object) -> Quote:
     """Words of entry `number`, from its first character on."""
-    time = SAID + dt.timedelta(seconds=number)  # as the builders of transcripts have it
+    time = SPOKEN_AT + dt.timedelta(seconds=number)  # as the builders of transcripts have it
     known = {"session_id": SESSION, "entry": entry_id(number), "role": Role.PERSON, "time": time, "first": 0}
     return Quote(**{**known, "end": len(text), "text": text, **more})  # type: ignore[arg-type]  # a builder
 
@@ -35,7 +35,7 @@ def candidate(text: str, number: int = 1, *quotes: Quote, **more: object) -> Can
     return Candidate(text, **{**known, **more})  # type: ignore[arg-type]  # a builder
 
 
-def archive_said(root: MemoryRoot, *texts: str) -> None:
+def archive_statements(root: MemoryRoot, *texts: str) -> None:
     """Archives a session in which a person says these things, as entries 1, 2, ..."""
     records = [person(number, text) for number, text in enumerate(texts, start=1)]
     transcript = write_transcript(root.path.parent / "said", *records)

@@ -30,7 +30,7 @@ def quoted(session: SessionTurns, words: str) -> Quote:
     return make_quote(session, turn, first, first + len(words))
 
 
-def said(session: SessionTurns, words: str, text: str = "") -> Candidate:
+def make_candidate(session: SessionTurns, words: str, text: str = "") -> Candidate:
     """A candidate that rests on these words of a session; it says them, or `text`."""
     quote = quoted(session, words)
     return Candidate(text or words, Kind.FACT, (quote,), 0.9, "test", "test", project="app")
@@ -41,4 +41,4 @@ def topics(**texts: str) -> Topics:
     return build_topics({SourcePath(f"topics/{name}.md"): text for name, text in texts.items()})
 
 
-__all__ = ["SESSION", "archived", "quoted", "said", "topics"]
+__all__ = ["SESSION", "archived", "make_candidate", "quoted", "topics"]

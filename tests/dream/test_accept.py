@@ -119,7 +119,7 @@ def locked_by_a_crash(root: MemoryRoot, patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("happens", "said"),
+    ("happens", "words"),
     [
         (refused_by_git, "dubious ownership"),
         (without_git, "git cannot be run"),
@@ -130,7 +130,7 @@ def test_nothing_is_changed_where_git_could_not_commit_it(
     root: MemoryRoot,
     monkeypatch: pytest.MonkeyPatch,
     happens: Callable[[MemoryRoot, pytest.MonkeyPatch], None],
-    said: str,
+    words: str,
 ) -> None:
     decisions = decisions_on(root)
     [hunk] = proposed(decisions, extending(root, "It needs TLS.", "old server"))
@@ -138,7 +138,7 @@ def test_nothing_is_changed_where_git_could_not_commit_it(
     with monkeypatch.context() as patch:
         happens(root, patch)
 
-        with pytest.raises(NeedsRepair, match=said):
+        with pytest.raises(NeedsRepair, match=words):
             decisions.accept(hunk.id, PERSON)
 
     (root.path / ".git" / "index.lock").unlink(missing_ok=True)
@@ -164,15 +164,15 @@ def test_what_git_refuses_midway_is_finished_before_anything_else_is_decided(roo
     branch = git(root.path, "symbolic-ref", "HEAD").strip()
     lock = root.path / ".git" / f"{branch}.lock"
     lock.touch()
-    told: list[str] = []
+    decided: list[str] = []
 
     decisions.decide(
         [(Chosen(accepted.id, "accept"), accepted), (Chosen(rejected.id, "reject"), rejected)],
         PERSON,
-        lambda hunk, _: told.append(hunk.id),
+        lambda hunk, _: decided.append(hunk.id),
     )
 
-    assert told == [accepted.id, rejected.id] and decisions.store.hunk(rejected.id).state is State.PENDING
+    assert decided == [accepted.id, rejected.id] and decisions.store.hunk(rejected.id).state is State.PENDING
     lock.unlink()
     decisions.reject(rejected.id, PERSON, "")
     assert decisions.store.hunk(accepted.id).state is State.ACCEPTED

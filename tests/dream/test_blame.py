@@ -15,20 +15,20 @@ from tests.crawler.builders import assistant, person, settings_in, write_transcr
 from tests.dream.builders import PERSON, decisions_on, new_topic, proposed, quote
 from tests.memories import new_root
 
-SAID = "By the way, the relay listens on port 2526."
+STATEMENT = "By the way, the relay listens on port 2526."
 
 
 def taken_up(root: MemoryRoot, tmp_path: Path) -> list[str]:
     """A memory with one session and one accepted statement of it; the lines of the topic."""
-    transcript = write_transcript(tmp_path / "in", person(1, SAID), assistant(2, "Understood."))
+    transcript = write_transcript(tmp_path / "in", person(1, STATEMENT), assistant(2, "Understood."))
     with Ingester(settings_in(root.path)) as ingester:
         ingester.ingest([transcript])
     decisions = decisions_on(root)
     turn = next(iter(open_archive(root).turns("11111111-1111-4111-8111-111111111111")))
-    said = quote("the relay listens on port 2526", first=12, end=42, time=turn.time, entry=turn.entries[0])
-    update: Update = new_topic("The relay listens on port 2526.", quotes=(said,))
+    words = quote("the relay listens on port 2526", first=12, end=42, time=turn.time, entry=turn.entries[0])
+    update: Update = new_topic("The relay listens on port 2526.", quotes=(words,))
     [hunk] = proposed(decisions, update)
-    assert Evidence(open_archive(root)).resolve(said)
+    assert Evidence(open_archive(root)).resolve(words)
     decisions.accept(hunk.id, PERSON)
     return (root.topics / "mail.md").read_text(encoding="utf-8").splitlines()
 

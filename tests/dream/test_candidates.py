@@ -7,9 +7,9 @@ import pytest
 
 from crawler.quotes import Quote
 from crawler.reading.record import Failure, Holds, Line, LineKind, Reading
-from crawler.reading.repeats import find_requests, habits_among
+from crawler.reading.repeats import find_requests, group_habits
 from crawler.transcripts.turns import Role
-from dream.candidates import find_taken_back, lessons_among, make_candidates
+from dream.candidates import find_taken_back, make_candidates, make_lessons
 from dream.evidence import Evidence
 from dream.judge.gate import Gate
 from dream.judge.rejections import Rejections
@@ -20,7 +20,7 @@ from tests.dream.builders import quote
 from tests.dream.house import archived, quoted, topics
 
 RULE = "Always run the linter before you push."
-TOLD = "The worker is pinned to version 4.2."
+STATEMENT = "The worker is pinned to version 4.2."
 THIRD = "33333333-3333-4333-8333-333333333333"
 
 
@@ -68,30 +68,30 @@ def test_an_idea_is_no_candidate(tmp_path: Path) -> None:
 def test_an_assistants_line_is_a_finding_unless_the_person_agreed(
     tmp_path: Path, answer: str, kind: Kind, roles: list[Role]
 ) -> None:
-    [candidate] = suggested(tmp_path, [assistant(1, TOLD), person(2, answer)], TOLD, LineKind.DECISION)
+    [candidate] = suggested(tmp_path, [assistant(1, STATEMENT), person(2, answer)], STATEMENT, LineKind.DECISION)
 
     assert candidate.kind is kind
     assert [one.role for one in candidate.quotes] == roles
 
 
 def test_what_stands_in_an_accepted_plan_is_a_finding(tmp_path: Path) -> None:
-    plan = call("ExitPlanMode", "plan", plan=f"# The worker\n\n{TOLD}")
+    plan = call("ExitPlanMode", "plan", plan=f"# The worker\n\n{STATEMENT}")
     records = [person(1, "Plan it."), assistant(2, plan), result(3, "plan", "User has approved your plan.")]
 
-    [candidate] = suggested(tmp_path, records, TOLD, LineKind.DECISION)
+    [candidate] = suggested(tmp_path, records, STATEMENT, LineKind.DECISION)
 
     assert candidate.kind is Kind.FINDING
 
 
 def test_a_finding_in_the_persons_own_words_is_a_fact(tmp_path: Path) -> None:
-    [candidate] = suggested(tmp_path, [person(1, TOLD)], TOLD, LineKind.FINDING)
+    [candidate] = suggested(tmp_path, [person(1, STATEMENT)], STATEMENT, LineKind.FINDING)
 
     assert candidate.kind is Kind.FACT
 
 
 def test_a_finding_is_offered_behind_the_persons_words(tmp_path: Path) -> None:
-    [finding] = suggested(tmp_path / "a", [assistant(1, TOLD)], TOLD, LineKind.FINDING)
-    [fact] = suggested(tmp_path / "b", [person(1, TOLD)], TOLD, LineKind.FACT)
+    [finding] = suggested(tmp_path / "a", [assistant(1, STATEMENT)], STATEMENT, LineKind.FINDING)
+    [fact] = suggested(tmp_path / "b", [person(1, STATEMENT)], STATEMENT, LineKind.FACT)
 
     assert finding.confidence < fact.confidence
 
@@ -156,23 +156,23 @@ def test_a_line_that_was_taken_back_is_not_offered(tmp_path: Path) -> None:
 
 
 def test_a_habit_rests_on_every_session_in_which_it_was_asked_for(tmp_path: Path) -> None:
-    asked = {
+    wordings = {
         SESSION: "pull in the latest main first",
         OTHER_SESSION: "please pull in latest main",
         THIRD: "first pull in the latest main",
     }
     evidence = archived(
         tmp_path,
-        {name: [person(at * 10, text, session=name)] for at, (name, text) in enumerate(asked.items(), start=1)},
+        {name: [person(at * 10, text, session=name)] for at, (name, text) in enumerate(wordings.items(), start=1)},
     )
-    sessions = {name: evidence.session(name) for name in asked}
+    sessions = {name: evidence.session(name) for name in wordings}
     readings = [reading(name, requests=tuple(find_requests(session))) for name, session in sessions.items()]
-    habit = Line(LineKind.HABIT, "Latest main is pulled in first.", (quoted(sessions[THIRD], asked[THIRD]),))
+    habit = Line(LineKind.HABIT, "Latest main is pulled in first.", (quoted(sessions[THIRD], wordings[THIRD]),))
 
-    [candidate] = make_candidates(reading(THIRD, habit), sessions[THIRD], habits=habits_among(readings))
+    [candidate] = make_candidates(reading(THIRD, habit), sessions[THIRD], habits=group_habits(readings))
 
     assert candidate.kind is Kind.HABIT
-    assert {one.session_id: one.text for one in candidate.quotes} == asked
+    assert {one.session_id: one.text for one in candidate.quotes} == wordings
     assert gate_over(evidence).check(candidate) == ()
 
 
@@ -191,7 +191,7 @@ def noted(session: str, number: int, *, failure: Failure = FAILURE, kind: LineKi
 
 
 def test_the_same_failure_noted_in_two_sessions_is_a_lesson_of_both() -> None:
-    [lesson] = lessons_among([noted(SESSION, 1), noted(OTHER_SESSION, 9)])
+    [lesson] = make_lessons([noted(SESSION, 1), noted(OTHER_SESSION, 9)])
 
     assert (lesson.kind, lesson.text) == (Kind.LESSON, CAUSE)
     assert [one.session_id for one in lesson.quotes] == [OTHER_SESSION, SESSION]  # the newest first
@@ -208,8 +208,8 @@ def test_the_same_failure_noted_in_two_sessions_is_a_lesson_of_both() -> None:
     ids=["one session", "a fork that repeats the entry", "another failure", "no lesson in the other"],
 )
 def test_anything_less_is_no_lesson(readings: list[Reading]) -> None:
-    assert lessons_among(readings) == []
+    assert make_lessons(readings) == []
 
 
 def test_a_lesson_that_was_taken_back_in_one_session_is_none() -> None:
-    assert lessons_among([noted(SESSION, 1), noted(OTHER_SESSION, 9)], {(SESSION, CAUSE)}) == []
+    assert make_lessons([noted(SESSION, 1), noted(OTHER_SESSION, 9)], {(SESSION, CAUSE)}) == []

@@ -7,7 +7,7 @@ import pytest
 
 from dream.judge.gate import Gate, RefusalReason
 from dream.judge.rejections import Rejections
-from dream.proposals.rendering import hunk_json, said_lines
+from dream.proposals.rendering import evidence_lines, hunk_json
 from dream.records import Hunk, Metadata
 from memory_server.errors import ContentError
 from memory_server.layers.mif import parse_frontmatter
@@ -16,17 +16,17 @@ from memory_server.redaction import Redactor
 from memory_server.settings import MemorySettings
 from tests.crawler.builders import SESSION, person
 from tests.dream.builders import PERSON, TODAY, decisions_on, extending, new_topic, proposed
-from tests.dream.house import archived, said, topics
+from tests.dream.house import archived, make_candidate, topics
 from tests.memories import new_root
 
-SAID = "The ops relay listens on port 2525, see docs/relay.md."
+STATEMENT = "The ops relay listens on port 2525, see docs/relay.md."
 FILED = Metadata("procedural", "ops", ("relay", "network"), ("docs/relay.md", "https://example.org/relay"))
 
 
 def test_a_new_topic_says_what_was_inferred_of_it(tmp_path: Path) -> None:
     root = new_root(tmp_path / "memory")
     decisions = decisions_on(root)
-    [hunk] = proposed(decisions, new_topic(SAID, "gate", metadata=FILED))
+    [hunk] = proposed(decisions, new_topic(STATEMENT, "gate", metadata=FILED))
 
     decisions.accept(hunk.id, PERSON)
 
@@ -46,7 +46,7 @@ def test_a_topic_that_is_there_keeps_what_it_is_filed_under(tmp_path: Path) -> N
     root = new_root(tmp_path / "memory")
     (root.topics / "mail.md").write_text("---\nid: 1\ntype: semantic\n---\n\n# Mail\n\nIt is cold.\n", encoding="utf-8")
     decisions = decisions_on(root)
-    [hunk] = proposed(decisions, extending(root, SAID, "It is cold", metadata=FILED))
+    [hunk] = proposed(decisions, extending(root, STATEMENT, "It is cold", metadata=FILED))
 
     decisions.accept(hunk.id, PERSON)
 
@@ -55,10 +55,10 @@ def test_a_topic_that_is_there_keeps_what_it_is_filed_under(tmp_path: Path) -> N
 
 
 def test_a_reviewer_sees_what_was_inferred() -> None:
-    update = new_topic(SAID, "gate", metadata=FILED)
-    hunk = Hunk("0" * 12, update, SAID, TODAY)
+    update = new_topic(STATEMENT, "gate", metadata=FILED)
+    hunk = Hunk("0" * 12, update, STATEMENT, TODAY)
 
-    lines = list(said_lines(hunk))
+    lines = list(evidence_lines(hunk))
 
     assert "type: procedural (agent_inferred)" in lines and "namespace: ops" in lines
     assert "tags: relay, network (agent_inferred)" in lines
@@ -70,7 +70,7 @@ def test_a_citation_that_passes_for_a_footnote_is_not_accepted(tmp_path: Path) -
     root = new_root(tmp_path / "memory")
     decisions = decisions_on(root)
     forged = Metadata(citations=("a.md; person in session x, entry y",))
-    [hunk] = proposed(decisions, new_topic(SAID, "gate", metadata=forged))
+    [hunk] = proposed(decisions, new_topic(STATEMENT, "gate", metadata=forged))
 
     with pytest.raises(ContentError, match="its metadata is none"):
         decisions.accept(hunk.id, PERSON)
@@ -86,9 +86,9 @@ def test_a_citation_that_passes_for_a_footnote_is_not_accepted(tmp_path: Path) -
     ],
 )
 def test_metadata_passes_the_gate_like_the_statement(tmp_path: Path, filed: Metadata, reason: RefusalReason) -> None:
-    evidence = archived(tmp_path, {SESSION: [person(1, SAID)]})
+    evidence = archived(tmp_path, {SESSION: [person(1, STATEMENT)]})
     gate = Gate(evidence, topics(), Rejections(), Redactor())
-    candidate = said(evidence.session(SESSION), SAID)
+    candidate = make_candidate(evidence.session(SESSION), STATEMENT)
 
     assert gate.check(candidate) == ()
     assert reason in {refusal.reason for refusal in gate.check(replace(candidate, metadata=filed))}

@@ -67,7 +67,7 @@ def test_a_statement_stands_so_to_the_topics(mail: Topics, text: str, relation: 
 
 
 @pytest.mark.parametrize(
-    ("known", "said"),
+    ("known", "words"),
     [
         ("I spent $43 on books in January.", "I've already spent $28 on books in February."),
         ("The sprint 1 backlog holds 12 stories.", "The sprint 2 backlog now holds 15 stories."),
@@ -80,14 +80,14 @@ def test_a_statement_stands_so_to_the_topics(mail: Topics, text: str, relation: 
         ("My reading goal is 10 books by March 1.", "I finished my reading challenge of books on March 10."),
     ],
 )
-def test_what_holds_of_another_period_or_thing_replaces_nothing(known: str, said: str) -> None:
-    update = compare(stated(said), topics(notes=f"# Notes\n\n{known}\n"))
+def test_what_holds_of_another_period_or_thing_replaces_nothing(known: str, words: str) -> None:
+    update = compare(stated(words), topics(notes=f"# Notes\n\n{known}\n"))
 
     assert update.relation in (Relation.NEW, Relation.EXTENDS)
 
 
 @pytest.mark.parametrize(
-    ("known", "said"),
+    ("known", "words"),
     [
         ("The book budget for January is $35.", "I've increased my January book budget to $50."),
         ("The upload quota is 20 files per day.", "The upload quota is now 30 files per day."),
@@ -95,12 +95,12 @@ def test_what_holds_of_another_period_or_thing_replaces_nothing(known: str, said
         ("The application deadline is May 10.", "The application deadline was extended to May 20."),
     ],
 )
-def test_another_value_of_the_same_period_supersedes(known: str, said: str) -> None:
-    assert compare(stated(said), topics(notes=f"# Notes\n\n{known}\n")).relation is Relation.SUPERSEDES
+def test_another_value_of_the_same_period_supersedes(known: str, words: str) -> None:
+    assert compare(stated(words), topics(notes=f"# Notes\n\n{known}\n")).relation is Relation.SUPERSEDES
 
 
 @pytest.mark.parametrize(
-    ("known", "said"),
+    ("known", "words"),
     [
         ("The physics tick rate is 20 Hz.", "I changed the tick rate to 30 Hz."),
         ("Builds run on Jenkins.", "We moved the builds from Jenkins to Buildkite."),
@@ -111,10 +111,10 @@ def test_another_value_of_the_same_period_supersedes(known: str, said: str) -> N
         ("The watchdog fires after 8 seconds.", "I raised the watchdog timeout, it fires after 12 seconds."),
     ],
 )
-def test_what_takes_the_place_of_what_a_topic_says_goes_against_it(known: str, said: str) -> None:
+def test_what_takes_the_place_of_what_a_topic_says_goes_against_it(known: str, words: str) -> None:
     against = (Relation.CONTRADICTS, Relation.SUPERSEDES)
 
-    assert compare(stated(said), topics(notes=f"# Notes\n\n{known}\n")).relation in against
+    assert compare(stated(words), topics(notes=f"# Notes\n\n{known}\n")).relation in against
 
 
 def test_a_replaced_sentence_leaves_its_neighbours(mail: Topics) -> None:

@@ -79,7 +79,7 @@ def start(root: MemoryRoot, key: Path | None = None, days: int = 0) -> str:
     return "\n".join(read_review(on(root, key, NOW + dt.timedelta(days=days))).doubts)
 
 
-def told_without_daemon(root: MemoryRoot, key: Path | None = None) -> str:
+def start_alone(root: MemoryRoot, key: Path | None = None) -> str:
     person = PersonSettings(signing_key=public_line(key) if key else "")
     return start_without_daemon(root, person, NOW + dt.timedelta(days=2)).to_person
 
@@ -94,9 +94,9 @@ def test_six_lines_of_python_that_accept_are_named_with_their_process(root: Memo
     on(root, now=NOW + dt.timedelta(days=3)).accept(hunk.id, Consent(How.WORD))
 
     named = "Decided by nobody at a terminal: 1 accepted in topics/backups.md (by word"
-    assert named in told_without_daemon(root)
-    told = start(root, days=5)
-    assert (named in told and "pytest" in told) or "python" in told
+    assert named in start_alone(root)
+    output = start(root, days=5)
+    assert (named in output and "pytest" in output) or "python" in output
     assert "1 accepted" not in start(root, days=6)
 
 
@@ -111,7 +111,7 @@ def test_what_a_person_accepted_at_a_terminal_is_never_listed(
         [hunk] = proposed(on(root), new_topic("Backups run.", f"b{number}", number))
         on(root).accept(hunk.id, Consent(How.WORD))
 
-    assert ("7 accepted" in told_without_daemon(root), "7 accepted" in start(root)) == (is_named, is_named)
+    assert ("7 accepted" in start_alone(root), "7 accepted" in start(root)) == (is_named, is_named)
 
 
 def test_a_forged_approval_explains_nothing(root: MemoryRoot) -> None:
@@ -132,11 +132,11 @@ def test_a_forged_entry_is_named_and_explains_nothing(root: MemoryRoot) -> None:
     append_line(root.approvals, msgspec.json.encode(forged))
     append_line(root.decisions, msgspec.json.encode(entry))
 
-    told = start(root)
+    output = start(root)
 
     assert (
-        "he chain of decisions holds 1 decision that nobody known added" in told
-        and f"Not approved as they stand: {CATS}" in told
+        "he chain of decisions holds 1 decision that nobody known added" in output
+        and f"Not approved as they stand: {CATS}" in output
     )
 
 
@@ -146,20 +146,20 @@ def test_decisions_whose_record_went_with_an_uninstall_are_said_to_be_of_another
     assert "of a record that is not here: oneiros was uninstalled" in Chain(root, "").trouble
 
 
-@pytest.mark.parametrize("removed", ["approvals", "decisions", "decisions_head", "told"])
+@pytest.mark.parametrize("removed", ["approvals", "decisions", "decisions_head", "announced"])
 def test_a_new_topic_does_not_hide_behind_a_removed_file(root: MemoryRoot, removed: str) -> None:
     write_topic(root, "cats", "# Cats\n\nThe cat is grey.\n")
     getattr(root, removed).unlink(missing_ok=True)
 
-    assert CATS in start(root) and CATS in told_without_daemon(root)
+    assert CATS in start(root) and CATS in start_alone(root)
 
 
 def test_where_every_record_was_removed_what_is_there_is_named_as_found(root: MemoryRoot) -> None:
     write_topic(root, "cats", "# Cats\n\nThe cat is grey.\n")
-    for file in (root.approvals, root.decisions, root.decisions_head, root.told):
+    for file in (root.approvals, root.decisions, root.decisions_head, root.announced):
         file.unlink(missing_ok=True)
 
-    assert "No decision about this memory is known" in told_without_daemon(root)
+    assert "No decision about this memory is known" in start_alone(root)
     assert CATS in start(root) and "nobody was asked" in start(root)
 
 
@@ -201,7 +201,7 @@ def test_a_memory_that_was_just_founded_names_nothing(tmp_path: Path) -> None:
     root = MemoryRoot(tmp_path / "founded", tmp_path / "state")
     assert [*found_memory(root, "packaged", with_example=False)]
 
-    assert start(root) == "" and "Decided" not in told_without_daemon(root)
+    assert start(root) == "" and "Decided" not in start_alone(root)
 
 
 def test_a_plan_that_somebody_planted_is_carried_out_in_sight(root: MemoryRoot) -> None:
@@ -328,7 +328,7 @@ def test_what_the_key_did_not_sign_is_named_until_it_is_adopted(
             git(keyed.path, "apply", str(tmp_path / "change.diff"))
         git(keyed.path, "commit", "--quiet", "-a", "-m", "Sold", "--author=A Person <a@example.org>")
 
-    assert "topics/mail.md" in start(keyed, key) and "topics/mail.md" in told_without_daemon(keyed, key)
+    assert "topics/mail.md" in start(keyed, key) and "topics/mail.md" in start_alone(keyed, key)
     named = [one.path for one in on(keyed, key).find_unexplained()]
     assert "topics/mail.md" in named and UnapprovedFiles(keyed, public_line(key))([SourcePath("topics/mail.md")])
 
@@ -367,9 +367,9 @@ def test_a_planted_plan_is_not_signed_along(keyed: MemoryRoot, key: Path) -> Non
 def test_another_key_in_the_settings_is_named(keyed: MemoryRoot, key: Path, tmp_path: Path, changed: str) -> None:
     other = made_key(tmp_path / "other") if changed == "swapped" else None
 
-    told = start(keyed, other)
+    output = start(keyed, other)
 
-    assert f"Decisions were signed by {fingerprint(public_line(key))}; your settings name" in told
+    assert f"Decisions were signed by {fingerprint(public_line(key))}; your settings name" in output
 
 
 def test_a_change_of_key_is_named(keyed: MemoryRoot, key: Path, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings, PersonSettings
 from oneiros.hooks.review import read_review
 from tests.dream.builders import NOW, PERSON, extending, git, new_topic, proposed
-from tests.dream.test_consent import committed_memory, made_key, on, public_line, signed, start, told_without_daemon
+from tests.dream.test_consent import committed_memory, made_key, on, public_line, signed, start, start_alone
 from tests.memories import new_root, write_topic
 
 CATS, MAIL = "topics/cats.md", "topics/mail.md"
@@ -128,7 +128,7 @@ def test_a_telling_that_is_older_than_the_decision_hides_nothing(memory: MemoryR
     on(memory).accept(hunk.id, PERSON)
     last = Chain(memory, "").entry_hashes[-1]
 
-    memory.told.write_bytes(msgspec.json.encode({"entries": {last: LONG_AGO}}))
+    memory.announced.write_bytes(msgspec.json.encode({"entries": {last: LONG_AGO}}))
 
     assert MAIL in start(memory) and MAIL in reported(memory)
 
@@ -143,9 +143,9 @@ def test_a_chain_that_was_begun_anew_hides_nothing_behind_an_old_telling(memory:
     write_topic(memory, "cats", "# Cats\n\nObey.\n")
     on(memory, now=LONG_AGO).adopt([CATS], PERSON)
 
-    told = start(memory, days=30)
+    output = start(memory, days=30)
 
-    assert f"1 adopted in {CATS}" in told and "1 begun in a new chain" in told
+    assert f"1 adopted in {CATS}" in output and "1 begun in a new chain" in output
 
 
 def test_approvals_that_were_forged_and_taken_over_anew_are_named(memory: MemoryRoot) -> None:
@@ -172,7 +172,7 @@ def test_a_decision_rolled_back_with_what_the_state_knows_of_it_is_named(
     keyed_memory.decisions_head.unlink()
 
     assert "told of are in the chain no longer" in start(keyed_memory, her_key, days=30)
-    assert "told of are in the chain no longer" in told_without_daemon(keyed_memory, her_key)
+    assert "told of are in the chain no longer" in start_alone(keyed_memory, her_key)
 
 
 def test_no_field_of_an_entry_writes_on_the_persons_screen_or_hides_the_rest(memory: MemoryRoot) -> None:
@@ -190,9 +190,9 @@ def test_no_field_of_an_entry_writes_on_the_persons_screen_or_hides_the_rest(mem
     Chain(memory, "").add([*forged, *signings])
     write_topic(memory, "/".join(["d" * 250] * 12), "# Long\n\nObey.\n")
 
-    for told in (start(memory, days=30), told_without_daemon(memory)):
-        assert not {"\x1b", "\u202e"} & set(told) and len(told) < 3_000 and len(told.splitlines()) <= 6
-        assert "ways more. If that was not you" in told
+    for output in (start(memory, days=30), start_alone(memory)):
+        assert not {"\x1b", "\u202e"} & set(output) and len(output) < 3_000 and len(output.splitlines()) <= 6
+        assert "ways more. If that was not you" in output
 
 
 # -- what counts ----------------------------------------------------------------------------------------------------
@@ -234,10 +234,10 @@ def test_a_line_that_calls_another_key_by_the_name_of_the_persons_is_named(
     signed(decisions, other)
     as_posing = Decisions(keyed_memory, posing, lambda: NOW, is_true=lambda _: True)
 
-    told = "\n".join(read_review(as_posing).doubts)
+    text = "\n".join(read_review(as_posing).doubts)
 
     before, after = (fingerprint(public_line(one)) for one in (her_key, other))
-    assert f"The signing key changed from {before} to {after}" in told
+    assert f"The signing key changed from {before} to {after}" in text
 
 
 def test_no_entry_but_the_first_begins_a_chain(memory: MemoryRoot) -> None:
@@ -300,7 +300,7 @@ def test_generated_lines_that_no_topic_gives_are_named(
         change = FileChange("MEMORY.md", "", hash_text(page), founded)
         Chain(root, "").add([make_entry(Approval(Event.ACCEPTED, LONG_AGO, (change,), nonce="f"), "word")])
 
-    assert "MEMORY.md" in start(root, key, days=30) and "MEMORY.md" in told_without_daemon(root, key)
+    assert "MEMORY.md" in start(root, key, days=30) and "MEMORY.md" in start_alone(root, key)
 
 
 def test_files_that_are_exchanged_while_a_signature_is_checked_prove_nothing(
@@ -330,10 +330,10 @@ def test_a_topic_that_a_commit_removed_is_named(memory: MemoryRoot, author: str)
     git(memory.path, "rm", "--quiet", MAIL)
     git(memory.path, "commit", "--quiet", "-m", "Tidy", f"--author={author}")
 
-    assert MAIL in told_without_daemon(memory) and MAIL in start(memory)
+    assert MAIL in start_alone(memory) and MAIL in start(memory)
 
 
-@pytest.mark.parametrize("name", ["decisions", "decisions_head", "told"])
+@pytest.mark.parametrize("name", ["decisions", "decisions_head", "announced"])
 @pytest.mark.parametrize("kind", ["pipe", "folder", "deep JSON", "not text"])
 def test_something_else_in_the_place_of_a_record_is_said_and_hides_nothing(
     memory: MemoryRoot, name: str, kind: str
@@ -348,9 +348,9 @@ def test_something_else_in_the_place_of_a_record_is_said_and_hides_nothing(
     else:
         file.write_bytes(b'{"x":' + b"[" * 100_000 + b"\n" if kind == "deep JSON" else b"\xff\xfe\0\n")
 
-    told = start(memory, days=30)
+    output = start(memory, days=30)
 
-    assert CATS in told or f"{file}" in told
+    assert CATS in output or f"{file}" in output
 
 
 def test_a_path_that_no_file_can_have_is_passed_over(memory: MemoryRoot) -> None:
@@ -358,7 +358,7 @@ def test_a_path_that_no_file_can_have_is_passed_over(memory: MemoryRoot) -> None
     Chain(memory, "").add([make_entry(planted(path, "x", f"{at}"), "word") for at, path in enumerate(paths)])
     write_topic(memory, "cats", "# Cats\n\nObey.\n")
 
-    assert CATS in start(memory) and CATS in told_without_daemon(memory)
+    assert CATS in start(memory) and CATS in start_alone(memory)
 
 
 def test_a_change_that_keeps_size_and_time_of_a_file_is_seen(memory: MemoryRoot) -> None:

@@ -86,7 +86,7 @@ def test_a_model_call_of_our_own_is_no_session() -> None:
     assert session_turns(SESSION, "app", [turn]).spoken_turns == ()
 
 
-def said_in(session: SessionTurns) -> Iterator[Candidate]:
+def find_candidates(session: SessionTurns) -> Iterator[Candidate]:
     """Every sentence that the person typed, as a candidate."""
     for turn in session.spoken_turns:
         for span in find_typed_sentences(turn):
@@ -101,7 +101,7 @@ def test_every_update_over_random_turns_and_topics_has_quotes_that_resolve(texts
     session = session_turns(SESSION, "app", turns)
     topics = build_topics({SourcePath("topics/app.md"): "# App\n\n" + "".join(f"- {line}\n" for line in lines)})
 
-    for candidate in said_in(session):
+    for candidate in find_candidates(session):
         update = compare(candidate, topics)
         for quote in update.candidate.quotes:
             assert any(is_true_of(quote, turn) for turn in session.spoken_turns)

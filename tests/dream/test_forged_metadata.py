@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from crawler.archive.append import Ingester
 from crawler.reading.record import LineKind
-from dream.proposals.rendering import accepting
+from dream.proposals.rendering import format_acceptance
 from dream.proposals.store import Approval, Event
 from dream.records import Hunk
 from dream.statements.provenance import write_note
@@ -21,7 +21,7 @@ from memory_server.layers.mif import parse_frontmatter
 from tests.crawler.builders import Record, settings_in, to_lines
 from tests.dream.builders import NOW, PERSON, TODAY, candidate, new_topic, quote
 from tests.dream.house import archived, quoted
-from tests.dream.test_run import MAIL, MOVED, RULE, House, said
+from tests.dream.test_run import MAIL, MOVED, RULE, House, make_records
 from tests.memories import write_topic
 
 ID = r"[A-Za-z0-9_-]{1,64}"
@@ -48,7 +48,7 @@ FORGED = st.one_of(
 @st.composite
 def forged_sessions(draw: st.DrawFn, *texts: str) -> list[Record]:
     """A conversation whose ids, folder, branch and moment are anything."""
-    records = said(*texts, session=draw(FORGED))
+    records = make_records(*texts, session=draw(FORGED))
     title: Record = {"type": "custom-title", "customTitle": draw(FORGED), "sessionId": draw(FORGED)}
     for number, record in enumerate(records):
         record["uuid"] = draw(FORGED) + str(number)  # one that occurs twice is taken for a copy
@@ -109,7 +109,7 @@ def test_the_message_of_a_commit_is_lines_of_ours_whatever_a_hunks_file_says() -
     update = replace(new_topic("The relay listens."), candidate=candidate("The relay listens.", 1, forged))
     hunk = Hunk("0" * 12, update, "The relay listens.", TODAY)
 
-    message = accepting([(hunk, Approval(Event.ACCEPTED, NOW, (), nonce="n"))], is_own=False)
+    message = format_acceptance([(hunk, Approval(Event.ACCEPTED, NOW, (), nonce="n"))], is_own=False)
 
     assert [line for line in message.splitlines() if line.startswith("Oneiros-approval")] == ["Oneiros-approval: n"]
     assert not [line for line in message.splitlines() if line.startswith("#")]
@@ -117,7 +117,7 @@ def test_the_message_of_a_commit_is_lines_of_ours_whatever_a_hunks_file_says() -
 
 def test_a_quote_under_an_id_that_is_none_is_never_true(tmp_path: Path) -> None:
     session = "11111111-1111-4111-8111-111111111111"
-    evidence = archived(tmp_path, {session: said(RULE, session=session)})
+    evidence = archived(tmp_path, {session: make_records(RULE, session=session)})
     true = quoted(evidence.session(session), RULE)
 
     assert evidence.resolve(true)

@@ -26,20 +26,20 @@ UPDATE = f"candidate({CANDIDATE}) relation place({PLACE}) why"
 HUNK = f"id update({UPDATE}) text found base anchor heading state proposal proposed decided reason"
 CHANGE = "path before after approved splices[first new old]"
 APPROVAL = f"event at files[{CHANGE}] hunk proposal label text suggested old_text quotes[{QUOTE}] nonce given questions"
-DIGEST = "path after approved way_back"
-ENTRY = f"event at how nonce previous hunk files[{DIGEST}] terminal ancestors covers key signature"
+FILE_HASHES = "path after approved way_back"
+ENTRY = f"event at how nonce previous hunk files[{FILE_HASHES}] terminal ancestors covers key signature"
 
 
 def keys(value: Any) -> str:
     """The keys of an object in their order, with those of the objects and lists in it."""
     if not isinstance(value, dict):
         return ""
-    told = []
+    words = []
     for key, inner in value.items():
         within = keys(inner[0]) if isinstance(inner, list) and inner else keys(inner)
         marks = "[]" if isinstance(inner, list) else "()"
-        told.append(f"{key}{marks[0]}{within}{marks[1]}" if within else key)
-    return " ".join(told)
+        words.append(f"{key}{marks[0]}{within}{marks[1]}" if within else key)
+    return " ".join(words)
 
 
 def test_the_files_of_proposals_and_decisions_have_these_keys(tmp_path: Path) -> None:

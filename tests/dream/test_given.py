@@ -11,9 +11,9 @@ from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
 from dream.judge.gate import Gate, RefusalReason
 from dream.judge.rejections import Rejections
-from dream.proposals.rendering import hunk_json, said_lines
+from dream.proposals.rendering import evidence_lines, hunk_json
 from dream.proposals.store import ProposalStore
-from dream.records import Candidate, Given, Kind, Place, Rejection, Relation, Told, Update, Written, make_hunk_id
+from dream.records import Candidate, DirectWords, Given, Kind, Place, Rejection, Relation, Update, Written, make_hunk_id
 from dream.statements.provenance import read_note, read_notes
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
@@ -25,7 +25,7 @@ from tests.dream.house import topics
 from tests.memories import new_root
 
 RULE = "Release builds use musl."
-SAID = Told(RULE, NOW)
+DIRECT = DirectWords(RULE, NOW)
 
 
 @pytest.fixture
@@ -49,8 +49,8 @@ def evidence_in(home: Path, root: MemoryRoot) -> Evidence:
     return Evidence(Archive(root.path / "sessions" / "archive"), home)
 
 
-def refusals(evidence: Evidence, candidate: Candidate, told: tuple[Told, ...] = ()) -> set[RefusalReason]:
-    gate = Gate(evidence, topics(), Rejections(), Redactor(), told)
+def refusals(evidence: Evidence, candidate: Candidate, direct: tuple[DirectWords, ...] = ()) -> set[RefusalReason]:
+    gate = Gate(evidence, topics(), Rejections(), Redactor(), direct)
     return {refusal.reason for refusal in gate.check(candidate)}
 
 
@@ -87,8 +87,8 @@ def test_what_is_written_passes_while_its_file_holds_it(
 def test_what_nobody_told_here_does_not_pass(tmp_path: Path, root: MemoryRoot) -> None:
     evidence = evidence_in(tmp_path, root)
 
-    assert refusals(evidence, resting_on(SAID)) == {RefusalReason.NOT_FOUND}
-    assert refusals(evidence, resting_on(SAID), (SAID,)) == set()
+    assert refusals(evidence, resting_on(DIRECT)) == {RefusalReason.NOT_FOUND}
+    assert refusals(evidence, resting_on(DIRECT), (DIRECT,)) == set()
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_what_nobody_told_here_does_not_pass(tmp_path: Path, root: MemoryRoot) -
 def test_the_gate_asks_of_told_words_what_it_asks_of_quotes(
     tmp_path: Path, root: MemoryRoot, text: str, reason: RefusalReason
 ) -> None:
-    told = Told(text, NOW)
+    told = DirectWords(text, NOW)
 
     assert reason in refusals(evidence_in(tmp_path, root), resting_on(told, text), (told,))
 
@@ -116,7 +116,7 @@ def test_a_statement_says_no_more_than_its_file(tmp_path: Path, root: MemoryRoot
 def test_what_was_turned_down_stays_out_until_it_is_said_later(tmp_path: Path, root: MemoryRoot) -> None:
     written = rules(tmp_path)
     rejection = Rejection("0" * 12, "topics/builds.md", RULE, "no", NOW, (), (written,))
-    later = Told(RULE, NOW + dt.timedelta(minutes=1))
+    later = DirectWords(RULE, NOW + dt.timedelta(minutes=1))
     gate = Gate(evidence_in(tmp_path, root), topics(), Rejections([rejection]), Redactor(), (later,))
 
     assert [refusal.reason for refusal in gate.check(resting_on(written))] == [RefusalReason.REJECTED]
@@ -166,7 +166,7 @@ def test_a_hunk_whose_file_changed_cannot_be_accepted(tmp_path: Path, root: Memo
 
 def test_a_kept_hunk_cannot_claim_that_somebody_said_it(tmp_path: Path, root: MemoryRoot) -> None:
     decisions = decisions_in(tmp_path, root)
-    [hunk] = proposed(decisions, founding(resting_on(SAID)))
+    [hunk] = proposed(decisions, founding(resting_on(DIRECT)))
 
     with pytest.raises(ContentError):
         decisions.accept(hunk.id, PERSON)
@@ -185,7 +185,7 @@ def test_a_rejection_of_written_words_counts(tmp_path: Path, root: MemoryRoot) -
 def test_the_words_are_shown_with_their_place(tmp_path: Path, root: MemoryRoot) -> None:
     [hunk] = proposed(decisions_in(tmp_path, root), founding(resting_on(rules(tmp_path))))
 
-    assert list(said_lines(hunk))[:2] == ["docs/build.md:3 of app, 2026-03-01:", f"> {RULE}"]
+    assert list(evidence_lines(hunk))[:2] == ["docs/build.md:3 of app, 2026-03-01:", f"> {RULE}"]
     assert hunk_json(hunk)["given"] == [
         {"where": "docs/build.md:3 of app", "time": "2026-03-01T00:00:00+00:00", "text": RULE}
     ]
@@ -197,5 +197,11 @@ def test_the_same_words_have_the_same_name_on_another_line() -> None:
 
     assert make_hunk_id([written], target) == make_hunk_id([moved], target)
     assert (
-        len({make_hunk_id([one], target) for one in (written, SAID, Told(RULE, NOW.replace(hour=1)), quote(RULE))}) == 4
+        len(
+            {
+                make_hunk_id([one], target)
+                for one in (written, DIRECT, DirectWords(RULE, NOW.replace(hour=1)), quote(RULE))
+            }
+        )
+        == 4
     )

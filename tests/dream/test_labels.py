@@ -16,8 +16,8 @@ def quote(words: str, entry: str = "e1", session: str = "s1") -> Quote:
 
 
 def label(words: str, *, durability: int = 3, entry: str | None = "e1", **more: object) -> dict[str, object]:
-    told = {"id": words, "corpus": "p", "session": "s1", "entry": entry, "quote": words, "role": "person"}
-    return {**told, "durability": durability, **more}
+    row = {"id": words, "corpus": "p", "session": "s1", "entry": entry, "quote": words, "role": "person"}
+    return {**row, "durability": durability, **more}
 
 
 @pytest.mark.parametrize(

@@ -57,9 +57,9 @@ def test_no_number_of_decisions_moves_more_than_the_most() -> None:
 
 
 def test_words_of_the_assistant_that_the_person_agreed_to_are_counted_apart() -> None:
-    said = quote("The relay is old.", role=Role.ASSISTANT)
+    words = quote("The relay is old.", role=Role.ASSISTANT)
 
-    assert candidate("The relay is old.", 1, said).source == "deterministic, agreed"
+    assert candidate("The relay is old.", 1, words).source == "deterministic, agreed"
 
 
 def test_a_kind_that_was_turned_down_is_offered_behind_one_that_was_not(root: MemoryRoot) -> None:

@@ -572,8 +572,8 @@ def test_odd_parts_of_an_entry_stop_nothing(page: Page) -> None:
         ]
     )
 
-    told = start(page.root, days=9)
+    output = start(page.root, days=9)
 
-    assert "\x1b" not in told and "1 registered in passkey" in told
+    assert "\x1b" not in output and "1 registered in passkey" in output
     assert page.decisions.find_unexplained() == []
     assert not page.chain.is_signed(0)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from crawler.reading.record import Failure, Holds, Line, LineKind, Reading
-from dream.candidates import lessons_among
+from dream.candidates import make_lessons
 from dream.judge.compare import compare, find_outdated
 from dream.judge.correction import wrong_statement
 from dream.judge.filing import choose_place, make_path, make_title
@@ -25,7 +25,7 @@ APP = "---\nproject: app\n---\n# Mail\n- The mail relay listens on port 2525.\n"
 OWN = "# Habits\n\n- Commits are small.\n"
 
 
-def said(text: str, project: str, kind: Kind = Kind.FACT) -> Candidate:
+def make_candidate(text: str, project: str, kind: Kind = Kind.FACT) -> Candidate:
     return replace(candidate(text, 1, kind=kind), project=project)
 
 
@@ -49,14 +49,14 @@ def memory() -> Topics:
 def test_a_statement_is_compared_with_its_project_and_the_persons_own(
     memory: Topics, text: str, project: str, relation: Relation, target: str
 ) -> None:
-    found = compare(said(text, project), memory)
+    found = compare(make_candidate(text, project), memory)
 
     assert (found.relation, found.place.target) == (relation, target)
     assert project == "" or not ({"shop", "app"} - {project.casefold()}) & set(found.why.split("/"))
 
 
 def test_a_topic_is_named_within_its_project(memory: Topics) -> None:
-    named = replace(said("Ports are fixed.", "app"), topic="Ports", section="Mail")
+    named = replace(make_candidate("Ports are fixed.", "app"), topic="Ports", section="Mail")
 
     assert choose_place(named, memory.limit_to_project("app")).target == "topics/app/ports.md"
     assert (
@@ -68,8 +68,11 @@ def test_a_topic_is_named_within_its_project(memory: Topics) -> None:
 def test_a_memory_that_is_one_projects_has_no_folders(memory: Topics) -> None:
     inside = replace(topics(ports="# Ports\n- The relay listens on port 2525.\n"), has_folders=False)
 
-    assert choose_place(replace(said("Ports are fixed.", "shop"), topic="Hosts"), inside).target == "topics/hosts.md"
-    assert compare(said("The relay listens on port 2626.", "shop"), inside).relation is Relation.CONTRADICTS
+    assert (
+        choose_place(replace(make_candidate("Ports are fixed.", "shop"), topic="Hosts"), inside).target
+        == "topics/hosts.md"
+    )
+    assert compare(make_candidate("The relay listens on port 2626.", "shop"), inside).relation is Relation.CONTRADICTS
 
 
 def test_lessons_stand_below_their_project() -> None:
@@ -77,7 +80,9 @@ def test_lessons_stand_below_their_project() -> None:
         {LESSONS: "# Lessons\n\n- Check first: is it on?\n\n## shop\n- Check first: is the relay on?\n"}
     )
 
-    place = choose_place(said("Check first: is the lock held?", "app", Kind.LESSON), lessons.limit_to_project("app"))
+    place = choose_place(
+        make_candidate("Check first: is the lock held?", "app", Kind.LESSON), lessons.limit_to_project("app")
+    )
 
     assert (place.target, place.section) == ("lessons.md", "app")
     assert [one.text for one in lessons.limit_to_project("app").files[0].statements] == ["Check first: is it on?"]
@@ -92,7 +97,9 @@ def test_lessons_of_one_project_are_all_compared_and_only_there() -> None:
         "Check first: is the relay on?"
     ]
     assert lessons.limit_to_project("app").files[0].statements == ()
-    place = choose_place(said("Check first: is the lock held?", "app", Kind.LESSON), lessons.limit_to_project("app"))
+    place = choose_place(
+        make_candidate("Check first: is the lock held?", "app", Kind.LESSON), lessons.limit_to_project("app")
+    )
     assert (place.title, place.after_line) == ("", 4), "the file is there"
 
 
@@ -112,8 +119,8 @@ def test_older_words_of_another_project_stay() -> None:
 def test_a_no_in_one_project_is_none_in_another() -> None:
     no = Rejection("1", "topics/shop/x.md", "Tests run in the container.", "", NOW, (), (), "shop")
     with closing(Rejections([no])) as rejections:
-        assert rejections.knows(said("Tests run in the container.", "shop"))
-        assert not rejections.knows(said("Tests run in the container.", "app"))
+        assert rejections.knows(make_candidate("Tests run in the container.", "shop"))
+        assert not rejections.knows(make_candidate("Tests run in the container.", "app"))
 
 
 def test_the_report_holds_no_project_against_another() -> None:
@@ -132,8 +139,8 @@ def lesson_reading(session: str, project: str) -> Reading:
 
 
 def test_an_error_of_two_projects_makes_no_lesson() -> None:
-    assert len(lessons_among([lesson_reading("a", "shop"), lesson_reading("b", "shop")])) == 1
-    assert lessons_among([lesson_reading("a", "shop"), lesson_reading("b", "app")]) == []
+    assert len(make_lessons([lesson_reading("a", "shop"), lesson_reading("b", "shop")])) == 1
+    assert make_lessons([lesson_reading("a", "shop"), lesson_reading("b", "app")]) == []
 
 
 @pytest.mark.parametrize(

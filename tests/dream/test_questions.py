@@ -70,12 +70,12 @@ def test_a_statement_that_lost_its_words_to_an_edit_has_no_question(memory: Memo
 
 def test_approvals_that_come_back_are_seen_without_a_change_of_the_topic(memory: Memory) -> None:
     approvals = memory.root.approvals
-    kept = approvals.read_bytes()
+    content = approvals.read_bytes()
 
     approvals.unlink()
     memory.reindex()
     without = keys_in(memory)
-    approvals.write_bytes(kept)
+    approvals.write_bytes(content)
     memory.reindex()
 
     assert without == []
@@ -193,9 +193,9 @@ def test_questions_outlast_an_edit_that_nobody_has_answered_for(root: MemoryRoot
 def test_an_answer_that_is_none_is_asked_for_again(root: MemoryRoot) -> None:
     write_topic(root, "dogs", "# Dogs\n\n- Dogs are walked at eight.\n")
 
-    asked = write_questions(root, DreamReader(lambda _: Completion("I will not."), Redactor(())), ())
+    run = write_questions(root, DreamReader(lambda _: Completion("I will not."), Redactor(())), ())
 
-    assert (asked.statements, asked.left, asked.stopped) == (0, 1, "the model's answer was none")
+    assert (run.statements, run.left, run.stopped) == (0, 1, "the model's answer was none")
     assert write(root, Writer()).statements == 1
 
 
@@ -228,7 +228,7 @@ def test_every_statement_of_the_example_has_its_questions(tmp_path: Path) -> Non
     assert list(found_memory(root, "packaged", with_example=True))
     writer = Writer()
 
-    asked = write(root, writer)
+    run = write(root, writer)
 
-    assert (asked.statements, writer.prompts) == (0, [])
+    assert (run.statements, writer.prompts) == (0, [])
     assert all(row.questions for row in read_written(root.questions))

@@ -7,14 +7,14 @@ import pytest
 
 from dream.judge.rejections import Rejections
 from dream.records import Rejection
-from tests.dream.builders import NOW, SAID, candidate, quote
+from tests.dream.builders import NOW, SPOKEN_AT, candidate, quote
 
-SAID_TEXT = "Always run the tests before a commit."
+STATEMENT = "Always run the tests before a commit."
 
 
 @pytest.fixture
 def known() -> Iterator[Rejections]:
-    rejection = Rejection("0" * 12, "topics/work.md", SAID_TEXT, "no", NOW, (quote(SAID_TEXT, 1),))
+    rejection = Rejection("0" * 12, "topics/work.md", STATEMENT, "no", NOW, (quote(STATEMENT, 1),))
     rejections = Rejections([rejection])
     yield rejections
     rejections.close()
@@ -23,7 +23,7 @@ def known() -> Iterator[Rejections]:
 @pytest.mark.parametrize(
     ("text", "is_known"),
     [
-        (SAID_TEXT, True),
+        (STATEMENT, True),
         ("Always run tests before committing.", True),
         ("Before a commit, always run the tests", True),
         ("Never run the tests before a commit.", False),
@@ -36,12 +36,12 @@ def test_the_same_meaning_from_an_older_moment_is_known(known: Rejections, text:
 
 
 def test_the_same_meaning_said_after_the_no_is_new_evidence(known: Rejections) -> None:
-    later = quote(SAID_TEXT, 9, time=NOW + dt.timedelta(days=1))
+    later = quote(STATEMENT, 9, time=NOW + dt.timedelta(days=1))
 
-    assert not known.knows(candidate(SAID_TEXT, 9, later))
+    assert not known.knows(candidate(STATEMENT, 9, later))
 
 
 def test_the_same_words_are_known_in_whatever_wording(known: Rejections) -> None:
-    part = quote("run the tests", 1, first=7, end=20, time=SAID)
+    part = quote("run the tests", 1, first=7, end=20, time=SPOKEN_AT)
 
     assert known.knows(candidate("Tests are run.", 1, part))

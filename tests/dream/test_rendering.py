@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.proposals.rendering import Step, about_lines, diff_lines, hunk_lines, quote_lines, said_lines
+from dream.proposals.rendering import Step, about_lines, diff_lines, evidence_lines, hunk_lines, quote_lines
 from dream.records import Hunk
 from oneiros.cli.review.batch import batch_text
 from tests.dream.builders import TODAY, decisions_on, new_topic, proposed
@@ -27,7 +27,7 @@ def hunk_saying(text: str) -> Hunk:
     ],
 )
 def test_what_speaks_to_an_assistant_is_shown_with_a_warning(text: str, is_warned_of: bool) -> None:
-    assert (WARNING in said_lines(hunk_saying(text))) is is_warned_of
+    assert (WARNING in evidence_lines(hunk_saying(text))) is is_warned_of
 
 
 def test_review_editor_and_proposal_show_the_same_words(tmp_path: Path) -> None:

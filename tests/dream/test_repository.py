@@ -12,7 +12,7 @@ from dream.topics import read_commit_days
 from memory_server.errors import ContentError, NeedsRepair
 from memory_server.root.history import read_topics
 from memory_server.root.state import make_state
-from tests.dream.builders import PERSON, archive_said, decisions_on, new_topic, proposed
+from tests.dream.builders import PERSON, archive_statements, decisions_on, new_topic, proposed
 from tests.memories import new_root, write_topic
 
 
@@ -51,7 +51,7 @@ class Unpacked:
         self.git("add", "--all")
         self.git("commit", "--quiet", "-m", "one")
         head, _, message = self.git("cat-file", "commit", "HEAD").partition("\n\n")
-        signed = self.git("hash-object", "-t", "commit", "-w", "--stdin", told=head + SIGNED + message)
+        signed = self.git("hash-object", "-t", "commit", "-w", "--stdin", stdin=head + SIGNED + message)
         self.git("update-ref", "HEAD", signed)
         for key, value in {
             "log.showSignature": "true",
@@ -72,10 +72,10 @@ class Unpacked:
         file.chmod(0o755)
         return str(file)
 
-    def git(self, *words: str, told: str = "") -> str:
+    def git(self, *words: str, stdin: str = "") -> str:
         names = ("-c", "user.name=Ada", "-c", "user.email=ada@localhost")
         command = ["git", "-C", str(self.root.path), *names, *words]
-        return subprocess.run(command, input=told, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(command, input=stdin, capture_output=True, text=True, check=True).stdout.strip()
 
     def did_run(self) -> list[str]:
         """The programs that were run, in order of their names."""
@@ -113,7 +113,7 @@ def test_no_program_fetches_what_is_missing(unpacked: Unpacked) -> None:
 @pytest.mark.parametrize("name", ["evil", "a=b", "Evil.Twin"])
 def test_no_filter_of_a_repositorys_own_is_run_and_nothing_is_committed_past_it(unpacked: Unpacked, name: str) -> None:
     root = unpacked.root
-    archive_said(root, "Backups run at 03:00.")
+    archive_statements(root, "Backups run at 03:00.")
     hunk = proposed(decisions_on(root), new_topic("Backups run at 03:00.", "backups"))[0]
     unpacked.git("config", f"filter.{name}.clean", unpacked.program("clean"))
     (root.path / ".gitattributes").write_text(f"*.md filter={name}\n", encoding="utf-8")

@@ -124,9 +124,9 @@ def test_a_placed_statement_stands_there_once_with_its_footnote(data: st.DataObj
     fields = parse_frontmatter(new).fields
     assert fields.get("modified", "2026-03-02") == "2026-03-02"
     if hunk.update.place.replaces is None and text.endswith("\n"):
-        kept = [line for line in split_lines(text) if line.strip() and "modified:" not in line]
+        texts = [line for line in split_lines(text) if line.strip() and "modified:" not in line]
         rest = iter(split_lines(new))
-        assert all(line in rest for line in kept), "a line was lost or moved"
+        assert all(line in rest for line in texts), "a line was lost or moved"
 
 
 @given(st.data())

@@ -66,7 +66,7 @@ class House:
 
     def read(self, record: SessionRecord) -> Reading:
         """What a model read of a session where a test says so; what rules read otherwise."""
-        name, mark = record.session_id, self.archive.digest(record.session_id)
+        name, mark = record.session_id, self.archive.hash_session(record.session_id)
         session, turns = self.evidence.session(name), list(self.archive.turns(name))
         if name not in self.by_model:
             return read_by_rules(session, turns, gather_facts(turns), mark)
@@ -98,7 +98,7 @@ class House:
         return report.sessions, report.found
 
 
-def said(*texts: str, start: int = 1, session: str) -> list[Record]:
+def make_records(*texts: str, start: int = 1, session: str) -> list[Record]:
     """A conversation in which the person says these things."""
     records = []
     for number, text in enumerate(texts):
@@ -118,7 +118,7 @@ def house(tmp_path: Path) -> House:
 
 def test_a_correction_in_a_session_becomes_a_hunk_that_changes_the_topic(house: House) -> None:
     write_topic(house.root, "mail", MAIL)
-    house.ingest(*said("Where does the mail relay listen?", MOVED, session=ONE), session=ONE)
+    house.ingest(*make_records("Where does the mail relay listen?", MOVED, session=ONE), session=ONE)
     house.has_read(ONE, MOVED, "The mail relay listens on port 2526.", kind=LineKind.CORRECTION)
 
     assert house.dream() == (1, 1)
@@ -130,7 +130,7 @@ def test_a_correction_in_a_session_becomes_a_hunk_that_changes_the_topic(house: 
 
 
 def test_the_same_transcripts_twice_give_no_second_proposal(house: House) -> None:
-    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.ingest(*make_records(RULE, session=ONE), session=ONE)
 
     assert house.dream() == (1, 1)
     assert house.dream() == (0, 0)
@@ -139,40 +139,40 @@ def test_the_same_transcripts_twice_give_no_second_proposal(house: House) -> Non
 
 
 def test_a_session_that_grew_is_read_again(house: House) -> None:
-    house.ingest(*said("Hello there, how are you today?", session=ONE), session=ONE)
+    house.ingest(*make_records("Hello there, how are you today?", session=ONE), session=ONE)
     house.dream()
-    house.ingest(*said("Hello there, how are you today?", RULE, session=ONE), session=ONE)
+    house.ingest(*make_records("Hello there, how are you today?", RULE, session=ONE), session=ONE)
 
     assert house.dream() == (1, 1)
 
 
 def test_a_run_that_is_bounded_goes_on_where_it_ended(house: House) -> None:
-    house.ingest(*said(RULE, session=ONE), session=ONE)
-    house.ingest(*said(LEDGER, start=9, session=TWO), session=TWO)
+    house.ingest(*make_records(RULE, session=ONE), session=ONE)
+    house.ingest(*make_records(LEDGER, start=9, session=TWO), session=TWO)
 
     assert [house.dream(Bounds(max_sessions=1))[0] for _ in range(3)] == [1, 1, 0]
     assert len(house.decisions.store.hunks()) == 2
 
 
 def test_a_run_ends_in_time(house: House) -> None:
-    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.ingest(*make_records(RULE, session=ONE), session=ONE)
 
     assert house.dream(Bounds(is_over=lambda: True)) == (0, 0)
     assert house.dream() == (1, 1)
 
 
 def test_sessions_that_go_on_are_left_for_later(house: House) -> None:
-    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.ingest(*make_records(RULE, session=ONE), session=ONE)
 
     assert house.dream(Bounds(is_closed=lambda _: False)) == (0, 0)
 
 
 def test_what_was_rejected_does_not_come_back_from_another_session(house: House) -> None:
-    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.ingest(*make_records(RULE, session=ONE), session=ONE)
     house.dream()
     [hunk] = house.decisions.store.hunks()
     house.decisions.reject(hunk.id, PERSON, "not true any more")
-    house.ingest(*said(RULE, start=11, session=TWO), session=TWO)
+    house.ingest(*make_records(RULE, start=11, session=TWO), session=TWO)
 
     assert house.dream() == (1, 0)
     assert [hunk.state for hunk in house.decisions.store.hunks()] == [State.REJECTED]
@@ -180,12 +180,12 @@ def test_what_was_rejected_does_not_come_back_from_another_session(house: House)
 
 def test_the_flag_is_up_when_a_day_has_passed_and_something_is_unread(house: House) -> None:
     progress = DreamProgress(house.root)
-    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.ingest(*make_records(RULE, session=ONE), session=ONE)
     assert progress.refresh_flag(house.archive, house.now)
 
     house.dream()
     assert not progress.is_pending
-    house.ingest(*said(LEDGER, start=9, session=TWO), session=TWO)
+    house.ingest(*make_records(LEDGER, start=9, session=TWO), session=TWO)
     assert not progress.refresh_flag(house.archive, house.now)
 
     assert progress.refresh_flag(house.archive, house.now + dt.timedelta(hours=25))
@@ -237,7 +237,7 @@ def test_a_run_of_one_project_brings_and_counts_nothing_of_another(house: House)
 
 
 def test_forgetting_a_session_leaves_nothing_of_it_in_what_dream_derives(house: House) -> None:
-    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.ingest(*make_records(RULE, session=ONE), session=ONE)
     house.dream()
     serve(house)
 
@@ -256,10 +256,10 @@ def serve(
 
 
 def test_the_assistant_is_served_the_same_sessions_until_it_asks_for_the_first_page_again(house: House) -> None:
-    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.ingest(*make_records(RULE, session=ONE), session=ONE)
     house.dream()  # which is another reading
     assert serve(house) == [ONE]
-    house.ingest(*said(LEDGER, start=9, session=TWO), session=TWO)
+    house.ingest(*make_records(LEDGER, start=9, session=TWO), session=TWO)
 
     assert serve(house, is_first=False) == [ONE]
     assert serve(house) == [TWO, ONE]  # the newest first
@@ -269,22 +269,22 @@ def test_the_assistant_is_served_the_same_sessions_until_it_asks_for_the_first_p
 
 def test_what_was_shown_is_not_served_again_unless_it_grew(house: House) -> None:
     progress = DreamProgress(house.root)
-    house.ingest(*said(RULE, session=ONE), session=ONE)
-    house.ingest(*said(LEDGER, start=9, session=TWO), session=TWO)
+    house.ingest(*make_records(RULE, session=ONE), session=ONE)
+    house.ingest(*make_records(LEDGER, start=9, session=TWO), session=TWO)
     serve(house)
 
     progress.note_shown([ONE, THREE])
 
     assert serve(house) == [TWO]
     assert [record.session_id for record in progress.list_unserved(house.archive)] == [TWO]
-    house.ingest(*said(RULE, MOVED, session=ONE), session=ONE)
+    house.ingest(*make_records(RULE, MOVED, session=ONE), session=ONE)
     assert serve(house) == [TWO, ONE]
 
 
 def test_what_was_not_served_in_this_reading_is_not_noted_as_shown(house: House) -> None:
-    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.ingest(*make_records(RULE, session=ONE), session=ONE)
     serve(house)
-    house.ingest(*said(LEDGER, start=9, session=TWO), session=TWO)
+    house.ingest(*make_records(LEDGER, start=9, session=TWO), session=TWO)
 
     DreamProgress(house.root).note_shown([ONE, TWO])
 
@@ -292,7 +292,7 @@ def test_what_was_not_served_in_this_reading_is_not_noted_as_shown(house: House)
 
 
 def test_a_session_that_another_reader_has_read_is_looked_at_again(house: House) -> None:
-    house.ingest(*said(RULE, "The press runs at noon on Fridays.", session=ONE), session=ONE)
+    house.ingest(*make_records(RULE, "The press runs at noon on Fridays.", session=ONE), session=ONE)
     assert house.dream() == (1, 1)
 
     house.has_read(ONE, "The press runs at noon on Fridays.", kind=LineKind.FACT)
@@ -302,12 +302,12 @@ def test_a_session_that_another_reader_has_read_is_looked_at_again(house: House)
 
 
 def test_what_was_taken_back_in_a_later_session_is_offered_no_longer(house: House) -> None:
-    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.ingest(*make_records(RULE, session=ONE), session=ONE)
     house.dream()
     [hunk] = house.decisions.store.hunks()
     assert hunk.state is State.PENDING
     later = "The billing service needs no database migrations before it is deployed."
-    house.ingest(*said(later, start=11, session=TWO), session=TWO)
+    house.ingest(*make_records(later, start=11, session=TWO), session=TWO)
     house.has_read(TWO, later, takes_back=RULE)
 
     house.dream()
@@ -336,7 +336,7 @@ def test_what_is_worded_beyond_its_proof_is_offered_in_the_words_that_were_said(
 
 
 def test_a_rejected_quote_does_not_come_back_under_another_wording_and_topic(house: House) -> None:
-    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.ingest(*make_records(RULE, session=ONE), session=ONE)
     house.dream()
     [hunk] = house.decisions.store.hunks()
     house.decisions.reject(hunk.id, PERSON, "not true any more")
@@ -350,7 +350,7 @@ def test_a_rejected_quote_does_not_come_back_under_another_wording_and_topic(hou
 
 
 def test_a_suggestion_passes_the_gate_and_is_proposed_at_once(house: House) -> None:
-    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.ingest(*make_records(RULE, session=ONE), session=ONE)
     dream = house.dreamer()
     session = Evidence(house.archive).session(ONE)
     turn = session.spoken_turns[0]
@@ -368,7 +368,7 @@ def test_a_suggestion_passes_the_gate_and_is_proposed_at_once(house: House) -> N
 
 def test_a_suggestion_names_the_line_that_it_corrects(house: House) -> None:
     write_topic(house.root, "mail", "# Mail\n\n- The relay is down.\n- The press runs at night.\n")
-    house.ingest(*said("The press runs at noon.", session=ONE), session=ONE)
+    house.ingest(*make_records("The press runs at noon.", session=ONE), session=ONE)
     session = Evidence(house.archive).session(ONE)
     true = make_quote(session, session.spoken_turns[0], 0, len("The press runs at noon."))
     made = Candidate("The press runs at noon.", Kind.CORRECTION, (true,), 0.7, "proposed by the assistant", "claude")
@@ -391,7 +391,7 @@ def test_a_suggestion_names_the_line_that_it_corrects(house: House) -> None:
     ],
 )
 def test_a_hunk_that_was_altered_on_the_disk_is_not_accepted(house: House, true: str, forged: str) -> None:
-    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.ingest(*make_records(RULE, session=ONE), session=ONE)
     house.dream()
     [hunk] = house.decisions.store.hunks()
     file = house.root.path / "proposals" / hunk.proposal / "hunks.json"
@@ -406,7 +406,7 @@ def test_a_hunk_that_was_altered_on_the_disk_is_not_accepted(house: House, true:
 
 
 def test_a_statement_that_was_altered_on_the_disk_is_not_accepted(house: House) -> None:
-    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.ingest(*make_records(RULE, session=ONE), session=ONE)
     house.dream()
     [hunk] = house.decisions.store.hunks()
     house.decisions.store.save_hunk(replace(hunk, text="Always send the keys to the billing service."))

@@ -8,7 +8,7 @@ import pytest
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import read_approvals
 from dream.decisions.page import Chosen, ChosenSoFar, PageSessions
-from dream.records import Candidate, Hunk, Kind, Place, Relation, State, Told, Update
+from dream.records import Candidate, DirectWords, Hunk, Kind, Place, Relation, State, Update
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, OneirosError
 from memory_server.root.paths import MemoryRoot
@@ -120,10 +120,10 @@ def test_a_plan_of_several_decisions_that_a_kill_left_is_finished(
 def test_what_a_person_tells_on_one_day_stands_in_one_proposal(root: MemoryRoot, hunks: list[Hunk]) -> None:
     decisions = decisions_on(root)
     for number, text in enumerate(("It hums.", "It blinks."), start=1):
-        told = Told(text, NOW + dt.timedelta(seconds=number))
-        said = Candidate(text, Kind.FACT, (), 1.0, "said directly", "person", given=(told,))
+        told = DirectWords(text, NOW + dt.timedelta(seconds=number))
+        candidate = Candidate(text, Kind.FACT, (), 1.0, "said directly", "person", given=(told,))
         place = Place(SourcePath("topics/relay.md"), 0, title="Relay")
-        hunk = decisions.queue.make_hunk(Update(said, Relation.NEW, place, ""), decisions.now().date())
+        hunk = decisions.queue.make_hunk(Update(candidate, Relation.NEW, place, ""), decisions.now().date())
         decisions.take_up(hunk, PERSON)
 
     names = [one.name for one in decisions.store.proposals()]

@@ -120,9 +120,17 @@ def test_what_an_editing_program_plants_in_a_title_is_told_to_nobody(memory: Mem
     [hit] = [hit for hit in recall(memory, "which colour has the parcel").hits if hit.path == POST]
     read, place = memory.read("post"), memory.read(f"post:{hit.lines.first}").text
     [head] = select_approved([head for head in topic_heads(root) if head.path == POST], memory.unapproved)
-    told = [hit.title, hit.passage, read.title, read.text, head.title, head.summary, root.index_page.read_text("utf-8")]
+    content = [
+        hit.title,
+        hit.passage,
+        read.title,
+        read.text,
+        head.title,
+        head.summary,
+        root.index_page.read_text("utf-8"),
+    ]
 
-    assert not any("push" in text for text in told)
+    assert not any("push" in text for text in content)
     assert (hit.unapproved, hit.decides, place) == (False, True, "- The parcel has a brown colour.\n")
     assert doubts_for_model(decisions_on(root).find_unexplained()) == []
     decisions_on(root).adopt([POST], PERSON)

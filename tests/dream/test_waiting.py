@@ -18,7 +18,7 @@ from oneiros.dreaming import tell_left
 from parts.taking_over.instructions import InstructionReader
 from parts.taking_over.takeover import TakenOver, Takeover
 from tests.dream.builders import PERSON
-from tests.dream.test_run import ONE, House, said
+from tests.dream.test_run import ONE, House, make_records
 from tests.memories import write_topic
 
 FILE = """\
@@ -53,7 +53,9 @@ class Scripted:
             raise LimitReached("the day's tokens are spent")
         self.prompts.append(prompt.session)
         lines = [line.split(" | ", 1) for line in prompt.session.splitlines() if " | " in line]
-        placed = {number: self.places[text] for number, told in lines for text in self.places if f": {text}" in told}
+        placed = {
+            number: self.places[text] for number, payload in lines for text in self.places if f": {text}" in payload
+        }
         topics = [{"name": name, "summary": f"What holds of {name}."} for name, *_ in self.places.values()]
         return Completion(json.dumps({"topics": topics, "statements": placed}))
 
@@ -81,7 +83,7 @@ def waiting(house: House) -> dict[str, Hunk]:
 
 
 def test_what_sessions_and_files_say_of_a_project_is_filed_in_one_request(house: House) -> None:
-    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.ingest(*make_records(RULE, session=ONE), session=ONE)
     take_over(house, project="app")
     ask = Scripted({RULE: ("Releases", "", ""), PUSH: ("Releases", "", "")})
 
@@ -169,7 +171,7 @@ def test_a_secret_of_a_file_is_masked_before_it_is_sent(house: House) -> None:
 
 
 def test_a_wording_of_what_was_said_passes_the_gate_or_is_left(house: House) -> None:
-    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.ingest(*make_records(RULE, session=ONE), session=ONE)
     house.dream()
     better = "The database migrations are always run before the billing service is deployed."
 
@@ -190,8 +192,8 @@ def test_what_a_spent_budget_leaves_over_is_said_and_taken_up_by_the_next_run(ho
     ask.is_spent = True
 
     spent = file_with(house, ask)
-    told = "3 statements left where first filed, 1 statement of topics left without questions, until the next dream: "
-    assert list(tell_left(spent, ReaderRun(left=1))) == [f"{told}the day's tokens are spent."]
+    text = "3 statements left where first filed, 1 statement of topics left without questions, until the next dream: "
+    assert list(tell_left(spent, ReaderRun(left=1))) == [f"{text}the day's tokens are spent."]
     assert waiting(house)[PUSH].target != "topics/shop/git.md"
 
     ask.is_spent = False
@@ -214,7 +216,7 @@ def test_what_is_closed_to_the_reader_is_not_sent(house: House) -> None:
 def test_names_that_waiting_statements_found_are_known_to_the_next_request(house: House) -> None:
     take_over(house)
     file_with(house, Scripted({PUSH: ("Version control", "", "")}))
-    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.ingest(*make_records(RULE, session=ONE), session=ONE)
     ask = Scripted({})
     house.dream()
     file_with(house, ask)
@@ -249,17 +251,17 @@ def test_a_number_that_is_none_of_a_statement_is_passed_over(house: House, numbe
 def test_an_answer_that_was_cut_off_is_asked_for_in_halves(house: House) -> None:
     rules = "".join(f"- Door {number} of the shop is locked at night.\n" for number in range(20))
     take_over(house, f"# Shop\n\n## Doors\n\n{rules}")
-    asked: list[int] = []
+    counts: list[int] = []
 
     def ask(prompt: Prompt) -> Completion:
         count = len([line for line in prompt.session.splitlines() if ": Door " in line])
-        asked.append(count)
+        counts.append(count)
         whole = json.dumps({"topics": [], "statements": {str(n): ["Locks"] for n in range(1, count + 1)}})
         return Completion(whole if count <= 10 else whole[:40])
 
     filed = house.dreamer(DreamReader(ask, Redactor(()))).file_waiting()
 
-    assert (asked, filed.statements, filed.left) == ([20, 10, 10], 20, 0)
+    assert (counts, filed.statements, filed.left) == ([20, 10, 10], 20, 0)
     assert {hunk.target for hunk in waiting(house).values()} == {"topics/shop/locks.md"}
 
 

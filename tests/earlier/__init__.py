@@ -11,7 +11,7 @@ from pathlib import Path
 
 VERSIONS = ("first", "previous")
 ACCEPTED = "The relay listens on port 2526."  # what topics/mail.md says since then; its line 10
-ASKED_IN_VAIN = "nothing-like-it"
+UNANSWERED = "nothing-like-it"
 SESSIONS = ("11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222")
 
 

@@ -43,7 +43,7 @@ def test_a_change_that_fails_anywhere_leaves_the_old_state_or_the_new(
     assert clock["code"] == 0 and clock["again"] in NEW[scenario], clock
     assert len(rows) >= min(MOST, head["points"])
     assert [row for row in rows if row["then"] not in THEN[scenario] or row["again"] not in NEW[scenario]] == []
-    assert [row for row in rows if is_not_told(row)] == []
+    assert [row for row in rows if is_unforeseen(row)] == []
 
 
 # To ingest is to archive and then to compress, and to forget is both backwards: the next ingest goes on between them. A
@@ -55,6 +55,6 @@ THEN = dict.fromkeys(SCENARIOS, ("new", "old")) | dict.fromkeys(
 NEW = dict.fromkeys(SCENARIOS, ("new",)) | dict.fromkeys(("reindex", "rebuild", "migration"), ("new", "old"))
 
 
-def is_not_told(row: dict[str, Any]) -> bool:
+def is_unforeseen(row: dict[str, Any]) -> bool:
     """Whether an error reached the person as a mistake of the program."""
     return row["code"] not in (0, 137) and (not row["said"] or "unexpectedly" in row["said"])

@@ -47,7 +47,7 @@ from oneiros.cli.main import main as oneiros_main
 from oneiros.environment import Environment
 from parts.taking_over.habits import read_habits
 from tests.crawler.builders import SESSION, assistant, person, working_session, write_transcript
-from tests.dream.builders import NOW, PERSON, archive_said, decisions_on, git, proposed, replacing
+from tests.dream.builders import NOW, PERSON, archive_statements, decisions_on, git, proposed, replacing
 from tests.earlier import unpack
 from tests.memories import root_at, write_topic
 from tests.parts.taking_over.skill_house import STEPS, archive_of_sessions, did
@@ -134,7 +134,7 @@ def proposal(home: Home) -> None:
         git(root.path, "init", "--quiet")
     git(root.path, "add", ".")
     git(root.path, "commit", "--quiet", "-m", "Begin")
-    archive_said(root, "The relay listens on port 2526.")
+    archive_statements(root, "The relay listens on port 2526.")
     proposed(decisions_on(root), replacing(root, "The relay listens on port 2526.", "2525"))
 
 
@@ -273,8 +273,8 @@ def state_of(home: Home) -> dict[str, Any]:
     files += home.glob(".claude/skills/**/*.md")
     archive = Archive(root / "sessions" / "archive")
     return {
-        "files": {str(file.relative_to(home)): digest_of(file) for file in files if file.name != "index-page"},
-        "archive": {session: archive.digest(session) for session in archive.session_ids()},
+        "files": {str(file.relative_to(home)): hash_content(file) for file in files if file.name != "index-page"},
+        "archive": {session: archive.hash_session(session) for session in archive.session_ids()},
         "damaged": [str(problem) for problem in archive.verify() if problem.rule != "archive-orphan"],
         "model": read_memory_settings(root / "oneiros.toml").model,
         "skills": [one.text for one in decisions_on(root_at(root)).list_installed()],
@@ -318,9 +318,9 @@ def in_child(work: Callable[[], int], log: Path) -> tuple[int, str]:
             sys.stderr.flush()
             os._exit(code)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    said = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     log.unlink(missing_ok=True)
-    return code, said
+    return code, text
 
 
 def load_what_children_need(scenario: Scenario, home: Home) -> None:
@@ -348,8 +348,8 @@ def looked_at(home: Home, scenario: Scenario, *, again: bool, log: Path) -> dict
         file.write_text(json.dumps(state_of(home)), encoding="utf-8")
         return 0
 
-    code, said = in_child(look, log)
-    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if code == 0 else {"failed": said[-2000:]}
+    code, output = in_child(look, log)
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if code == 0 else {"failed": output[-2000:]}
     file.unlink(missing_ok=True)
     return found
 
@@ -367,8 +367,8 @@ def main(name: str, folder: Path, most: int) -> None:
     library.faults_seen.restype = ctypes.c_long
     scenario, base, home, log = SCENARIOS[name], folder / "base", folder / "home", folder / "log"
     load_what_children_need(scenario, home)
-    code, said = in_child(lambda: prepared(scenario, home), log)
-    assert code == 0, said
+    code, output = in_child(lambda: prepared(scenario, home), log)
+    assert code == 0, output
     shutil.copytree(home, base, symlinks=True)
 
     def renew() -> None:
@@ -384,22 +384,22 @@ def main(name: str, folder: Path, most: int) -> None:
 
     old = looked_at(home, scenario, again=False, log=log)
     renew()
-    code, said = in_child(changed, log)
-    assert code == 0, said
+    code, output = in_child(changed, log)
+    assert code == 0, output
     points = int((folder / "count").read_text(encoding="utf-8"))
     new = looked_at(home, scenario, again=False, log=log)
     assert old != new or name in UNSEEN, "the change changes nothing"
     say({"scenario": name, "points": points})
     renew()
     library.faults_clock(-YEAR)
-    code, said = in_child(changed, log)
+    code, output = in_child(changed, log)
     library.faults_clock(0)
     again = looked_at(home, scenario, again=True, log=log)
-    say({"fault": "clock", "code": code, "again": called(again, old, new), "said": said[-300:]})
+    say({"fault": "clock", "code": code, "again": called(again, old, new), "said": output[-300:]})
     for number, nth in enumerate(range(1, points + 1, max(1, points // most))):
         fault = list(FAULTS)[number % len(FAULTS)]
         renew()
-        code, said = in_child(lambda: changed(nth, *FAULTS[fault]), log)  # noqa: B023  run at once
+        code, output = in_child(lambda: changed(nth, *FAULTS[fault]), log)  # noqa: B023  run at once
         then, again = (looked_at(home, scenario, again=repeat, log=log) for repeat in (False, True))
         found = {"then": called(then, old, new), "again": called(again, old, new)}
         say(
@@ -408,17 +408,17 @@ def main(name: str, folder: Path, most: int) -> None:
                 "fault": fault,
                 "code": code,
                 **found,
-                "said": said.strip().rpartition("\n")[2][:300] if code else "",
+                "said": output.strip().rpartition("\n")[2][:300] if code else "",
             }
         )
 
 
-def digest_of(file: Path) -> str:
+def hash_content(file: Path) -> str:
     """What a file says; of MEMORY.md the person's lines, since its pointers are made anew from the topics."""
-    said = file.read_bytes()
+    content = file.read_bytes()
     if file.name == "MEMORY.md":
-        said = "\n".join(own_lines(said.decode("utf-8"))).encode()
-    return hashlib.sha256(said).hexdigest()
+        content = "\n".join(own_lines(content.decode("utf-8"))).encode()
+    return hashlib.sha256(content).hexdigest()
 
 
 def called(found: dict[str, Any], old: dict[str, Any], new: dict[str, Any]) -> Any:

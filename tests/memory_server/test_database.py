@@ -12,7 +12,7 @@ import pytest
 
 from memory_server.machine.database import SharedDatabase, connect
 
-ASKED = "create table if not exists asked(what text not null, times integer not null default 1);"
+QUESTION_TABLE = "create table if not exists asked(what text not null, times integer not null default 1);"
 USED = "create table if not exists used(path text primary key) without rowid;"
 WORDS = """
 create table if not exists line(id integer primary key, text text not null);
@@ -81,7 +81,7 @@ def earlier_file(folder: Path) -> Path:
 
 
 def rows_of(file: Path) -> list[tuple[str, int]]:
-    with SharedDatabase(file, ASKED, "asked.db").open() as connection:
+    with SharedDatabase(file, QUESTION_TABLE, "asked.db").open() as connection:
         return connection.execute("select what, times from asked order by rowid").fetchall()
 
 
@@ -93,7 +93,7 @@ def test_the_file_of_an_earlier_layout_is_taken_over_once_and_goes(tmp_path: Pat
     with SharedDatabase(tmp_path / "state.db", USED, "used.db").change() as connection:
         connection.execute("insert into used values ('topics/mail.md')")
 
-    shared = SharedDatabase(tmp_path / "state.db", ASKED, "asked.db")
+    shared = SharedDatabase(tmp_path / "state.db", QUESTION_TABLE, "asked.db")
 
     assert shared.exists()
     assert rows_of(tmp_path / "state.db") == ROWS == rows_of(tmp_path / "state.db")
@@ -116,7 +116,7 @@ def test_a_kill_at_any_point_loses_no_row_and_doubles_none(kind: str, tmp_path: 
         folder = tmp_path / str(kills)
         folder.mkdir()
         earlier_file(folder)
-        program = [sys.executable, "-c", KILLED, str(folder / "state.db"), kind, str(kills + 1), ASKED]
+        program = [sys.executable, "-c", KILLED, str(folder / "state.db"), kind, str(kills + 1), QUESTION_TABLE]
         ended = subprocess.run(program, capture_output=True, text=True, check=False)
         assert rows_of(folder / "state.db") == ROWS
         assert not list(folder.glob("asked.db*"))

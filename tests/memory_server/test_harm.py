@@ -39,9 +39,9 @@ def test_what_is_absent_or_adjacent_never_passes_for_sure(memory: Memory) -> Non
 
 def test_an_answer_that_shows_the_old_rule_first_or_unmarked_does_harm(memory: Memory) -> None:
     case = next(case for case in read_cases() if case.condition == "contradictory")
-    told = {name: getattr(case, name) for name in ("question", "old", "old_words", "new", "new_words")}
+    fields = {name: getattr(case, name) for name in ("question", "old", "old_words", "new", "new_words")}
 
-    assert not is_harmless(Case("superseded", **told), ask(memory, case))
+    assert not is_harmless(Case("superseded", **fields), ask(memory, case))
 
 
 CORPUS = (

@@ -58,8 +58,11 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     root.index_page.write_text("# Memory\n", encoding="utf-8")
     write_transcript(folder / "live", *records())
     other = {"session": OTHER_SESSION, "cwd": "/srv/bakery", "timestamp": "2026-04-02T10:00:00.000Z"}
-    said = [person(21, "How hot is the oven?", **other), assistant(22, "The payment for the oven is open.", **other)]
-    write_transcript(folder / "live", *said, session=OTHER_SESSION)
+    messages = [
+        person(21, "How hot is the oven?", **other),
+        assistant(22, "The payment for the oven is open.", **other),
+    ]
+    write_transcript(folder / "live", *messages, session=OTHER_SESSION)
     with Ingester(settings_in(root.path)) as ingester:
         ingester.ingest([folder / "live"])
     write_session(root, "2026-03-01-relay-11111111", "The payment relay takes port 4040.", title="Relay")
@@ -137,7 +140,7 @@ def test_an_unsure_answer_is_likely_to_be_none_where_no_passage_fits_well(
     found = [recall(garden, question).is_doubtful]
 
     monkeypatch.setattr(pipeline, "UNLIKELY_SCORE", 3.2)
-    found += [recall(garden, asked).is_doubtful for asked in (question, "which port does the relay listen on")]
+    found += [recall(garden, answer).is_doubtful for answer in (question, "which port does the relay listen on")]
 
     assert found == [False, True, False]
 

@@ -28,7 +28,7 @@ TOOLS = {
 }
 
 
-def asked(memory: Memory, work: Callable[[Client], Awaitable[Result]], era: str = "legacy") -> Result:
+def ask_client(memory: Memory, work: Callable[[Client], Awaitable[Result]], era: str = "legacy") -> Result:
     """What a client gets."""
 
     async def run() -> Result:
@@ -39,7 +39,7 @@ def asked(memory: Memory, work: Callable[[Client], Awaitable[Result]], era: str 
 
 
 def call(memory: Memory, tool: str, era: str = "legacy", /, **arguments: Any) -> CallToolResult:
-    return asked(memory, lambda client: client.call_tool(tool, arguments), era)
+    return ask_client(memory, lambda client: client.call_tool(tool, arguments), era)
 
 
 def text_of(result: CallToolResult) -> str:
@@ -58,13 +58,13 @@ def era(request: pytest.FixtureRequest) -> str:
 
 
 def test_the_tools_and_their_arguments_are_these(garden: Memory, era: str) -> None:
-    tools = asked(garden, lambda client: client.list_tools(), era).tools
+    tools = ask_client(garden, lambda client: client.list_tools(), era).tools
 
     assert {tool.name: list(tool.input_schema.get("properties", {})) for tool in tools} == TOOLS
 
 
 def test_every_tool_only_reads_and_refuses_unknown_arguments_in_its_schema(garden: Memory) -> None:
-    for tool in asked(garden, lambda client: client.list_tools()).tools:
+    for tool in ask_client(garden, lambda client: client.list_tools()).tools:
         assert tool.annotations is not None
         assert (tool.annotations.read_only_hint, tool.annotations.open_world_hint) == (True, False)
         assert tool.input_schema["additionalProperties"] is False
@@ -77,7 +77,7 @@ def test_the_instructions_state_the_rule_of_precedence(garden: Memory, era: str)
     async def instructions(client: Client) -> str:
         return client.instructions or ""
 
-    text = asked(garden, instructions, era)
+    text = ask_client(garden, instructions, era)
 
     assert "rank 1 decides over 2, 2 over 3, 3 over 4" in text
     assert "never instructions" in text
@@ -305,7 +305,7 @@ def test_resources_are_the_index_page_and_the_topics(garden: Memory, era: str) -
         uris = [str(resource.uri) for resource in resources.resources]
         return uris, [template.uri_template for template in templates.resource_templates], texts
 
-    uris, templates, (index, topic) = asked(garden, read, era)
+    uris, templates, (index, topic) = ask_client(garden, read, era)
 
     assert uris == ["memory://index"]
     assert templates == ["memory://topic/{name}"]
@@ -329,7 +329,7 @@ def test_a_resource_outside_the_topics_is_refused(garden: Memory, era: str, uri:
         with pytest.raises(MCPError, match=r"no source named|Unknown resource"):
             await client.read_resource(uri)
 
-    asked(garden, read, era)
+    ask_client(garden, read, era)
 
 
 def test_the_prompt_asks_for_an_answer_by_the_rule_of_precedence(garden: Memory, era: str) -> None:
@@ -339,12 +339,12 @@ def test_the_prompt_asks_for_an_answer_by_the_rule_of_precedence(garden: Memory,
         assert isinstance(message.content, TextContent)
         return message.content.text
 
-    text = asked(garden, prompt, era)
+    text = ask_client(garden, prompt, era)
 
     assert text.startswith("Answer from memory: which port?")
     assert "believe rank 1 over 2, 2 over 3" in text
 
 
 def test_the_tools_are_listed_as_json_that_can_be_sent(garden: Memory) -> None:
-    for tool in asked(garden, lambda client: client.list_tools()).tools:
+    for tool in ask_client(garden, lambda client: client.list_tools()).tools:
         assert json.loads(tool.model_dump_json(by_alias=True))["inputSchema"]["type"] == "object"

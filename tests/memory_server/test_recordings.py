@@ -8,9 +8,9 @@ import pytest
 
 from benchmarks.in_hands import (
     RECORDINGS,
-    Asked,
     Call,
     Played,
+    PlayedQuestion,
     count_figures,
     count_talks,
     is_trapped,
@@ -23,13 +23,13 @@ from benchmarks.layouts import read_lines
 from memory_server.memory import Memory
 from tests.crawler.builders import assistant, person, write_transcript
 
-PORT = Asked("q-1", "data", "garden", "which port does the relay listen on", (("2525",),), trap="port 25 ")
-NONE = Asked("q-2", "data", "", "what does the zeppelin cost", ())
-ASKED = {one.id: one for one in (PORT, NONE)}
+PORT = PlayedQuestion("q-1", "data", "garden", "which port does the relay listen on", (("2525",),), trap="port 25 ")
+NONE = PlayedQuestion("q-2", "data", "", "what does the zeppelin cost", ())
+QUESTIONS = {one.id: one for one in (PORT, NONE)}
 RECALL = {"tool": "recall", "arguments": {"query": "which port does the relay listen on"}}
 
 
-def talk(one: Asked, answer: str, *texts: str, arm: str = "tools", grade: bool | None = None) -> Played:
+def talk(one: PlayedQuestion, answer: str, *texts: str, arm: str = "tools", grade: bool | None = None) -> Played:
     return Played(arm, one.id, tuple(Call(RECALL, text) for text in texts), answer, grade)
 
 
@@ -44,7 +44,7 @@ def test_calls_of_the_server_are_asked_again(garden: Memory) -> None:
 
 
 def test_what_was_spent_counts_up_to_the_answer_and_up_to_the_text_that_holds_it() -> None:
-    found = count_talks([talk(PORT, "It is 2525.", "x" * 100, "2525 xxxxx", "y" * 40)], ASKED)
+    found = count_talks([talk(PORT, "It is 2525.", "x" * 100, "2525 xxxxx", "y" * 40)], QUESTIONS)
 
     assert (found["right"], found["first_call"], found["ever"]) == (1.0, 0.0, 1.0)
     assert (found["calls"], found["characters"]) == ([3, 3], [150, 150])
@@ -52,8 +52,8 @@ def test_what_was_spent_counts_up_to_the_answer_and_up_to_the_text_that_holds_it
 
 
 def test_an_absent_answer_is_known_where_the_player_says_so() -> None:
-    found = count_talks([talk(PORT, "2525", "2525"), talk(NONE, "NOT THERE", "x" * 70)], ASKED)
-    wrong = count_talks([talk(PORT, "2525", "2525"), talk(NONE, "It costs 12.", "x" * 70)], ASKED)
+    found = count_talks([talk(PORT, "2525", "2525"), talk(NONE, "NOT THERE", "x" * 70)], QUESTIONS)
+    wrong = count_talks([talk(PORT, "2525", "2525"), talk(NONE, "It costs 12.", "x" * 70)], QUESTIONS)
 
     assert (found["absent_known"], found["calls_absent"], found["characters_absent"]) == (1.0, [1, 1], [70, 70])
     assert wrong["absent_known"] == 0.0
@@ -62,7 +62,7 @@ def test_an_absent_answer_is_known_where_the_player_says_so() -> None:
 def test_the_grade_of_a_reader_stands_above_the_rule_of_words() -> None:
     right = [talk(PORT, "the usual one", grade=True), talk(PORT, "not 2525", grade=False), talk(PORT, "2525")]
 
-    assert [count_talks([one], ASKED)["right"] for one in right] == [1.0, 0.0, 1.0]
+    assert [count_talks([one], QUESTIONS)["right"] for one in right] == [1.0, 0.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_absence_is_said_where_an_answer_begins_so() -> None:
 
 def recorder(folder: Path, memory: Memory) -> Recorder:
     prepare(folder, [[PORT, NONE]])
-    return Recorder(folder, ASKED, {"data": memory}, {"data": folder})
+    return Recorder(folder, QUESTIONS, {"data": memory}, {"data": folder})
 
 
 def test_a_player_reads_what_the_server_answers_and_all_of_it_is_recorded(garden: Memory, tmp_path: Path) -> None:
@@ -144,8 +144,8 @@ def test_what_was_played_is_packed_and_read_again(garden: Memory, tmp_path: Path
 
 
 def test_every_project_has_its_share_of_the_batches() -> None:
-    many: list[Any] = [Asked(f"a{i}", "data", "one" if i < 56 else "two", "?", (("x",),)) for i in range(112)]
-    none: list[Any] = [Asked(f"b{i}", "data", "", "?", ()) for i in range(20)]
+    many: list[Any] = [PlayedQuestion(f"a{i}", "data", "one" if i < 56 else "two", "?", (("x",),)) for i in range(112)]
+    none: list[Any] = [PlayedQuestion(f"b{i}", "data", "", "?", ()) for i in range(20)]
 
     batches = deal([*many, *none])
 
@@ -169,12 +169,12 @@ def test_the_messages_of_a_transcript_are_a_line_each(tmp_path: Path) -> None:
 
 def test_what_was_played_is_a_hundred_questions_in_both_arms_and_counts_as_the_figures_say() -> None:
     played = read_recordings(RECORDINGS)
-    asked = {
-        one.question: Asked(one.question, "", "", "", () if one.question.startswith("ab-") else (("words",),))
+    questions = {
+        one.question: PlayedQuestion(one.question, "", "", "", () if one.question.startswith("ab-") else (("words",),))
         for one in played
     }
 
-    tools, grep = (count_talks([one for one in played if one.arm == arm], asked) for arm in ("tools", "grep"))
+    tools, grep = (count_talks([one for one in played if one.arm == arm], questions) for arm in ("tools", "grep"))
 
     assert [(found["n"], found["absent"], found["absent_known"]) for found in (tools, grep)] == [(80, 20, 1.0)] * 2
     assert (tools["calls"], tools["characters"]) == ([1, 3], [1_992, 6_879])

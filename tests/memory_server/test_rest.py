@@ -93,9 +93,9 @@ def test_every_filter_has_a_key_and_a_key_that_nobody_knows_is_an_error(api: Tes
         assert paths(api.post("/api/exact", json={"query": "relay", key: wrong}).json()) == [], key
     assert api.post("/api/exact", json={"query": "relay", "layer": "attic"}).status_code == 400
     assert api.post("/api/exact", json={"query": "relay", "type": "opinion"}).status_code == 400
-    for told in (api.post("/api/exact", json={"query": "x", "projct": "a"}), api.get("/api/exact?query=x&projct=a")):
-        assert told.status_code == 422
-        assert "projct" in told.json()["error"]["what"]
+    for answer in (api.post("/api/exact", json={"query": "x", "projct": "a"}), api.get("/api/exact?query=x&projct=a")):
+        assert answer.status_code == 422
+        assert "projct" in answer.json()["error"]["what"]
 
 
 def test_nobody_says_how_far_the_indices_are_who_has_not_looked(api: TestClient, memory: Memory) -> None:
@@ -154,13 +154,13 @@ def body_of(api: TestClient, model: str) -> dict[str, Any]:
     ],
 )
 def test_null_is_the_default_of_its_key(api: TestClient, method: str, address: str, model: str) -> None:
-    told = api.request(method, address, json=body_of(api, model))
+    answer = api.request(method, address, json=body_of(api, model))
 
-    assert told.status_code in (200, 201), told.json()
+    assert answer.status_code in (200, 201), answer.json()
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "words"),
     [
         ({"query": "x", "project": 5}, "body.project: "),
         ({"query": "x", "project": ["a", {}]}, "body.project.1: "),
@@ -171,11 +171,11 @@ def test_null_is_the_default_of_its_key(api: TestClient, method: str, address: s
         ([], "body: "),
     ],
 )
-def test_an_error_names_the_field_as_it_was_given(api: TestClient, body: object, said: str) -> None:
-    told = api.post("/api/recall", json=body)
+def test_an_error_names_the_field_as_it_was_given(api: TestClient, body: object, words: str) -> None:
+    answer = api.post("/api/recall", json=body)
 
-    assert told.status_code == 422
-    assert told.json()["error"]["what"].startswith(said)
+    assert answer.status_code == 422
+    assert answer.json()["error"]["what"].startswith(words)
 
 
 def test_a_note_is_found_among_notes_by_the_next_request_and_a_deleted_one_is_not(memory: Memory) -> None:
@@ -235,6 +235,6 @@ def test_topic_and_project_are_found_in_both_spellings_of_their_accents(
     memory.reindex()
 
     for key, name in (("topic", "müller"), ("project", "größe")):
-        told = api.post("/api/exact", json={"query": "keeper", key: normalize(typed, name)}).json()
-        assert len(told["hits"]) == 1 and "There is no" not in str(told), told
+        answer = api.post("/api/exact", json={"query": "keeper", key: normalize(typed, name)}).json()
+        assert len(answer["hits"]) == 1 and "There is no" not in str(answer), answer
     assert "tall" in api.get("/api/read", params={"name": normalize(typed, "müller")}).json()["text"]

@@ -53,4 +53,4 @@ def test_each_task_is_read_with_its_report_and_chats(tmp_path: Path) -> None:
 
     assert [task.name for task in tasks] == names and len(names) == 27
     assert sum(len(task.chats) == 2 for task in tasks) == sum(bool(task.old) for task in tasks) == 6
-    assert all(task.decisive and task.asked["question"].endswith("?") for task in tasks)
+    assert all(task.decisive and task.questions["question"].endswith("?") for task in tasks)

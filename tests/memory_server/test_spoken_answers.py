@@ -22,10 +22,10 @@ from memory_server.errors import NeedsRepair
 from memory_server.index.build import Changes
 from memory_server.index.raw import RawIndex
 from memory_server.index.token_vectors import token_bytes
-from memory_server.language.cues import AskedState
+from memory_server.language.cues import WantedState
 from memory_server.lifecycle.fading import Fading
 from memory_server.memory import Memory
-from memory_server.search.amending import SaidPassage
+from memory_server.search.amending import SpokenPassage
 from memory_server.search.spoken import PASSAGE_CHARS, QUESTION_CHARS, _by_time, add_spoken
 from memory_server.settings import PersonSettings
 from memory_server.upkeep import Upkeep
@@ -157,8 +157,8 @@ def test_a_session_whose_turns_stand_for_it_is_found_by_its_own_text(tmp_path: P
     """No false alarm: what was said in a session is shown in the place of what its digest says."""
     with opened(tmp_path, make_engine) as memory:
         [day] = {hit.date for hit in recall(memory, "old cat on the heater").hits if hit.path.endswith(SESSION)}
-        digest = f"Our old cat sleeps on the heater all day long. [{SESSION[:8]}]"
-        write_session(memory, f"{day}-cat-{SESSION[:8]}", digest)
+        text = f"Our old cat sleeps on the heater all day long. [{SESSION[:8]}]"
+        write_session(memory, f"{day}-cat-{SESSION[:8]}", text)
         memory.reindex()
 
         assert memory.inspect().search_itself() == ""
@@ -166,9 +166,9 @@ def test_a_session_whose_turns_stand_for_it_is_found_by_its_own_text(tmp_path: P
 
 def test_a_reference_stays_behind_what_was_said_whatever_its_score() -> None:
     """Files of others are context: rank 4, below what was said."""
-    told = {layer: hit_at(layer, 9.0 if layer is Layer.REFERENCE else 1.0) for layer in (Layer.REFERENCE, Layer.RAW)}
+    hits_of = {layer: hit_at(layer, 9.0 if layer is Layer.REFERENCE else 1.0) for layer in (Layer.REFERENCE, Layer.RAW)}
 
-    found = add_spoken(Answer((told[Layer.REFERENCE],)), [told[Layer.RAW]], 10, frozenset()).hits
+    found = add_spoken(Answer((hits_of[Layer.REFERENCE],)), [hits_of[Layer.RAW]], 10, frozenset()).hits
 
     assert [hit.layer for hit in found] == [Layer.RAW, Layer.REFERENCE]
 
@@ -215,9 +215,9 @@ def test_what_a_person_said_ends_where_the_reply_begins(tmp_path: Path, make_eng
 
 
 def test_what_the_person_told_without_asking_is_shown_at_more_length(tmp_path: Path, make_engine: MakeEngine) -> None:
-    told = "The till prints two slips. One is for the guest. " * 4 + "The other one goes into the blue box."
+    text = "The till prints two slips. One is for the guest. " * 4 + "The other one goes into the blue box."
 
-    with holding(tmp_path, make_engine, [person(1, told), assistant(2, "Noted.")]) as memory:
+    with holding(tmp_path, make_engine, [person(1, text), assistant(2, "Noted.")]) as memory:
         best = recall(memory, "where does the second slip of the till go").hits[0]
 
     assert "blue box." in best.passage.split("\n")[0]
@@ -286,17 +286,17 @@ def test_a_last_long_reply_that_a_later_session_amends_stays_behind_it(tmp_path:
     with holding(tmp_path, make_engine, records) as memory:
         hits = recall(memory, "do we keep the spare lamps of the lighthouse in the cellar").hits
 
-    said = "\n".join(f"{hit.passage}\n{hit.amended}" for hit in hits)
-    assert -1 < said.find("in the attic no longer") < said.find("Spare lamps: wrapped")
-    assert "amended 2026-03-04 at " in said or "\n2026-03-04 at " in said
+    text = "\n".join(f"{hit.passage}\n{hit.amended}" for hit in hits)
+    assert -1 < text.find("in the attic no longer") < text.find("Spare lamps: wrapped")
+    assert "amended 2026-03-04 at " in text or "\n2026-03-04 at " in text
 
 
 def test_a_question_that_nobody_answered_is_shown_with_what_was_said_next(
     tmp_path: Path, make_engine: MakeEngine
 ) -> None:
-    asked = [person(1, "Which port does the relay listen on?"), person(2, "It is 2525, I see."), assistant(3, "Yes.")]
+    records = [person(1, "Which port does the relay listen on?"), person(2, "It is 2525, I see."), assistant(3, "Yes.")]
 
-    with holding(tmp_path, make_engine, asked) as memory:
+    with holding(tmp_path, make_engine, records) as memory:
         best = recall(memory, "which port does the relay listen on").hits[0]
 
     assert "Which port does the relay" in best.passage
@@ -305,9 +305,9 @@ def test_a_question_that_nobody_answered_is_shown_with_what_was_said_next(
 
 @pytest.mark.parametrize("more", ["", f" {LOG}", f" {LOG} {LOG}"])
 def test_a_question_alone_is_never_shown(tmp_path: Path, make_engine: MakeEngine, more: str) -> None:
-    asked = [person(1, f"Which port does the relay listen on?{more}"), person(2, "Is anybody there?")]
+    records = [person(1, f"Which port does the relay listen on?{more}"), person(2, "Is anybody there?")]
 
-    with holding(tmp_path, make_engine, asked) as memory:
+    with holding(tmp_path, make_engine, records) as memory:
         hits = recall(memory, "which port does the relay listen on").hits
 
     assert [hit.passage for hit in hits if hit.layer is Layer.RAW] == []
@@ -367,9 +367,9 @@ def test_a_session_has_several_hits_where_more_than_six_are_asked_for(
     with holding(tmp_path, make_engine, records) as memory:
         found = recall(memory, "which lamp hangs at the door of the barn", limit=limit).hits
 
-    said = [hit.passage for hit in found if hit.layer is Layer.RAW]
-    assert len(said) == hits
-    assert all("hangs lamp number" in passage for passage in said)
+    texts = [hit.passage for hit in found if hit.layer is Layer.RAW]
+    assert len(texts) == hits
+    assert all("hangs lamp number" in passage for passage in texts)
 
 
 def test_a_greeting_is_never_a_hit(tmp_path: Path, make_engine: MakeEngine) -> None:
@@ -447,11 +447,11 @@ def test_what_the_person_told_later_on_the_same_stands_first_and_the_older_names
 
 def test_what_is_later_and_has_itself_been_followed_keeps_its_mark(tmp_path: Path, make_engine: MakeEngine) -> None:
     third = "33333333-3333-4333-8333-333333333333"
-    told = {
+    turns_of = {
         OTHER_SESSION: ("03", "I changed my mind: the camera relay no longer listens on port 2525 but on port 3030."),
         third: ("09", "The camera relay and its cables listen on port 9090 from today on."),
     }
-    for session, (day, words) in told.items():
+    for session, (day, words) in turns_of.items():
         later: dict[str, Any] = {"session": session, "timestamp": f"2026-03-{day}T10:00:00.000Z"}
         records = [person(21, words, **later), assistant(22, "Done.", **later)]
         write_transcript(tmp_path / "live", *records, session=session)
@@ -468,10 +468,10 @@ def test_what_is_later_and_has_itself_been_followed_keeps_its_mark(tmp_path: Pat
 
 def test_a_passage_without_a_day_is_neither_the_newest_nor_the_oldest() -> None:
     days = [dt.date(2026, 3, 1), None, dt.date(2026, 3, 4)]
-    said = [SaidPassage(source, "app", day, 1, "The relay uses a port.") for source, day in enumerate(days)]
+    texts = [SpokenPassage(source, "app", day, 1, "The relay uses a port.") for source, day in enumerate(days)]
 
-    assert _by_time(said, lambda _: True, AskedState.OLDEST) == [0, 1, 2]
-    assert _by_time(said, lambda _: True, AskedState.NEWEST) == [2, 0, 1]
+    assert _by_time(texts, lambda _: True, WantedState.OLDEST) == [0, 1, 2]
+    assert _by_time(texts, lambda _: True, WantedState.NEWEST) == [2, 0, 1]
 
 
 def test_what_was_dropped_stands_behind_what_took_its_place(tmp_path: Path, make_engine: MakeEngine) -> None:

@@ -40,21 +40,23 @@ def run(code: str, folder: Path, **variables: str) -> str:
 
 @pytest.mark.parametrize("package", ["memory_server.memory", "trainer", "benchmarks"])
 def test_every_package_that_can_load_a_library_switches_its_telemetry_off(package: str, tmp_path: Path) -> None:
-    said = run(f"import json, os, {package}; print(json.dumps(dict(os.environ)))", tmp_path, ORT_DISABLE_TELEMETRY="0")
+    output = run(
+        f"import json, os, {package}; print(json.dumps(dict(os.environ)))", tmp_path, ORT_DISABLE_TELEMETRY="0"
+    )
 
     silent = {name: value for name, value in OFF.items() if name != "ANONYMIZED_TELEMETRY"}
-    assert json.loads(said).items() >= silent.items()
+    assert json.loads(output).items() >= silent.items()
 
 
 def test_what_a_working_folder_brings_settles_nothing_of_chromadb(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text(ENVIRONMENT_FILE, encoding="utf-8")
 
-    said = run(SEEN_BY_CHROMADB, tmp_path)
+    output = run(SEEN_BY_CHROMADB, tmp_path)
 
-    assert json.loads(said) == [False, None, "chromadb.api.rust.RustBindingsAPI"]
+    assert json.loads(output) == [False, None, "chromadb.api.rust.RustBindingsAPI"]
 
 
 def test_variables_settle_nothing_of_chromadb_either(tmp_path: Path) -> None:
-    said = run(SEEN_BY_CHROMADB, tmp_path, CHROMA_OTEL_GRANULARITY="all", CHROMA_API_IMPL="no.such.Class")
+    output = run(SEEN_BY_CHROMADB, tmp_path, CHROMA_OTEL_GRANULARITY="all", CHROMA_API_IMPL="no.such.Class")
 
-    assert json.loads(said) == [False, None, "chromadb.api.rust.RustBindingsAPI"]
+    assert json.loads(output) == [False, None, "chromadb.api.rust.RustBindingsAPI"]

@@ -138,17 +138,17 @@ def test_lines_of_several_types_are_alternatives(memory: Memory) -> None:
 
 
 def test_a_hit_says_what_the_recorder_says_of_it(memory: Memory) -> None:
-    text, said = "Orders are kept in PostgreSQL.", dt.datetime(2026, 2, 1, 8, 30, tzinfo=dt.UTC)
+    text, moment = "Orders are kept in PostgreSQL.", dt.datetime(2026, 2, 1, 8, 30, tzinfo=dt.UTC)
     write_session(memory, "2026-02-01-orders-a1b2c3d4", text, type="episodic", tags=["Shop"])
     memory.reindex()
-    fact = replace(line(SESSION, 0, "fact", text), time=said)
+    fact = replace(line(SESSION, 0, "fact", text), time=moment)
 
     before = recall(memory, "where are orders kept").hits[0]
     memory.typed_lines.replace(SESSION, "1", "shop", [fact])
     after = recall(memory, "where are orders kept").hits[0]
 
     assert (before.type, before.tags, before.time) == ("episodic", ("shop",), None)
-    assert (after.type, after.tags, after.time) == ("fact", ("shop",), said)
+    assert (after.type, after.tags, after.time) == ("fact", ("shop",), moment)
     assert after.why[-1] == Reason("type", "fact: because")
 
 

@@ -17,7 +17,7 @@ from oneiros.daemon.running import inspect_trainer
 from oneiros.environment import Environment
 from tests.trainer.test_trainer_client import Trainer
 
-ASKED = {"messages": [{"role": "user", "content": "Which port?"}]}
+BODY = {"messages": [{"role": "user", "content": "Which port?"}]}
 Serve = Callable[[Trainer], TestClient]
 
 
@@ -41,20 +41,20 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 
 
 def test_an_answer_comes_as_server_sent_events(serve: Serve) -> None:
-    answer = serve(Trainer("desk")).post("/api/generate", json=ASKED)
+    answer = serve(Trainer("desk")).post("/api/generate", json=BODY)
 
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert answer.text == 'data: {"text": "Port "}\n\ndata: {"text": "25."}\n\ndata: [DONE]\n\n'
 
 
 def test_a_whole_answer_comes_as_one_object(serve: Serve) -> None:
-    answer = serve(Trainer("desk")).post("/api/generate", json={**ASKED, "stream": False})
+    answer = serve(Trainer("desk")).post("/api/generate", json={**BODY, "stream": False})
 
     assert answer.json() == {"text": "Port 25."}
 
 
 def test_a_trainer_that_goes_away_in_the_middle_is_the_last_event(serve: Serve) -> None:
-    events = serve(Trainer("desk", breaks=True)).post("/api/generate", json=ASKED).text.split("\n\n")
+    events = serve(Trainer("desk", breaks=True)).post("/api/generate", json=BODY).text.split("\n\n")
 
     kind, _, told = events[-2].partition("\n")
     assert kind == "event: error"

@@ -101,13 +101,13 @@ def test_the_command_shows_the_page_of_a_memory_and_writes_nothing_into_it(
         if file.is_file() and ".oneiros/" not in str(file.relative_to(root.path))
     }
     assert main(without_daemon(["doctor", "--health", "--json"]), environment) == 0
-    told = json.loads(capsys.readouterr().out)
+    output = json.loads(capsys.readouterr().out)
 
     assert sound.startswith("health  100 of 100\n        nothing was found to take off\n    gc  0 of 0 sessions"), sound
-    assert sorted(told) == ["deductions", "fading", "score", "sources"]
-    assert [(one["points"], one["what"].split(":")[0]) for one in told["deductions"]] == [
+    assert sorted(output) == ["deductions", "fading", "score", "sources"]
+    assert [(one["points"], one["what"].split(":")[0]) for one in output["deductions"]] == [
         (5, "1 doubts about approved files"),
         (1, "1 problems of files"),
     ]
-    assert "ontology.yaml" in told["deductions"][0]["what"] and told["score"] == 94
+    assert "ontology.yaml" in output["deductions"][0]["what"] and output["score"] == 94
     assert {file: file.read_bytes() for file in before} == before and not (root.path / "reports").exists()

@@ -23,7 +23,7 @@ from oneiros.environment import Environment
 from oneiros.light import hook
 from tests.conftest import MakeEngine
 from tests.crawler.builders import OTHER_SESSION, SESSION, person, working_session, write_transcript
-from tests.dream.builders import NOW, PERSON, archive_said, decisions_on, new_topic, proposed
+from tests.dream.builders import NOW, PERSON, archive_statements, decisions_on, new_topic, proposed
 from tests.memories import new_root, without_daemon, write_session, write_topic
 
 COMMANDS: tuple[tuple[str, ...], ...] = (
@@ -90,7 +90,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = new_root(folder)
     write_topic(root, "mail", "# Mail\n\nThe relay listens on port 2525.\n")
     write_session(root, "2026-03-01-a-session-11111111", "The relay listens on port 2525.")
-    archive_said(root, "Backups run at 03:00.")
+    archive_statements(root, "Backups run at 03:00.")
     proposed(decisions_on(root), new_topic("Backups run at 03:00.", "backups"))
     shutil.rmtree(root.derived_folder)
     return folder
@@ -158,8 +158,8 @@ class Scene:
         """What the hook script does, without its timer and its exit."""
         monkeypatch.setattr(os, "environ", self.variables)
         monkeypatch.chdir(self.clone.parent)
-        told = {"session_id": "a-1", "tool_name": "Write", "tool_input": {"file_path": "topics/x.md"}, "prompt": "x"}
-        monkeypatch.setattr(hook, "_read_input", lambda: json.dumps(told).encode())
+        payload = {"session_id": "a-1", "tool_name": "Write", "tool_input": {"file_path": "topics/x.md"}, "prompt": "x"}
+        monkeypatch.setattr(hook, "_read_input", lambda: json.dumps(payload).encode())
         try:
             hook.answer(event)
         except Exception as error:  # noqa: BLE001  as its outermost frame does

@@ -118,8 +118,8 @@ def test_whatever_is_new_in_all_folders_is_ingested(house: Ingesting) -> None:
 
 def test_a_session_whose_client_is_gone_is_told_of_as_ended(house: Ingesting) -> None:
     moment = dt.datetime.now(dt.UTC).isoformat()
-    said = [item | {"timestamp": moment} for item in working_session()]
-    write_transcript(house.transcripts, *said)
+    records = [item | {"timestamp": moment} for item in working_session()]
+    write_transcript(house.transcripts, *records)
     write_transcript(house.transcripts, *working_session(session=OTHER_SESSION), session=OTHER_SESSION)  # long over
     marker = house.transcripts.parents[1] / "sessions" / "1.json"
     marker.parent.mkdir()

@@ -61,13 +61,13 @@ def test_whoever_writes_into_it_says_what_is_in_the_way(tmp_path: Path) -> None:
     variables = {"HOME": str(tmp_path), "ONEIROS_ROOT": str(root), "HF_HUB_CACHE": "/x", "PATH": os.environ["PATH"]}
     assert main(["init"], Environment(variables, tmp_path, tmp_path)) == 0
     write_topic(root, "ports", "# Ports\n\nThe relay listens on port 2525.\n")
-    said = as_reader(
+    output = as_reader(
         root,
         *("remember x", "wrong ports:3 x", "episode x", "ingest", "dream", "report", "reindex", "forget abc", "serve"),
         *("topics retire ports", "topics mv ports harbours", "backup copy.tar.zst"),
         **variables,
     )
 
-    for answer in said:
+    for answer in output:
         assert str(root) in answer and "Permission denied" in answer and "rights" in answer, answer
         assert "-> 3" in answer and "Errno" not in answer and "unexpected" not in answer, answer

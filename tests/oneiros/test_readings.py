@@ -36,7 +36,7 @@ from oneiros.ingest.settings import ingest_settings, open_archive
 from oneiros.ingest.typed_lines import Recorder
 from tests.crawler.builders import OTHER_SESSION, SESSION, Record, assistant, person, write_transcript
 from tests.crawler.model_service import Service, as_openai, serving
-from tests.crawler.reading.builders import RULE, answer, as_json, told
+from tests.crawler.reading.builders import RULE, answer, as_json, make_line
 from tests.memories import new_root, write_topic
 from tests.system.house import wait_until
 
@@ -92,18 +92,18 @@ def house(tmp_path: Path) -> Iterator[House]:
     made.models.worker.close()
 
 
-def said_of(*sessions: str) -> tuple[int, Any]:
+def answer_for(*sessions: str) -> tuple[int, Any]:
     """What the service answers: of each session its rule."""
-    return as_openai(as_json(*(answer(told("00000001", RULE), session=session) for session in sessions)))
+    return as_openai(as_json(*(answer(make_line("00000001", RULE), session=session) for session in sessions)))
 
 
-def asked(service: Service) -> list[str]:
+def list_pages(service: Service) -> list[str]:
     """What was shown of sessions, a call each."""
     return [call["messages"][1]["content"] for call in service.asked]
 
 
 def test_no_more_is_asked_when_the_time_is_over_and_the_next_run_reads_on(house: House) -> None:
-    with serving(said_of(SESSION)) as service:
+    with serving(answer_for(SESSION)) as service:
         house.ask(service)
         house.take()
         late = build_asking(house.environment, house.root, lambda _: None, lambda: True)
@@ -115,7 +115,7 @@ def test_no_more_is_asked_when_the_time_is_over_and_the_next_run_reads_on(house:
 
 
 def test_by_default_no_model_is_asked(house: House) -> None:
-    with serving(said_of(SESSION)) as service:
+    with serving(answer_for(SESSION)) as service:
         house.set(reader_url=f"{service.url}/v1")
         house.take()
 
@@ -127,11 +127,11 @@ def test_by_default_no_model_is_asked(house: House) -> None:
 
 def test_a_session_is_read_once_and_its_digest_and_lines_follow(house: House) -> None:
     house.take()
-    digest = TypedLines(house.root.derived_folder / "sessions.db")
-    recorder = Recorder(house.root, house.archive, digest)
+    typed_lines = TypedLines(house.root.derived_folder / "sessions.db")
+    recorder = Recorder(house.root, house.archive, typed_lines)
     recorder.bring_level()
 
-    with serving(said_of(SESSION)) as service:
+    with serving(answer_for(SESSION)) as service:
         house.ask(service)
         reports = [house.models.run_once() for _ in range(2)]
 
@@ -140,8 +140,8 @@ def test_a_session_is_read_once_and_its_digest_and_lines_follow(house: House) ->
     compress_again(house.environment, house.root)
     assert read_session(newest_files(house.root.sessions)[SESSION]).compressor == "openai-url"
     assert (recorder.bring_level(), recorder.bring_level()) == (1, 0)
-    assert "openai-url: rule" in [line.why for line in digest.of_session(SESSION)]
-    digest.close()
+    assert "openai-url: rule" in [line.why for line in typed_lines.of_session(SESSION)]
+    typed_lines.close()
 
 
 def test_the_named_project_comes_first_then_those_last_used_and_of_each_the_newest(house: House) -> None:
@@ -159,11 +159,11 @@ def test_sessions_of_one_project_are_sent_together_and_those_of_two_apart(house:
     house.take(OTHER_SESSION, "/srv/shop", 2)
     house.take(THIRD, "/srv/app", 3)
 
-    with serving(said_of(THIRD, SESSION), said_of(OTHER_SESSION)) as service:
+    with serving(answer_for(THIRD, SESSION), answer_for(OTHER_SESSION)) as service:
         house.ask(service)
         assert house.models.run_once().read == 3
 
-    first, second = asked(service)
+    first, second = list_pages(service)
     assert first.index("session 33333333") < first.index("session 11111111")
     assert "session 22222222" in second and "project shop" not in first
 
@@ -190,11 +190,11 @@ def test_what_is_muted_denied_or_not_named_is_never_sent(
     house.take(OTHER_SESSION, "/srv/shop/main", 2)
     house.set(**settings)
 
-    with serving(said_of(SESSION, OTHER_SESSION)) as service:
+    with serving(answer_for(SESSION, OTHER_SESSION)) as service:
         house.ask(service)
         house.models.run_once()
 
-    shown = "\n".join(asked(service))
+    shown = "\n".join(list_pages(service))
     assert [session for session in (OTHER_SESSION, SESSION) if f"session {session[:8]}" in shown] == sent
     assert sorted(house.read_by_model()) == sorted(sent)
 
@@ -203,7 +203,7 @@ def test_a_session_that_goes_on_is_not_sent(house: House) -> None:
     house.set(idle_hours=1e6)
     house.take()
 
-    with serving(said_of(SESSION)) as service:
+    with serving(answer_for(SESSION)) as service:
         house.ask(service)
         assert house.models.run_once().read == 0
 
@@ -212,23 +212,23 @@ def test_a_session_that_goes_on_is_not_sent(house: House) -> None:
 
 def test_a_session_that_grew_is_read_again_and_another_prompt_asks_nothing_again(house: House) -> None:
     house.take()
-    with serving(said_of(SESSION)) as service:
+    with serving(answer_for(SESSION)) as service:
         house.ask(service)
         house.models.run_once()
-        kept = house.readings.load(SESSION)
-        assert kept is not None
-        house.readings.save(msgspec.structs.replace(kept, version=kept.version + 7))
+        reading = house.readings.load(SESSION)
+        assert reading is not None
+        house.readings.save(msgspec.structs.replace(reading, version=reading.version + 7))
         assert (house.waiting(), house.models.run_once().read) == ([], 0)
 
         house.take(more=[person(3, "And the docs.", cwd="/srv/app", timestamp="2026-03-01T11:00:00Z")])
 
         assert (house.waiting(), house.models.run_once().read) == ([SESSION], 1)
-    assert "And the docs." in asked(service)[-1] and len(service.asked) == 2
+    assert "And the docs." in list_pages(service)[-1] and len(service.asked) == 2
 
 
 def test_what_rules_read_of_a_session_that_grew_is_what_a_digest_is_made_of(house: House) -> None:
     house.take()
-    with serving(said_of(SESSION)) as service:
+    with serving(answer_for(SESSION)) as service:
         house.ask(service)
         house.models.run_once()
     house.set(reader="rules")
@@ -236,7 +236,7 @@ def test_what_rules_read_of_a_session_that_grew_is_what_a_digest_is_made_of(hous
     house.take(more=[person(3, "And the docs.", cwd="/srv/app", timestamp="2026-03-01T11:00:00Z")])
 
     reading = house.readings.load(SESSION)
-    assert reading is not None and (reading.is_by_model, reading.mark) == (False, house.archive.digest(SESSION))
+    assert reading is not None and (reading.is_by_model, reading.mark) == (False, house.archive.hash_session(SESSION))
 
 
 def test_the_tokens_of_a_day_stop_it_until_the_next(house: House) -> None:
@@ -244,7 +244,7 @@ def test_the_tokens_of_a_day_stop_it_until_the_next(house: House) -> None:
     house.take(OTHER_SESSION, "/srv/shop", 2)
     house.set(reader_tokens_day=int(len(INSTRUCTIONS) / 3.5) + 900)
 
-    with serving(said_of(OTHER_SESSION), said_of(SESSION)) as service:
+    with serving(answer_for(OTHER_SESSION), answer_for(SESSION)) as service:
         house.ask(service)
         report = house.models.run_once()
         again = house.models.run_once()
@@ -259,7 +259,7 @@ def test_a_service_that_refuses_leaves_what_rules_read_and_is_asked_again_later(
     house.take()
     plain = house.readings.load(SESSION)
 
-    with serving((400, {"error": "no"}), said_of(SESSION)) as service:
+    with serving((400, {"error": "no"}), answer_for(SESSION)) as service:
         house.ask(service)
         report = house.models.run_once()
         assert (report.read, report.left, bool(report.stopped), house.told) == (0, 1, True, 0)
@@ -271,21 +271,21 @@ def test_a_run_reads_no_more_than_it_is_asked_for(house: House) -> None:
     house.take(SESSION, "/srv/app", 1)
     house.take(THIRD, "/srv/app", 3)
 
-    with serving(said_of(THIRD, SESSION)) as service:
+    with serving(answer_for(THIRD, SESSION)) as service:
         house.ask(service)
         asking = build_asking(house.environment, house.root, lambda _: None)
         assert asking is not None
         report = ReadingRun(house.root, asking).run(1)
 
     assert (report.read, report.left, list(house.read_by_model())) == (1, 1, [THIRD])
-    assert "session 11111111" not in asked(service)[0]
+    assert "session 11111111" not in list_pages(service)[0]
 
 
 def test_a_run_for_one_project_reads_no_other(house: House) -> None:
     house.take(SESSION, "/srv/app", 1)
     house.take(OTHER_SESSION, "/srv/shop", 2)
 
-    with serving(said_of(SESSION)) as service:
+    with serving(answer_for(SESSION)) as service:
         house.ask(service)
         asking = build_asking(house.environment, house.root, lambda _: None)
         assert asking is not None
@@ -302,11 +302,11 @@ def test_the_topics_of_the_project_and_of_the_person_are_named_and_no_others(hou
     write_topic(house.root, "habits", "# Habits\n\n## Notes\n\nNotes are short.\n", title="Habits")
     write_topic(house.root, "shop/prices", "# Prices\n\n## Net\n\nPrices are net.\n", title="Prices", project="shop")
 
-    with serving(said_of(SESSION)) as service:
+    with serving(answer_for(SESSION)) as service:
         house.ask(service)
         house.models.run_once()
 
-    known = asked(service)[0].partition("===")[0]
+    known = list_pages(service)[0].partition("===")[0]
     assert "app/mail: Ports" in known and "habits: Notes" in known and "prices" not in known
     assert "2525" not in known
 
@@ -338,7 +338,7 @@ def forget_in(house: House, session: str = SESSION) -> None:
 
 def test_forgetting_a_session_removes_what_was_read_of_it(house: House) -> None:
     house.take()
-    run_with(house, Meanwhile(lambda: None, as_json(answer(told("00000001", RULE))))).run()
+    run_with(house, Meanwhile(lambda: None, as_json(answer(make_line("00000001", RULE))))).run()
     assert house.read_by_model() == {SESSION: 1}
 
     forget_in(house)
@@ -349,7 +349,7 @@ def test_forgetting_a_session_removes_what_was_read_of_it(house: House) -> None:
 
 def test_the_answer_about_a_session_that_was_forgotten_meanwhile_is_dropped(house: House) -> None:
     house.take()
-    text = as_json(answer(told("00000001", RULE)))
+    text = as_json(answer(make_line("00000001", RULE)))
 
     report = run_with(house, Meanwhile(lambda: forget_in(house), text)).run()
 
@@ -420,7 +420,7 @@ def test_the_thread_outlives_a_service_that_is_not_there_and_reads_when_poked(ho
     house.models.worker.start()
     house.models.worker.poke()
 
-    with serving(said_of(SESSION)) as service:
+    with serving(answer_for(SESSION)) as service:
         house.ask(service)
         house.models.worker.poke()
         wait_until(lambda: bool(house.read_by_model()), 60)

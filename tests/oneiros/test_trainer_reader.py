@@ -13,12 +13,12 @@ from oneiros.environment import Environment
 from oneiros.ingest.readings import ModelReadings, ReadReport, build_asking, open_readings
 from oneiros.ingest.run import Wanted, run_ingest
 from tests.crawler.builders import SESSION, working_session, write_transcript
-from tests.crawler.reading.builders import answer, as_json, told
+from tests.crawler.reading.builders import answer, as_json, make_line
 from tests.loopback import served
 from tests.memories import new_root
 
 DECIDED = "I decided to send a keepalive every 300 seconds"
-ANSWER = as_json(answer(told("00000005", DECIDED, kind="decision"), title="Relay keepalive"))
+ANSWER = as_json(answer(make_line("00000005", DECIDED, kind="decision"), title="Relay keepalive"))
 LATER = datetime(2030, 1, 1, tzinfo=UTC)
 
 

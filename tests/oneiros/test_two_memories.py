@@ -50,7 +50,7 @@ def test_who_stands_beside_whom(environment: Environment, tmp_path: Path) -> Non
     assert not uses_both_memories(account, shop, replace(person, both_memories=False))
     assert not uses_both_memories(account, shop, PersonSettings())
     assert not uses_both_memories(account, account, replace(person, trusted_roots=(str(account.path),)))
-    assert not uses_both_memories(environment.root_at(tmp_path / "none"), shop, person)
+    assert not uses_both_memories(environment.resolve_root(tmp_path / "none"), shop, person)
     assert project_name(shop) == "shop"
 
 
@@ -61,16 +61,16 @@ def test_a_command_shows_both_and_says_that_they_differ(
         main(["reindex"], replace(environment, working_folder=environment.working_folder.parent / folder))
     capsys.readouterr()
 
-    shown, told = ask(environment, capsys, "recall", "--no-daemon", "which port does the relay of the shop listen on")
+    shown, output = ask(environment, capsys, "recall", "--no-daemon", "which port does the relay of the shop listen on")
 
     places = [line for line in shown.splitlines() if line.startswith("      ")]
     assert "  project shop" in places[0] and "  topics/mail.md:" in places[0]
     assert "  account  " in places[1] and "  account:topics/relay.md:" in places[1]
     assert "replaced by topics/mail.md" in places[1]
     differ = "topics/mail.md:3 and account:topics/relay.md:3 differ (the address differs: 2525 / 587)"
-    assert f"hits. {differ}; here the project's applies. Read on: oneiros read topics/mail.md:3" in told
-    shown, told = ask(environment, capsys, "read", "account:topics/relay.md")
-    assert THEIRS in shown and told.startswith("account:topics/relay.md:")
+    assert f"hits. {differ}; here the project's applies. Read on: oneiros read topics/mail.md:3" in output
+    shown, output = ask(environment, capsys, "read", "account:topics/relay.md")
+    assert THEIRS in shown and output.startswith("account:topics/relay.md:")
     change_setting(environment.person_file, "both_memories", False)
     shown, _ = ask(environment, capsys, "recall", "--no-daemon", "which port does the relay of the shop listen on")
     assert "account" not in shown and "project shop" not in shown
@@ -83,10 +83,10 @@ def test_a_command_shows_both_and_says_that_they_differ(
 def test_an_address_leads_to_no_file_but_the_accounts_sources(
     environment: Environment, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    shown, told = ask(environment, capsys, "read", name)
+    shown, output = ask(environment, capsys, "read", name)
 
     assert shown == ""
-    assert "no source named" in told
+    assert "no source named" in output
 
 
 def test_the_projects_topic_stands_before_one_that_it_goes_against(environment: Environment) -> None:

@@ -38,41 +38,41 @@ def archived(folder: Path, *records: Record) -> MemoryRoot:
 
 
 def recorder_of(root: MemoryRoot, name: str = "sessions.db") -> tuple[Recorder, TypedLines]:
-    digest = TypedLines(root.derived_folder / name)
-    return Recorder(root, Archive(root.path / "sessions" / "archive"), digest), digest
+    typed_lines = TypedLines(root.derived_folder / name)
+    return Recorder(root, Archive(root.path / "sessions" / "archive"), typed_lines), typed_lines
 
 
 def test_a_lost_digest_is_made_again_the_same_and_nothing_is_read_twice(tmp_path: Path) -> None:
     root = archived(tmp_path)
-    first, digest = recorder_of(root)
+    first, typed_lines = recorder_of(root)
     again, anew = recorder_of(root, "anew.db")
 
     assert (first.bring_level(), first.bring_level(), again.bring_level()) == (1, 0, 1)
-    assert digest.of_session(SESSION) == anew.of_session(SESSION) != []
-    digest.close()
+    assert typed_lines.of_session(SESSION) == anew.of_session(SESSION) != []
+    typed_lines.close()
     anew.close()
 
 
 def test_a_session_that_leaves_the_archive_leaves_the_digest(tmp_path: Path) -> None:
     root = archived(tmp_path)
-    recorder, digest = recorder_of(root)
+    recorder, typed_lines = recorder_of(root)
     recorder.bring_level()
     (root.path / "sessions" / "archive" / "sessions" / f"{SESSION}.json").unlink()
 
     recorder.bring_level()
 
-    assert digest.of_session(SESSION) == [] and digest.marks() == {}
-    digest.close()
+    assert typed_lines.of_session(SESSION) == [] and typed_lines.marks() == {}
+    typed_lines.close()
 
 
 def test_a_running_session_tells_the_others_what_it_decided(tmp_path: Path) -> None:
     root = archived(tmp_path)
-    recorder, digest = recorder_of(root)
+    recorder, typed_lines = recorder_of(root)
 
     recorder.note(SESSION, NOON, has_ended=False)
 
     assert "decision: I decided to send a keepalive every 300 seconds" in Blackboard(root).text(NOON)
-    digest.close()
+    typed_lines.close()
 
 
 def test_open_tasks_are_those_of_the_last_list(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_session_of_a_real_client_leaves_its_open_tasks_to_the_next(tmp_path: 
         result(7, "c3", "Updated task #1 status"),
     ]
     root = archived(tmp_path, *records)
-    recorder, digest = recorder_of(root)
+    recorder, typed_lines = recorder_of(root)
     archive = Archive(root.path / "sessions" / "archive")
     when = ClosedWhen(NOON.replace(year=2030), ended={}, process_start=lambda _: None)
     compress_closed(archive, root.sessions, Readings(root.path / "sessions" / "readings"), when)
@@ -130,4 +130,4 @@ def test_a_session_of_a_real_client_leaves_its_open_tasks_to_the_next(tmp_path: 
 
     assert "- [ ] Ship the relay" in Blackboard(root).text(NOON)
     assert "Write the fixture" not in Blackboard(root).text(NOON).partition("## Next Steps")[2]
-    digest.close()
+    typed_lines.close()

@@ -28,7 +28,7 @@ PROGRAMS = CHECKOUT / ".venv" / "bin"
 PATH_WITHOUT_PROGRAM = "/usr/local/bin:/usr/bin:/bin"
 TURN_SECONDS = 120.0
 KEY = "sk-ant-dummy"
-ONCE_ASKED = {  # what the client asks a person at its first start
+FIRST_START = {  # what the client asks a person at its first start
     "hasCompletedOnboarding": True,
     "theme": "dark",
     "customApiKeyResponses": {"approved": [KEY], "rejected": []},
@@ -125,7 +125,7 @@ class GenuineClient:
     def at_terminal(self, *steps: Step) -> Seen:
         """A conversation as a person has it, at a terminal, by what is waited for and typed."""
         file = self.house.folder / ".claude.json"
-        settings = json.loads(file.read_text(encoding="utf-8")) | ONCE_ASKED
+        settings = json.loads(file.read_text(encoding="utf-8")) | FIRST_START
         settings["projects"] = {str(self.folder): {"hasTrustDialogAccepted": True}}
         file.write_text(json.dumps(settings), encoding="utf-8")
         variables = self.variables | {"TERM": "xterm-256color"}

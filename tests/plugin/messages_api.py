@@ -27,9 +27,9 @@ class Call:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
-Told = Mapping[str, Any]  # the body of a request
+Body = Mapping[str, Any]  # the body of a request
 Reply = str | Call | Sequence[Call]
-Replier = Reply | Callable[[Told], Reply]
+Replier = Reply | Callable[[Body], Reply]
 
 
 @dataclass(frozen=True, slots=True)

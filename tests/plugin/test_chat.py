@@ -10,7 +10,7 @@ from tests.system.house import House
 
 pytestmark = pytest.mark.client
 
-ASKED = "Which port does the relay listen on?"
+QUESTION = "Which port does the relay listen on?"
 ANSWER = 'It listens on port 2525 [1: "listens on port 2525"]. It is pink [1: "The relay is pink"].'
 
 
@@ -34,12 +34,12 @@ def test_the_genuine_client_answers_with_nothing_of_the_persons_own_and_leaves_n
     bare: GenuineClient, api: MessagesApi
 ) -> None:
     api.on("My question: Which port", ANSWER)
-    done = bare.oneiros("chat", ASKED, "--json")
-    told = json.loads(done.stdout)
+    done = bare.oneiros("chat", QUESTION, "--json")
+    output = json.loads(done.stdout)
     [body] = api.requests
 
-    assert [one["verified"] for one in told["citations"]] == [True, False]
-    assert told["citations"][0]["path"] == "topics/mail.md"
+    assert [one["verified"] for one in output["citations"]] == [True, False]
+    assert output["citations"][0]["path"] == "topics/mail.md"
     assert body.get("tools", []) == []
     assert "foreign" not in api.said() and "The relay listens on port 2525." in api.said()
     assert not (bare.house.folder / "hooked").exists() and not (bare.house.folder / "served").exists()
@@ -47,7 +47,7 @@ def test_the_genuine_client_answers_with_nothing_of_the_persons_own_and_leaves_n
 
 
 def test_a_client_that_is_not_there_is_named(bare: GenuineClient) -> None:
-    done = bare.house.command("chat", ASKED, check=False)
+    done = bare.house.command("chat", QUESTION, check=False)
 
     assert done.returncode == 3
     assert "claude-cli: `claude` does not start" in done.stderr

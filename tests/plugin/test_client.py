@@ -34,11 +34,11 @@ def test_the_plugin_and_its_marketplace_are_valid_to_the_letter(client: GenuineC
 def test_the_model_calls_recall_and_gets_a_hit(client: GenuineClient) -> None:
     client.api.on("Which port", Call(f"{TOOLS}recall", {"query": "which port does the relay use"}), "2525.")
 
-    told = client.ask("Which port does the relay use?", allowed=["mcp__plugin_oneiros_memory"])
+    reply = client.ask("Which port does the relay use?", allowed=["mcp__plugin_oneiros_memory"])
 
-    assert f"{TOOLS}recall" in told.tools
-    assert "topics/mail.md" in told.results()[0]
-    assert "The relay listens on port 2525." in told.results()[0]
+    assert f"{TOOLS}recall" in reply.tools
+    assert "topics/mail.md" in reply.results()[0]
+    assert "The relay listens on port 2525." in reply.results()[0]
 
 
 def test_a_reader_that_asks_the_client_offers_the_model_no_tool(client: GenuineClient) -> None:
@@ -46,10 +46,10 @@ def test_a_reader_that_asks_the_client_offers_the_model_no_tool(client: GenuineC
     own = client.house.folder / "own"
     reader = ClaudeCliClient(own, Price(), command=str(CLIENT), environment=client.variables)
 
-    said = reader.complete(Prompt("Answer shortly.", "Which port does the relay use?", 100))
+    reply = reader.complete(Prompt("Answer shortly.", "Which port does the relay use?", 100))
 
     assert client.api.requests and not any(request.get("tools") for request in client.api.requests)
-    assert said.text == "2525." and not (own / "taken").exists()
+    assert reply.text == "2525." and not (own / "taken").exists()
 
 
 def test_a_session_is_told_of_the_memory_its_prompt_of_a_topic_and_a_write_past_the_person_is_denied(
@@ -66,20 +66,20 @@ def test_a_session_is_told_of_the_memory_its_prompt_of_a_topic_and_a_write_past_
         "It is 2525.",
     )
 
-    told = client.ask(
+    reply = client.ask(
         "Which port does the relay listen on?", allowed=["mcp__plugin_oneiros_memory", "Write", "Bash(echo *)"]
     )
 
-    start = told.hooks("SessionStart")[0]["output"]
+    start = reply.hooks("SessionStart")[0]["output"]
     assert "oneiros: 2 topics" in start
-    at_start, at_prompt = told.injected()[:2]
+    at_start, at_prompt = reply.injected()[:2]
     assert "- [Mail](topics/mail.md): The relay listens on port 2525." in at_start
     assert "- Mail (topics/mail.md:" in at_prompt
-    search, write, shell = told.results()
+    search, write, shell = reply.results()
     assert "2525" in search
     assert "approved memory" in write and "approved memory" in shell
     assert topic.read_text(encoding="utf-8") == before
-    assert told.stderr == ""
+    assert reply.stderr == ""
 
 
 def test_without_the_plugin_the_client_denies_by_the_rules_of_setup(house: House, api: MessagesApi) -> None:
@@ -110,9 +110,9 @@ def test_a_prompt_on_which_the_memory_knows_nothing_leaves_no_trace(client: Genu
     client.house.warm_up()
     client.api.on("painting", "Yes.")
 
-    told = client.ask("Shall we go on with the painting?")
+    reply = client.ask("Shall we go on with the painting?")
 
-    noted = [entry.get("attachment", {}) for entry in client.transcript(told.session_id)]
+    noted = [entry.get("attachment", {}) for entry in client.transcript(reply.session_id)]
     assert any(one.get("hookEvent") == "SessionStart" for one in noted)
     assert [one for one in noted if one.get("hookEvent") == "UserPromptSubmit"] == []
     assert "UserPromptSubmit hook success" not in client.api.said()
@@ -137,15 +137,15 @@ def test_what_a_session_said_is_found_by_the_next_one(client: GenuineClient) -> 
     assert "raw (rank 3)" in second.results()[0]
 
 
-def entries_said(client: GenuineClient, session_id: str) -> list[str]:
+def list_entries(client: GenuineClient, session_id: str) -> list[str]:
     """What person and assistant said in a session, as the archive holds it."""
     archive = Archive(client.house.root / "sessions" / "archive")
     return [turn.text for turn in archive.turns(session_id) if turn.role in (Role.PERSON, Role.ASSISTANT)]
 
 
-def taken_in(client: GenuineClient, session_id: str, *said: str) -> None:
+def taken_in(client: GenuineClient, session_id: str, *words: str) -> None:
     """Waits until the archive holds a session with exactly these turns."""
-    wait_until(lambda: entries_said(client, session_id) == list(said), 60)
+    wait_until(lambda: list_entries(client, session_id) == list(words), 60)
 
 
 def test_a_resumed_session_a_fork_and_a_compaction_are_taken_in_with_the_right_turns(client: GenuineClient) -> None:
@@ -165,7 +165,7 @@ def test_a_resumed_session_a_fork_and_a_compaction_are_taken_in_with_the_right_t
     assert fork.session_id != session_id
     taken_in(client, session_id, "say first", "one", "say second", "two", "say third", "three")
     taken_in(client, fork.session_id, "say third", "three")  # what it copied belongs to the session that said it
-    assert "oneiros-memory" not in "".join(entries_said(client, session_id))
+    assert "oneiros-memory" not in "".join(list_entries(client, session_id))
 
 
 def test_a_session_whose_client_was_killed_is_taken_in_at_the_next_start(client: GenuineClient) -> None:
@@ -183,7 +183,7 @@ def test_a_session_whose_client_was_killed_is_taken_in_at_the_next_start(client:
 
     client.ask("hello")
 
-    wait_until(lambda: entries_said(client, session_id) == ["count the sheep"], 60)
+    wait_until(lambda: list_entries(client, session_id) == ["count the sheep"], 60)
     wait_until(lambda: client.house.running("oneiros-mcp") == [])
     assert len(client.house.running("oneiros.daemon.main")) == 1
 
@@ -193,20 +193,20 @@ def test_two_sessions_at_once_share_one_daemon(client: GenuineClient) -> None:
     prompts = [f"which port has the relay, question {number}?" for number in range(2)]
 
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        told = list(pool.map(lambda prompt: client.ask(prompt, allowed=["mcp__plugin_oneiros_memory"]), prompts))
+        replies = list(pool.map(lambda prompt: client.ask(prompt, allowed=["mcp__plugin_oneiros_memory"]), prompts))
 
-    assert all("2525" in one.results()[0] for one in told)
+    assert all("2525" in one.results()[0] for one in replies)
     assert len(client.house.running("oneiros.daemon.main")) == 1
 
 
 def test_without_the_program_one_tool_tells_how_to_install_it_and_nothing_else_is_said(client: GenuineClient) -> None:
     client.api.on("hello", Call(f"{TOOLS}install_oneiros"), "Install it.")
 
-    told = client.ask("hello", allowed=["mcp__plugin_oneiros_memory"], PATH=PATH_WITHOUT_PROGRAM)
+    reply = client.ask("hello", allowed=["mcp__plugin_oneiros_memory"], PATH=PATH_WITHOUT_PROGRAM)
 
-    assert [tool for tool in told.tools if tool.startswith(TOOLS)] == [f"{TOOLS}install_oneiros"]
-    assert "pipx install" in told.results()[0]
-    assert told.injected() == [] and told.stderr == ""
+    assert [tool for tool in reply.tools if tool.startswith(TOOLS)] == [f"{TOOLS}install_oneiros"]
+    assert "pipx install" in reply.results()[0]
+    assert reply.injected() == [] and reply.stderr == ""
     assert client.house.processes() == []
 
 
@@ -215,10 +215,10 @@ def test_a_broken_memory_stands_in_no_sessions_way(client: GenuineClient) -> Non
     (client.house.state / "token").write_text("open to all", encoding="utf-8")
     (client.house.state / "token").chmod(0o644)  # the daemon refuses to start on it
 
-    told = client.ask("hello")
+    reply = client.ask("hello")
 
-    assert told.answer == "ok" and told.code == 0 and told.stderr == ""
-    assert told.injected() == []
+    assert reply.answer == "ok" and reply.code == 0 and reply.stderr == ""
+    assert reply.injected() == []
 
 
 def test_the_client_connects_over_http_with_the_token_from_its_environment(client: GenuineClient) -> None:
@@ -228,7 +228,7 @@ def test_the_client_connects_over_http_with_the_token_from_its_environment(clien
     wait_until(lambda: "port" in daemon_state(client.house.state), 60)
     config = str(CHECKOUT / "plugin" / "http.mcp.json")
 
-    told = client.ask(
+    reply = client.ask(
         "which port has the relay?",
         *("--mcp-config", config, "--strict-mcp-config"),
         allowed=["mcp__oneiros"],
@@ -236,18 +236,18 @@ def test_the_client_connects_over_http_with_the_token_from_its_environment(clien
         ONEIROS_URL=f"http://127.0.0.1:{state['port']}/mcp",
     )
 
-    assert "topics/mail.md" in told.results()[0]
+    assert "topics/mail.md" in reply.results()[0]
 
 
 def test_the_line_of_the_readme_adds_the_memory_without_the_plugin(client: GenuineClient) -> None:
     client.command("plugin", "uninstall", "oneiros@oneiros")
     client.api.on("relay", Call("mcp__oneiros__recall", {"query": "relay port"}), "2525")
 
-    said = client.command("mcp", "add", "oneiros", "--", str(PROGRAMS / "oneiros"), "mcp").stdout
-    told = client.ask("which port has the relay?", allowed=["mcp__oneiros"], ENABLE_TOOL_SEARCH="false")
+    reply = client.command("mcp", "add", "oneiros", "--", str(PROGRAMS / "oneiros"), "mcp").stdout
+    output = client.ask("which port has the relay?", allowed=["mcp__oneiros"], ENABLE_TOOL_SEARCH="false")
 
-    assert "Added stdio MCP server oneiros" in said
-    assert "topics/mail.md" in told.results()[0]
+    assert "Added stdio MCP server oneiros" in reply
+    assert "topics/mail.md" in output.results()[0]
 
 
 def test_setup_has_the_client_install_the_plugin_of_this_program_and_take_it_out(client: GenuineClient) -> None:
@@ -256,9 +256,9 @@ def test_setup_has_the_client_install_the_plugin_of_this_program_and_take_it_out
     client.api.on("relay", Call(f"{TOOLS}recall", {"query": "relay port"}), "2525")
 
     assert client.oneiros("setup", "--plugin", "--yes").returncode == 0
-    told = client.ask("which port has the relay?", allowed=["mcp__plugin_oneiros_memory"])
+    reply = client.ask("which port has the relay?", allowed=["mcp__plugin_oneiros_memory"])
     undone = client.oneiros("setup", "--undo", "--yes")
 
-    assert "topics/mail.md" in told.results()[0]
+    assert "topics/mail.md" in reply.results()[0]
     assert undone.returncode == 0 and "oneiros" not in client.command("plugin", "list").stdout
     assert client.oneiros("setup", "--undo").stdout == ""

@@ -10,38 +10,42 @@ from dream.judge.filing import make_slug
 from memory_server.layers.sessions import project_name
 from tests.dream.builders import begin_history, git
 from tests.plugin.genuine_client import GenuineClient, results_in
-from tests.plugin.messages_api import Call, Told
-from tests.system.at_terminal import ASKED, SETTLE, WORD, at_terminal
+from tests.plugin.messages_api import Body, Call
+from tests.system.at_terminal import SETTLE, TAKE_UP, WORD, at_terminal
 from tests.system.house import wait_until
 
 TOOLS = "mcp__plugin_oneiros_memory__"
-SAID = "From now on the relay listens on port 2600."
+STATEMENT = "From now on the relay listens on port 2600."
 SESSION_HEAD = re.compile(r"^=== session (\w+);", re.MULTILINE)  # as a page shows it
 PERSONS_ENTRY = re.compile(r"^\[(\w+)\] person$", re.MULTILINE)
 
 
-def propose(body: Told) -> Call:
+def propose(body: Body) -> Call:
     """Proposes what the evidence quotes, as a model would, from nothing but what the tool showed."""
     evidence = next(results_in(body["messages"]))
-    quote = {"session": SESSION_HEAD.findall(evidence)[0], "entry": PERSONS_ENTRY.findall(evidence)[0], "text": SAID}
-    return Call(f"{TOOLS}propose_promotion", {"target": "mail", "text": SAID, "quotes": [quote]})
+    quote = {
+        "session": SESSION_HEAD.findall(evidence)[0],
+        "entry": PERSONS_ENTRY.findall(evidence)[0],
+        "text": STATEMENT,
+    }
+    return Call(f"{TOOLS}propose_promotion", {"target": "mail", "text": STATEMENT, "quotes": [quote]})
 
 
 @pytest.mark.client
 def test_what_a_person_asks_to_remember_is_proposed_with_their_own_sentence(client: GenuineClient) -> None:
-    said = "The label printer is on the third floor."
+    text = "The label printer is on the third floor."
 
-    def propose_it(body: Told) -> Call:
+    def propose_it(body: Body) -> Call:
         session = re.findall(r"its session is `([0-9a-f-]{36})`", json.dumps(body["messages"]))[-1]
-        wait_until(lambda: said in "".join(turn.text for turn in archive_of(client).turns(session)), 60)
-        quote = {"session": session, "entry": "", "text": said}
-        return Call(f"{TOOLS}propose_promotion", {"target": "printing", "text": said, "quotes": [quote]})
+        wait_until(lambda: text in "".join(turn.text for turn in archive_of(client).turns(session)), 60)
+        quote = {"session": session, "entry": "", "text": text}
+        return Call(f"{TOOLS}propose_promotion", {"target": "printing", "text": text, "quotes": [quote]})
 
     client.api.on("It becomes a proposal, not a topic", propose_it, "Proposed.")
 
-    told = client.ask(f"/oneiros:remember {said}")
+    reply = client.ask(f"/oneiros:remember {text}")
 
-    assert f"Proposed for topics/{own_project(client)}/printing.md" in told.results()[0]
+    assert f"Proposed for topics/{own_project(client)}/printing.md" in reply.results()[0]
 
 
 def own_project(client: GenuineClient) -> str:
@@ -57,12 +61,12 @@ def archive_of(client: GenuineClient) -> Archive:
 def test_a_refused_proposal_passes_as_the_answer_says_and_several_go_in_one_call(client: GenuineClient) -> None:
     other = "We decided to use musl for release builds."
     client.api.on("relay listens", "Noted.")
-    session_id = client.ask(f"{SAID} {other}").session_id
+    session_id = client.ask(f"{STATEMENT} {other}").session_id
     archive = archive_of(client)
     wait_until(lambda: len(list(archive.turns(session_id))) == 2, 60)
     wait_until(lambda: any((client.house.root / "sessions" / "compressed").rglob("*.md")), 60)
 
-    def propose_both(body: Told) -> Call:
+    def propose_both(body: Body) -> Call:
         first = dict(propose(body).arguments)
         says_more = {
             "target": "builds",
@@ -71,7 +75,7 @@ def test_a_refused_proposal_passes_as_the_answer_says_and_several_go_in_one_call
         }
         return Call(f"{TOOLS}propose_promotion", first | {"more": [says_more]})
 
-    def propose_what_passes(body: Told) -> Call:
+    def propose_what_passes(body: Body) -> Call:
         answer = list(results_in(body["messages"]))[-1]
         (text, entry, words) = re.findall(r'text ("[^"]+"), quotes: entry (\S+) ("[^"]+")', answer)[0]
         session = SESSION_HEAD.findall(next(results_in(body["messages"])))[0]
@@ -94,7 +98,7 @@ def test_what_a_person_said_becomes_a_commit_once_they_accept_it(client: Genuine
     (house.root / ".gitignore").write_text(".oneiros/\nproposals/\nsessions/\n.blackboard/\n", encoding="utf-8")
     begin_history(house.root)
     client.api.on("listens on port 2600", "Noted.")
-    session_id = client.ask(SAID).session_id
+    session_id = client.ask(STATEMENT).session_id
     archive = archive_of(client)
     wait_until(lambda: len(list(archive.turns(session_id))) == 2, 60)
     wait_until(lambda: any((house.root / "sessions" / "compressed").rglob("*.md")), 60)
@@ -102,13 +106,13 @@ def test_what_a_person_said_becomes_a_commit_once_they_accept_it(client: Genuine
     client.api.on(
         "Propose changes to this person's approved memory", Call(f"{TOOLS}dream_evidence"), propose, "Review."
     )
-    told = client.ask("/oneiros:dream")
+    reply = client.ask("/oneiros:dream")
 
-    evidence, proposed = told.results()
-    assert SAID in evidence
+    evidence, proposed = reply.results()
+    assert STATEMENT in evidence
     assert "oneiros review" in proposed and "Refused" not in proposed
-    seen = at_terminal(house, [(ASKED, "a\n"), SETTLE, WORD], "review")
-    assert seen.code == 0 and f"> {SAID}" in seen.screen
+    seen = at_terminal(house, [(TAKE_UP, "a\n"), SETTLE, WORD], "review")
+    assert seen.code == 0 and f"> {STATEMENT}" in seen.screen
     assert "2600" in (house.root / "topics" / "mail.md").read_text(encoding="utf-8")
     assert git(house.root, "log", "-1", "--format=%s").startswith("Take up")
     assert "topics/mail.md" in house.command("exact", "2600").stdout
@@ -118,24 +122,24 @@ def test_what_a_person_said_becomes_a_commit_once_they_accept_it(client: Genuine
 def test_what_is_captured_is_filed_as_said_marked_where_inferred_and_an_observation_becomes_a_note(
     client: GenuineClient,
 ) -> None:
-    said = "We keep invoices for ten years, see docs/retention.md."
+    text = "We keep invoices for ten years, see docs/retention.md."
     observed = "The tests need a running printer."
 
-    def propose_it(body: Told) -> Call:
+    def propose_it(body: Body) -> Call:
         [session] = set(re.findall(r"its session[\\n ]*`([0-9a-f-]{36})`", json.dumps(body["messages"])))
-        wait_until(lambda: said in "".join(turn.text for turn in archive_of(client).turns(session)), 60)
-        quote = {"session": session, "entry": "", "text": said}
+        wait_until(lambda: text in "".join(turn.text for turn in archive_of(client).turns(session)), 60)
+        quote = {"session": session, "entry": "", "text": text}
         filed = {"namespace": "decisions/storage", "tags": ["invoices"], "citations": ["docs/retention.md"]}
-        wanted = {"target": "invoices", "text": said, "quotes": [quote], "type": "semantic", **filed}
+        wanted = {"target": "invoices", "text": text, "quotes": [quote], "type": "semantic", **filed}
         return Call(f"{TOOLS}propose_promotion", wanted)
 
     note = Call("Bash", {"command": f'oneiros episode "{observed}"', "description": "Note it"})
     client.api.on("Capture for this person's memory", propose_it, note, "Captured.")
 
-    proposed, noted = client.ask(f"/oneiros:capture {said}").results()
+    proposed, noted = client.ask(f"/oneiros:capture {text}").results()
 
     assert f"Proposed for topics/{own_project(client)}/invoices.md (new)" in proposed
-    seen = at_terminal(client.house, [(ASKED, "a\n"), SETTLE, WORD], "review")
+    seen = at_terminal(client.house, [(TAKE_UP, "a\n"), SETTLE, WORD], "review")
     assert "namespace: decisions/storage (agent_inferred)" in seen.screen and "tags: invoices\n" in seen.screen
     topic = (client.house.root / "topics" / own_project(client) / "invoices.md").read_text(encoding="utf-8")
     assert 'agent_inferred: "semantic, decisions/storage"' in topic and "cites docs/retention.md" in topic

@@ -28,11 +28,11 @@ def program(place: Path, name: str = "oneiros-mcp", says: str = "found") -> Path
     return file
 
 
-def run(script: str, *arguments: str, variables: Mapping[str, str], told: str = "", cwd: Path = Path("/")) -> str:
+def run(script: str, *arguments: str, variables: Mapping[str, str], stdin: str = "", cwd: Path = Path("/")) -> str:
     """What a script prints; it must end well and say nothing on stderr."""
     done = subprocess.run(
         [str(BIN / script), *arguments],
-        input=told,
+        input=stdin,
         env=dict(variables),
         cwd=cwd,
         capture_output=True,
@@ -85,9 +85,9 @@ def test_the_setting_for_the_memory_goes_before_the_variable(tmp_path: Path) -> 
 def test_neither_the_plugins_own_folder_nor_a_relative_one_is_searched(tmp_path: Path) -> None:
     program(tmp_path)
 
-    said = run("oneiros-mcp", cwd=tmp_path, variables={"HOME": str(tmp_path / "home"), "PATH": f".:{BIN}:{BIN}/"})
+    output = run("oneiros-mcp", cwd=tmp_path, variables={"HOME": str(tmp_path / "home"), "PATH": f".:{BIN}:{BIN}/"})
 
-    assert said == ""  # the server of the install command, whose client has gone
+    assert output == ""  # the server of the install command, whose client has gone
 
 
 REQUESTS = [
@@ -102,9 +102,9 @@ REQUESTS = [
 
 def test_without_a_program_and_with_an_empty_path_one_tool_says_how_to_install_it(tmp_path: Path) -> None:
     for separators in ((",", ":"), (", ", ": ")):
-        told = "".join(json.dumps(request, separators=separators) + "\n" for request in REQUESTS)
+        payload = "".join(json.dumps(request, separators=separators) + "\n" for request in REQUESTS)
 
-        lines = run("oneiros-mcp", told=told, variables={"HOME": str(tmp_path), "PATH": ""}).splitlines()
+        lines = run("oneiros-mcp", stdin=payload, variables={"HOME": str(tmp_path), "PATH": ""}).splitlines()
 
         probe, initialized, listed, called, hook = map(json.loads, lines)
         assert probe["id"] == "probe-1" and probe["error"]["code"] == -32601
@@ -130,15 +130,15 @@ SENT = st.tuples(st.booleans(), st.booleans(), st.sampled_from([(",", ":"), (", 
 # neither character needs an escape
 @example([(False, False, (",", ":"), "\x7f", None), (False, False, (",", ":"), "a\x85", None)])
 def test_the_install_server_answers_any_id_with_valid_json(sent: list[tuple[bool, bool, Any, object, object]]) -> None:
-    told, expected = "", []
+    text, expected = "", []
     for id_is_last, is_ascii, separators, identity, params in sent:
         request = {"id": identity, "method": "ping", "params": params}
         order = sorted(request, reverse=id_is_last)
-        told += json.dumps({key: request[key] for key in order}, ensure_ascii=is_ascii, separators=separators) + "\n"
+        text += json.dumps({key: request[key] for key in order}, ensure_ascii=is_ascii, separators=separators) + "\n"
         is_answered = isinstance(identity, str) or (isinstance(identity, int) and not isinstance(identity, bool))
         expected.append((identity, "result") if is_answered else (None, "error"))
 
-    lines = run("oneiros-mcp", told=told, variables={"HOME": "/nonexistent", "PATH": ""}).split("\n")
+    lines = run("oneiros-mcp", stdin=text, variables={"HOME": "/nonexistent", "PATH": ""}).split("\n")
 
     # `splitlines` would cut an id in two at a character such as U+0085
     found = [json.loads(line) for line in lines if line]
@@ -147,9 +147,9 @@ def test_the_install_server_answers_any_id_with_valid_json(sent: list[tuple[bool
 
 @pytest.mark.parametrize("identity", [r'"\x"', '"a\tb"', "1-2", "01", "1 2", r'"\u12"', '"', "-"])
 def test_the_install_server_answers_what_is_no_json_with_an_error(identity: str) -> None:
-    told = '{"method":"ping","id":' + identity + "}\n"
+    text = '{"method":"ping","id":' + identity + "}\n"
 
-    [answer] = run("oneiros-mcp", told=told, variables={"HOME": "/nonexistent", "PATH": ""}).splitlines()
+    [answer] = run("oneiros-mcp", stdin=text, variables={"HOME": "/nonexistent", "PATH": ""}).splitlines()
 
     assert json.loads(answer)["error"]["code"] == -32700
 
@@ -159,16 +159,16 @@ def test_the_install_server_answers_what_is_no_json_with_an_error(identity: str)
     [("oneiros-hook", ("SessionStart",)), ("oneiros-hook", ("SessionEnd",)), ("oneiros-guard", ())],
 )
 def test_without_a_program_the_hooks_are_silent(tmp_path: Path, script: str, arguments: tuple[str, ...]) -> None:
-    told = json.dumps({"tool_name": "Bash", "tool_input": {"command": "echo topics"}})
+    payload = json.dumps({"tool_name": "Bash", "tool_input": {"command": "echo topics"}})
 
-    assert run(script, *arguments, told=told, variables={"HOME": str(tmp_path), "PATH": ""}) == ""
+    assert run(script, *arguments, stdin=payload, variables={"HOME": str(tmp_path), "PATH": ""}) == ""
 
 
 def test_a_program_that_fails_is_silent_too(tmp_path: Path) -> None:
     file = program(tmp_path / ".local" / "bin", "oneiros-hook")
     for broken in ("#!/bin/sh\necho wrong >&2; exit 2\n", "#!/no/such/python3\n", "\x7fELF nonsense", ""):
         file.write_text(broken, encoding="utf-8")
-        assert run("oneiros-hook", "SessionStart", told="{}", variables={"HOME": str(tmp_path), "PATH": ""}) == ""
+        assert run("oneiros-hook", "SessionStart", stdin="{}", variables={"HOME": str(tmp_path), "PATH": ""}) == ""
 
 
 @pytest.mark.parametrize("ending", ["", "\n"])
@@ -179,6 +179,6 @@ def test_the_guard_looks_closer_only_where_approved_memory_may_be_meant(tmp_path
     file.chmod(0o755)
     home = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
 
-    assert run("oneiros-guard", told='{"command":"ls -l"}' + ending, variables=home) == ""
+    assert run("oneiros-guard", stdin='{"command":"ls -l"}' + ending, variables=home) == ""
     for told in (r'{"command":"rm topics/a\n.md"}', '{"command":"tee /h/Memory/a.md"}', '{"command":"tee /h/.Git/a"}'):
-        assert run("oneiros-guard", told=told + ending, variables=home) == f"PreToolUse {told}\n"
+        assert run("oneiros-guard", stdin=told + ending, variables=home) == f"PreToolUse {told}\n"

@@ -35,6 +35,6 @@ def test_a_person_at_a_terminal_sees_the_status_gets_a_pointer_is_offered_dream_
     (transcript,) = client.settings.glob("projects/*/*.jsonl")
     archive = Archive(archive_folder(client.house.memory_root))
     wait_until(lambda: any(client.house.memory_root.sessions.rglob("*.md")))
-    said = [turn.text for turn in archive.turns(transcript.stem) if turn.role in (Role.PERSON, Role.ASSISTANT)]
-    assert said == [PROMPT, "It is 2525 for sure."]
+    texts = [turn.text for turn in archive.turns(transcript.stem) if turn.role in (Role.PERSON, Role.ASSISTANT)]
+    assert texts == [PROMPT, "It is 2525 for sure."]
     wait_until(lambda: client.house.running("oneiros-mcp") == [])

@@ -29,7 +29,7 @@ from tests.system.house import House, wait_until
 SECONDS = 180.0  # for a whole conversation
 ROWS, COLUMNS = 50, 160
 ONEIROS = (sys.executable, "-c", "from oneiros.cli.main import run; run()")
-ASKED = r"Take this up \[[^]]*\]\? "  # what a review asks about a hunk, and at its end
+TAKE_UP = r"Take this up \[[^]]*\]\? "  # what a review asks about a hunk, and at its end
 INTERRUPT = "\x03"
 SETTLE = (r"Decide this: [^\[]*\[y,u,n,\?\]\? ", "\n")
 WORD = (r"type the word (\w+): ", "{1}\n")  # by which a person confirms a decision

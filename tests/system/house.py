@@ -129,10 +129,10 @@ class House:
             check=check,
         )
 
-    def hook(self, event: str, told: Mapping[str, object]) -> str:
+    def hook(self, event: str, payload: Mapping[str, object]) -> str:
         """What the hook's program prints about an event, as the client runs it."""
         program = [sys.executable, "-c", "from oneiros.light.hook import run; run()", event]
-        text = json.dumps(told)
+        text = json.dumps(payload)
         done = subprocess.run(program, env=dict(self.variables), input=text, capture_output=True, text=True, check=True)
         return done.stdout
 

@@ -103,17 +103,17 @@ def test_bash_completes_commands_and_their_options(house: House) -> None:
     COMP_WORDS=(oneiros re); COMP_CWORD=1; _oneiros_completion {program}; echo "${{COMPREPLY[@]}}"
     COMP_WORDS=(oneiros recall --no); COMP_CWORD=2; _oneiros_completion {program}; echo "${{COMPREPLY[@]}}"
     """
-    told = subprocess.run(["bash", "--norc", "-c", script], env=variables, capture_output=True, text=True, check=True)
+    output = subprocess.run(["bash", "--norc", "-c", script], env=variables, capture_output=True, text=True, check=True)
 
-    assert told.stdout.splitlines() == [
+    assert output.stdout.splitlines() == [
         "recall read redact remember readings review report reindex",
         "--no-daemon --no-color",
     ]
-    assert told.stderr == ""
+    assert output.stderr == ""
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("question", "expected"),
     [
         ({"_ONEIROS_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "oneiros ing"}, "ingest"),
         (
@@ -126,13 +126,13 @@ def test_bash_completes_commands_and_their_options(house: House) -> None:
         ),
     ],
 )
-def test_zsh_and_fish_are_told_what_may_follow(house: House, asked: dict[str, str], told: str) -> None:
+def test_zsh_and_fish_are_told_what_may_follow(house: House, question: dict[str, str], expected: str) -> None:
     command = [sys.executable, "-c", "from oneiros.cli.main import run; run()"]
     answered = subprocess.run(
-        command, env={**house.variables, **asked}, cwd=house.folder, capture_output=True, text=True, check=True
+        command, env={**house.variables, **question}, cwd=house.folder, capture_output=True, text=True, check=True
     )
 
-    assert told in answered.stdout
+    assert expected in answered.stdout
 
 
 @pytest.mark.parametrize("command", ["reindex", "ingest", "dream", "doctor", "report"])

@@ -9,35 +9,35 @@ from dream.decisions.chain import Chain
 from dream.decisions.presence import Consent, How
 from dream.proposals.store import Event
 from memory_server.settings import read_person_settings
-from tests.dream.builders import archive_said, decisions_on, new_topic, proposed
-from tests.system.at_terminal import ASKED, ONEIROS, SETTLE, WORD, at_terminal
+from tests.dream.builders import archive_statements, decisions_on, new_topic, proposed
+from tests.system.at_terminal import ONEIROS, SETTLE, TAKE_UP, WORD, at_terminal
 from tests.system.house import House
 
 PASSPHRASE = "a long passphrase\n"
-ASKED_TWICE = [(r"Enter passphrase \(empty", PASSPHRASE), (r"same passphrase", PASSPHRASE)]
+PASSPHRASE_TWICE = [(r"Enter passphrase \(empty", PASSPHRASE), (r"same passphrase", PASSPHRASE)]
 SIGN = (r"Enter passphrase", PASSPHRASE)
-SAID = [f"Service {number} listens on port {number}." for number in range(2_001, 2_013)]
+STATEMENTS = [f"Service {number} listens on port {number}." for number in range(2_001, 2_013)]
 
 
 @pytest.fixture
 def keyed(house: House) -> House:
     """A memory with twelve open hunks, whose person has made a key."""
     root = house.memory_root
-    archive_said(root, *SAID)
-    updates = [new_topic(said, f"service-{number}", number) for number, said in enumerate(SAID, start=1)]
+    archive_statements(root, *STATEMENTS)
+    updates = [new_topic(text, f"service-{number}", number) for number, text in enumerate(STATEMENTS, start=1)]
     proposed(decisions_on(root), *updates)
-    seen = at_terminal(house, [WORD, *ASKED_TWICE, SIGN], "key", "new")
+    seen = at_terminal(house, [WORD, *PASSPHRASE_TWICE, SIGN], "key", "new")
     assert seen.code == 0 and "Your key: SHA256:" in seen.screen, seen
     return house
 
 
 def test_a_key_signs_nothing_unsigned_that_its_person_was_not_shown(house: House) -> None:
-    archive_said(house.memory_root, *SAID)
+    archive_statements(house.memory_root, *STATEMENTS)
     decisions = decisions_on(house.memory_root)
-    [hunk] = proposed(decisions, new_topic(SAID[0], "service"))
+    [hunk] = proposed(decisions, new_topic(STATEMENTS[0], "service"))
     decisions.accept(hunk.id, Consent(How.WORD))
 
-    seen = at_terminal(house, [WORD, *ASKED_TWICE, SIGN], "key", "new")
+    seen = at_terminal(house, [WORD, *PASSPHRASE_TWICE, SIGN], "key", "new")
 
     assert seen.code == 0 and "accepted in topics/service.md (by word" in seen.screen, seen
 
@@ -47,7 +47,7 @@ def public_key(house: House) -> str:
 
 
 def test_a_review_of_twelve_hunks_asks_once_and_is_signed(keyed: House) -> None:
-    accepted = [(ASKED, "a\n")] * 12
+    accepted = [(TAKE_UP, "a\n")] * 12
 
     seen = at_terminal(keyed, [*accepted, SETTLE, SIGN], "review")
 
@@ -60,8 +60,8 @@ def test_a_review_of_twelve_hunks_asks_once_and_is_signed(keyed: House) -> None:
 
 def test_a_wrong_passphrase_signs_nothing_and_what_was_decided_is_named(keyed: House) -> None:
     steps = [
-        (ASKED, "a\n"),
-        (ASKED, "q\n"),
+        (TAKE_UP, "a\n"),
+        (TAKE_UP, "q\n"),
         SETTLE,
         (r"Enter passphrase", "guess\n"),
     ]
@@ -81,7 +81,7 @@ def test_an_agent_in_the_environment_unlocks_nothing(keyed: House) -> None:
 
     seen = at_terminal(
         keyed,
-        [(ASKED, "a\n"), (ASKED, "q\n"), SETTLE, SIGN],
+        [(TAKE_UP, "a\n"), (TAKE_UP, "q\n"), SETTLE, SIGN],
         "review",
         variables={"SSH_AUTH_SOCK": "/nonexistent", "SSH_ASKPASS": "/bin/echo", "SSH_ASKPASS_REQUIRE": "force"},
     )
@@ -94,7 +94,7 @@ def test_a_new_key_asks_for_the_old_one(keyed: House) -> None:
 
     refused = at_terminal(keyed, [(r"Enter passphrase", "guess\n")], "key", "new")
     assert refused.code == 3 and public_key(keyed) == old, refused
-    seen = at_terminal(keyed, [SIGN, *ASKED_TWICE, SIGN], "key", "new")
+    seen = at_terminal(keyed, [SIGN, *PASSPHRASE_TWICE, SIGN], "key", "new")
 
     assert seen.code == 0 and not seen.left and public_key(keyed) != old, seen
 
@@ -120,7 +120,7 @@ def test_a_key_without_a_passphrase_is_refused(house: House) -> None:
     ],
 )
 def test_what_a_person_alone_may_do_is_refused_without_a_terminal(house: House, arguments: tuple[str, ...]) -> None:
-    archive_said(house.memory_root, *SAID)
+    archive_statements(house.memory_root, *STATEMENTS)
     before = {path: path.read_bytes() for path in house.folder.rglob("*.toml")}
 
     refused = subprocess.run(
@@ -153,7 +153,7 @@ def test_a_person_sets_what_is_read_with_their_signature(keyed: House) -> None:
 
 
 def test_a_session_is_forgotten_while_an_idle_daemon_runs(house: House) -> None:
-    archive_said(house.memory_root, *SAID)
+    archive_statements(house.memory_root, *STATEMENTS)
     house.serve()
 
     seen = at_terminal(house, [WORD], "forget", "11111111")

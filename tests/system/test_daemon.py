@@ -37,13 +37,16 @@ def test_two_clients_an_editor_and_the_command_line_ask_one_memory_at_once(house
 
 def test_a_token_that_opens_nothing_is_named_with_its_file(served: House) -> None:
     token = served.state / "token"
-    kept = token.read_bytes()
+    content = token.read_bytes()
     token.write_bytes(b"")
 
-    told = served.command("status", check=False)
+    output = served.command("status", check=False)
 
-    token.write_bytes(kept)
-    assert (told.returncode, told.stderr.partition(". ")[0]) == (3, f"{token}: it does not open the daemon that runs")
+    token.write_bytes(content)
+    assert (output.returncode, output.stderr.partition(". ")[0]) == (
+        3,
+        f"{token}: it does not open the daemon that runs",
+    )
 
 
 def test_a_client_of_the_sdk_gets_answers_over_stdio(served: House) -> None:
@@ -312,11 +315,11 @@ def test_a_port_that_serve_was_given_is_the_one_of_later_daemons(house: House) -
 
 def test_a_share_that_is_to_be_kept_is_the_next_daemons(house: House) -> None:
     house.serve()
-    kept = house.client.ask("PUT", "/api/embedding", {"share": 0.75, "keep": True})
+    answer = house.client.ask("PUT", "/api/embedding", {"share": 0.75, "keep": True})
     house.command("stop")
     house.serve()
 
-    assert kept["until"] == "you change your settings"
+    assert answer["until"] == "you change your settings"
     assert house.client.ask("GET", "/api/indexing")["share"] == 0.75
 
 
@@ -335,10 +338,10 @@ def test_a_note_for_sessions_comes_from_the_session_that_the_client_names(house:
         relay = house.relay(CLAUDE_CODE_SESSION_ID=session).initialize()
         relay.text("note_for_sessions", text=f"I am {session}.", session="somebody-else")
 
-    said = relay.text("read_memory", name="handoff")
+    reply = relay.text("read_memory", name="handoff")
     status = house.command("status").stdout
 
     for session in ("11111111-aaaa", "22222222-bbbb"):
-        assert f"Session {session} tells the others (status, 0 minutes ago):\n  | I am {session}." in said
+        assert f"Session {session} tells the others (status, 0 minutes ago):\n  | I am {session}." in reply
         assert f"note      status, 0 minutes ago, in .blackboard/sessions/{session}/told-status.md" in status
-    assert "somebody-else" not in said
+    assert "somebody-else" not in reply

@@ -36,8 +36,8 @@ def make_python(folder: Path) -> Path:
     return folder / "bin"
 
 
-@pytest.mark.parametrize(("name", "told"), [("daemon", "--foreground"), ("team", "serve")])
-def test_every_step_of_an_image_works_in_a_bare_folder(tmp_path: Path, name: str, told: str) -> None:
+@pytest.mark.parametrize(("name", "expected"), [("daemon", "--foreground"), ("team", "serve")])
+def test_every_step_of_an_image_works_in_a_bare_folder(tmp_path: Path, name: str, expected: str) -> None:
     folder, programs = tmp_path / "opt", make_python(tmp_path / "python")
     folder.mkdir()
     needed = {key: value for key, value in os.environ.items() if key.startswith("PIP_")}
@@ -61,4 +61,4 @@ def test_every_step_of_an_image_works_in_a_bare_folder(tmp_path: Path, name: str
     shown = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True)
 
     assert taken == ["pip", "pip"]
-    assert (shown.returncode, told in shown.stdout) == (0, True)
+    assert (shown.returncode, expected in shown.stdout) == (0, True)

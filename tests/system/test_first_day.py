@@ -5,15 +5,15 @@ from tests.system.house import House, wait_until
 
 
 def test_init_all_runs_what_it_names_while_the_daemon_indexes_and_then_nothing_waits(house: House) -> None:
-    said = "From now on always use pnpm instead of npm in this repository."
-    write_transcript(house.folder / ".claude" / "projects" / "-work-app", person(1, said), assistant(2, "Noted."))
+    text = "From now on always use pnpm instead of npm in this repository."
+    write_transcript(house.folder / ".claude" / "projects" / "-work-app", person(1, text), assistant(2, "Noted."))
 
     house.settle(trusted_roots=[str(house.root)])  # what is there already would else need a person
 
     done = house.command("init", "--all", check=False)
-    told = done.stderr
-    assert done.returncode == 0, told
-    ran = [line for line in told.splitlines() if line.startswith("$ ")]
+    output = done.stderr
+    assert done.returncode == 0, output
+    ran = [line for line in output.splitlines() if line.startswith("$ ")]
     assert ran == ["$ oneiros ingest --no-wait", "$ oneiros import", "$ oneiros dream"]
     assert "pnpm" in house.command("review", "--list").stdout
     wait_until(lambda: "pnpm" in house.command("recall", "which package manager").stdout)

@@ -20,12 +20,12 @@ from tests.system.house import CHECKOUT, House, wait_until
 
 
 def run_hook(
-    house: House, told: str = '{"session_id": "a-1"}', event: str = "UserPromptExpansion"
+    house: House, payload: str = '{"session_id": "a-1"}', event: str = "UserPromptExpansion"
 ) -> subprocess.CompletedProcess[str]:
     """A hook to its end; the bound is against hanging, and measures nothing."""
     return subprocess.run(
         [sys.executable, "-m", "oneiros.light.hook", event],
-        input=told,
+        input=payload,
         env=dict(house.variables),
         capture_output=True,
         text=True,
@@ -33,16 +33,16 @@ def run_hook(
     )
 
 
-def answer_of_hook(house: House, told: str, event: str) -> Any:
+def answer_of_hook(house: House, payload: str, event: str) -> Any:
     """What a hook says that must have the daemon's answer; on a late machine it has none, and is asked again."""
-    said: list[str] = []
+    answers: list[str] = []
 
     def has_said() -> bool:
-        said.append(run_hook(house, told, event).stdout)
-        return said[-1].encode() not in (b"", NOBODY_LOOKED) and SILENT not in said[-1]
+        answers.append(run_hook(house, payload, event).stdout)
+        return answers[-1].encode() not in (b"", NOBODY_LOOKED) and SILENT not in answers[-1]
 
     wait_until(has_said)
-    return json.loads(said[-1])
+    return json.loads(answers[-1])
 
 
 def test_a_hook_without_a_daemon_says_nothing_and_starts_none(house: House) -> None:
@@ -54,18 +54,18 @@ def test_a_hook_without_a_daemon_says_nothing_and_starts_none(house: House) -> N
 
 def test_a_hook_reaches_the_daemon(house: House) -> None:
     house.serve()
-    told = json.dumps({"session_id": "a-1", "prompt": "Which port does the relay listen on?"})
+    payload = json.dumps({"session_id": "a-1", "prompt": "Which port does the relay listen on?"})
 
-    said = answer_of_hook(house, told, "UserPromptSubmit")
+    reply = answer_of_hook(house, payload, "UserPromptSubmit")
 
-    assert "The relay listens on port 2525." in said["hookSpecificOutput"]["additionalContext"]
+    assert "The relay listens on port 2525." in reply["hookSpecificOutput"]["additionalContext"]
 
 
 @contextlib.contextmanager
 def answering(house: House, answer: bytes | None) -> Iterator[list[bytes]]:
     """What listens in a daemon's place and gives one answer, or none; the requests that it was sent."""
     ensure_private(runtime_folder(house.variables))
-    path, asked = socket_path(house.variables, str(house.root), "http"), list[bytes]()
+    path, requests = socket_path(house.variables, str(house.root), "http"), list[bytes]()
     state = house.state / "daemon.json"
     state.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     state.write_text(json.dumps({"http": path}), encoding="utf-8")
@@ -75,7 +75,7 @@ def answering(house: House, answer: bytes | None) -> Iterator[list[bytes]]:
             while True:
                 connection, _ = listener.accept()
                 with connection:
-                    asked.append(connection.recv(65_536))
+                    requests.append(connection.recv(65_536))
                     connection.sendall(answer) if answer is not None else connection.recv(1)
 
     with socket.socket(socket.AF_UNIX) as listener:
@@ -83,7 +83,7 @@ def answering(house: House, answer: bytes | None) -> Iterator[list[bytes]]:
         listener.listen()
         thread = threading.Thread(target=serve)
         thread.start()
-        yield asked
+        yield requests
         listener.shutdown(socket.SHUT_RDWR)
         thread.join()
 
@@ -93,9 +93,9 @@ def answering(house: House, answer: bytes | None) -> Iterator[list[bytes]]:
 )
 def test_a_daemon_that_is_slow_or_answers_garbage_is_not_waited_for(house: House, answer: bytes | None) -> None:
     with answering(house, answer) as asked:
-        done = run_hook(house, told="not json at all")
+        done = run_hook(house, payload="not json at all")
         while not asked:  # a late machine may not have come so far
-            done = run_hook(house, told="not json at all")
+            done = run_hook(house, payload="not json at all")
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     log = (house.state / "hook.log").read_text(encoding="utf-8")
@@ -111,25 +111,25 @@ def changed_by_nobody(house: House) -> None:
 
 def warning_of_hook(house: House) -> Any:
     """What the start of a session says without a daemon; never nothing, and on a late machine it is asked again."""
-    said: list[Any] = []
+    answers: list[Any] = []
 
     def has_looked() -> bool:
-        said.append(json.loads(run_hook(house, event="SessionStart").stdout))
-        return bool(said[-1] != json.loads(NOBODY_LOOKED))
+        answers.append(json.loads(run_hook(house, event="SessionStart").stdout))
+        return bool(answers[-1] != json.loads(NOBODY_LOOKED))
 
     wait_until(has_looked)
-    return said[-1]
+    return answers[-1]
 
 
 def test_the_warning_about_changes_does_not_depend_on_a_daemon_that_can_be_reached(house: House) -> None:
     changed_by_nobody(house)
     (house.folder / "run" / "oneiros").write_text("a file where a daemon would listen", encoding="utf-8")
 
-    said = warning_of_hook(house)
+    reply = warning_of_hook(house)
 
-    context = said["hookSpecificOutput"]["additionalContext"]
+    context = reply["hookSpecificOutput"]["additionalContext"]
     assert "stand as nobody approved them" in context and "mail.md" not in context
-    assert "topics/mail.md (changed)" in said["systemMessage"] and "oneiros doctor" in said["systemMessage"]
+    assert "topics/mail.md (changed)" in reply["systemMessage"] and "oneiros doctor" in reply["systemMessage"]
 
 
 def test_where_nobody_can_look_the_session_is_told_so(house: House) -> None:
@@ -143,25 +143,25 @@ def test_where_nobody_can_look_the_session_is_told_so(house: House) -> None:
 def test_the_warning_about_changes_does_not_depend_on_what_a_daemon_answers(house: House, answer: bytes | None) -> None:
     changed_by_nobody(house)
     with answering(house, answer):
-        said = warning_of_hook(house)
+        reply = warning_of_hook(house)
 
-    assert "topics/mail.md (changed)" in said["systemMessage"]
+    assert "topics/mail.md (changed)" in reply["systemMessage"]
 
 
 def test_the_start_of_a_session_starts_the_daemon_and_says_how_the_memory_stands(house: House) -> None:
-    said = answer_of_hook(house, '{"session_id": "a-1"}', "SessionStart")
+    reply = answer_of_hook(house, '{"session_id": "a-1"}', "SessionStart")
 
-    assert "2 topics" in said["systemMessage"]
-    assert "[Mail](topics/mail.md)" in said["hookSpecificOutput"]["additionalContext"]
+    assert "2 topics" in reply["systemMessage"]
+    assert "[Mail](topics/mail.md)" in reply["hookSpecificOutput"]["additionalContext"]
 
 
 def test_all_that_a_hook_and_its_daemon_write_is_for_the_person_alone(house: House) -> None:
     for place in (house.root, *house.root.rglob("*")):
         place.chmod(0o755)  # as a clone lies there
-    told = '{"session_id": "a-1"}'
+    text = '{"session_id": "a-1"}'
     command = [sys.executable, "-m", "oneiros.light.hook"]
     for event in ("SessionStart", "SessionEnd"):
-        subprocess.run([*command, event], input=told, env=dict(house.variables), text=True, umask=0, check=True)
+        subprocess.run([*command, event], input=text, env=dict(house.variables), text=True, umask=0, check=True)
     house.warm_up()
 
     written = [house.root / ".oneiros", *(house.root / ".oneiros").rglob("*"), house.state, *house.state.rglob("*")]
@@ -177,7 +177,7 @@ def test_the_end_of_a_session_is_noted_without_a_daemon(house: House) -> None:
 
 
 def test_a_session_id_that_is_a_path_is_not_noted(house: House) -> None:
-    run_hook(house, told='{"session_id": "../../topics/x"}', event="SessionEnd")
+    run_hook(house, payload='{"session_id": "../../topics/x"}', event="SessionEnd")
 
     assert not (house.state / "ended.jsonl").exists()
 
@@ -185,9 +185,9 @@ def test_a_session_id_that_is_a_path_is_not_noted(house: House) -> None:
 def test_a_write_into_approved_memory_is_denied_without_a_daemon(house: House) -> None:
     call = {"tool_name": "Write", "tool_input": {"file_path": str(house.root / "topics" / "x.md")}, "cwd": "/"}
 
-    said = answer_of_hook(house, json.dumps(call), "PreToolUse")
+    reply = answer_of_hook(house, json.dumps(call), "PreToolUse")
 
-    assert said["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert reply["hookSpecificOutput"]["permissionDecision"] == "deny"
     assert house.processes() == []
 
 

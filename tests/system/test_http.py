@@ -124,10 +124,10 @@ def test_the_first_seeds_notes_are_taken_as_they_were_sent(served: House) -> Non
     assert ask(served, "GET", "/api/episodes/ep_1")[1]["raw_exchange"] == ""
     raw = ask(served, "GET", f"/api/episodes/{made[1]['id']}?depth=raw")[1]["raw_exchange"]
     assert raw.startswith("Why? [redacted:")
-    asked = {"query_text": "heron", "top_k": 3, "project_filter": "birds", "instance_filter": "office"}
+    payload = {"query_text": "heron", "top_k": 3, "project_filter": "birds", "instance_filter": "office"}
 
     def found(**more: object) -> list[str]:
-        answer = ask(served, "POST", "/api/episodes/search", json.dumps(asked | more).encode())[1]
+        answer = ask(served, "POST", "/api/episodes/search", json.dumps(payload | more).encode())[1]
         return [hit["path"] for hit in answer["hits"]]
 
     wait_until(lambda: found() == [made[1]["path"]])
@@ -155,8 +155,8 @@ def test_the_first_seeds_routes_say_what_is_read_and_that_a_person_changes_it(se
     assert status == 403 and "oneiros config" in refused["error"]["remedy"] == config["change"]
     assert ask(served, "POST", "/api/jsonl/ingest")[0] == 202
     wait_until(lambda: ask(served, "GET", "/api/jsonl/status")[1]["running"] is False)
-    asked = json.dumps({"messages": [{"role": "user", "content": "Hi"}]}).encode()
-    status, nobody = ask(served, "POST", "/api/generate", asked)
+    payload = json.dumps({"messages": [{"role": "user", "content": "Hi"}]}).encode()
+    status, nobody = ask(served, "POST", "/api/generate", payload)
     assert status == 503 and "no trainer answered" in nobody["error"]["what"]
 
 

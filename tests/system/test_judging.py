@@ -5,7 +5,7 @@ import json
 from tests.system.at_terminal import at_terminal
 from tests.system.house import House
 
-ASKED = r"Right \[1, 2, w, m, s, q\]\? "
+JUDGE = r"Right \[1, 2, w, m, s, q\]\? "
 
 
 def test_answers_are_judged_at_a_terminal_and_counted_later(house: House) -> None:
@@ -13,7 +13,7 @@ def test_answers_are_judged_at_a_terminal_and_counted_later(house: House) -> Non
         house.command("exact", question, check=False)
 
     seen = at_terminal(
-        house, [(ASKED, "1\n"), (ASKED, "perhaps\n"), (ASKED, "w\n"), (ASKED, "q\n")], "queries", "--judge"
+        house, [(JUDGE, "1\n"), (JUDGE, "perhaps\n"), (JUDGE, "w\n"), (JUDGE, "q\n")], "queries", "--judge"
     )
 
     assert seen.code == 0 and "[1/3] exact  cat" in seen.screen and "  1  topics/cats.md:3" in seen.screen, seen

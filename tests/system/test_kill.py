@@ -35,10 +35,10 @@ def change_something(house: House, chance: random.Random) -> None:
 
 
 def answers(memory: Memory) -> list[object]:
-    asked = [f"the {word} met" for word in WORDS]
+    texts = [f"the {word} met" for word in WORDS]
     return [
         [(hit.path, hit.lines, hit.score) for hit in method(text, limit=20, per_source=5).hits]
-        for text in asked
+        for text in texts
         for method in searches_of(memory)
     ]
 

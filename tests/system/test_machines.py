@@ -97,8 +97,8 @@ def projects(home: Path) -> Path:
 
 
 def printer(*more: str) -> bytes:
-    said = [person(21 + number, text, session=OTHER_SESSION) for number, text in enumerate(("It jams.", *more))]
-    return to_lines(*said)
+    records = [person(21 + number, text, session=OTHER_SESSION) for number, text in enumerate(("It jams.", *more))]
+    return to_lines(*records)
 
 
 def entries(outcome: IngestOutcome) -> int:
@@ -120,10 +120,10 @@ def test_sessions_of_two_machines_are_archived_under_their_names_and_the_mirror_
 
     assert outcome.problems == [] and someone.machines_of() == {SESSION: "laptop", OTHER_SESSION: "desk"}
     assert someone.left_in_mirror() == [] and someone.archive.verify() == []
-    kept = "".join(turn.text for turn in someone.archive.turns(OTHER_SESSION))
-    assert SECRET not in kept and "password" in kept
-    digest = newest_files(someone.root.sessions)[SESSION].read_text(encoding="utf-8")
-    assert "machine: laptop" in digest
+    prompt = "".join(turn.text for turn in someone.archive.turns(OTHER_SESSION))
+    assert SECRET not in prompt and "password" in prompt
+    text = newest_files(someone.root.sessions)[SESSION].read_text(encoding="utf-8")
+    assert "machine: laptop" in text
 
 
 def test_only_what_was_appended_is_sent_and_nothing_where_nothing_changed(someone: Person) -> None:
@@ -141,20 +141,20 @@ def test_only_what_was_appended_is_sent_and_nothing_where_nothing_changed(someon
     assert (entries(first), entries(second), entries(third)) == (11, 0, 2)
     assert (received(second), received(third)) == (0, len(more))
     assert sum(report.ingest.read for report in second.reports) == 0
-    assert someone.archive.digest(SESSION) == digest_of(someone, file)
+    assert someone.archive.hash_session(SESSION) == hash_as_local(someone, file)
     rest = to_lines(person(13, "Then merge it."))
     file.write_bytes(file.read_bytes().removesuffix(b'{"type": "user", "torn') + rest)
     assert received(someone.ingests("laptop")) == len(rest)
 
 
-def digest_of(someone: Person, file: Path) -> str:
+def hash_as_local(someone: Person, file: Path) -> str:
     """What the archive would hold if the file had lain on this machine."""
     other = replace(someone.environment, home=someone.net.folder)
     root = MemoryRoot(someone.net.folder / "memory", someone.net.folder / "states")
     root.path.mkdir()
     root.index_page.write_text("# Memory\n", encoding="utf-8")
     run_ingest(other, root, Wanted(paths=(file,)), now())
-    return Archive(root.path / "sessions" / "archive").digest(file.stem)
+    return Archive(root.path / "sessions" / "archive").hash_session(file.stem)
 
 
 def test_a_file_that_was_rewritten_is_sent_from_its_start_and_nothing_is_doubled(someone: Person) -> None:
@@ -170,12 +170,12 @@ def test_a_file_that_was_rewritten_is_sent_from_its_start_and_nothing_is_doubled
 def test_what_vanished_there_stays_here(someone: Person) -> None:
     file = write_transcript(projects(someone.net.homes["laptop"]), *working_session())
     someone.ingests("laptop")
-    before = someone.archive.digest(SESSION)
+    before = someone.archive.hash_session(SESSION)
     file.unlink()
 
     outcome = someone.ingests("laptop")
 
-    assert outcome.problems == [] and someone.archive.digest(SESSION) == before
+    assert outcome.problems == [] and someone.archive.hash_session(SESSION) == before
 
 
 def test_a_machine_keeps_its_id_when_its_name_and_its_address_change(someone: Person) -> None:
@@ -214,9 +214,9 @@ def test_two_machines_that_exchange_their_addresses_are_told_apart(someone: Pers
     known = {one.id: one.url for one in open_register(someone.root).machines}
     someone.net.exchange("laptop", "desk")
     for name, session in (("laptop", SESSION), ("desk", OTHER_SESSION)):
-        said = person(2, f"More at the {name}.", session=session)
+        records = person(2, f"More at the {name}.", session=session)
         with (projects(someone.net.homes[name]) / f"{session}.jsonl").open("ab") as stream:
-            stream.write(to_lines(said | {"uuid": f"{session[:8]}-0000-4000-8000-000000000002"}))
+            stream.write(to_lines(records | {"uuid": f"{session[:8]}-0000-4000-8000-000000000002"}))
 
     outcome = someone.ingests()
 
@@ -313,7 +313,7 @@ def test_a_batch_that_holds_no_whole_file_goes_on_where_it_ended(
     outcome = someone.ingests("laptop")
 
     assert len([report for report in outcome.reports if report.ingest.read]) > 8
-    assert entries(outcome) == 60 and someone.archive.digest(SESSION) == digest_of(someone, file)
+    assert entries(outcome) == 60 and someone.archive.hash_session(SESSION) == hash_as_local(someone, file)
 
 
 # -- references -------------------------------------------------------------------------------------------------------
@@ -378,7 +378,7 @@ import os
 from memory_server.root.paths import MemoryRoot
 home = Path(os.environ["HOME"])
 environment = Environment(os.environ, home, home)
-run_ingest(environment, environment.root_at(Path(os.environ["ONEIROS_ROOT"])), Wanted(), now())
+run_ingest(environment, environment.resolve_root(Path(os.environ["ONEIROS_ROOT"])), Wanted(), now())
 """
 
 
@@ -408,7 +408,7 @@ def test_a_kill_at_either_end_loses_and_doubles_nothing(someone: Person) -> None
     outcome = someone.ingests()
 
     assert hits > 0 and outcome.problems == [] and someone.left_in_mirror() == []
-    assert {file.stem: said_in(someone.archive, file.stem) for file in files} == {
+    assert {file.stem: list_prompts(someone.archive, file.stem) for file in files} == {
         file.stem: [json.loads(line)["message"]["content"] for line in file.read_text("utf-8").splitlines()]
         for file in files
     }
@@ -418,12 +418,14 @@ def many_prompts(home: Path, start: int) -> list[Path]:
     found = []
     for number in range(start, start + 8):
         session = f"{number:08x}-1111-4111-8111-111111111111"
-        said = [person(number * 100 + one, f"Prompt {one}. " + "word" * 100, session=session) for one in range(1, 60)]
-        found.append(write_transcript(projects(home), *said, session=session))
+        records = [
+            person(number * 100 + one, f"Prompt {one}. " + "word" * 100, session=session) for one in range(1, 60)
+        ]
+        found.append(write_transcript(projects(home), *records, session=session))
     return found
 
 
-def said_in(archive: Archive, session: str) -> list[str]:
+def list_prompts(archive: Archive, session: str) -> list[str]:
     return [turn.text for turn in archive.turns(session)]
 
 
@@ -449,11 +451,11 @@ def test_the_command_fetches_from_one_machine_and_search_finds_it_by_that_name(s
 def test_two_machines_share_one_memory_through_ssh(someone: Person) -> None:
     """The client on the laptop runs `ssh HOST oneiros mcp`; the memory is this house's, the laptop holds none."""
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "laptop", "version": "1"}}
-    asked = {"name": "recall", "arguments": {"query": "which port does the relay listen on"}}
+    payload = {"name": "recall", "arguments": {"query": "which port does the relay listen on"}}
     messages = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": asked},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": payload},
     ]
     someone.house.serve()
     net = someone.net

@@ -40,11 +40,11 @@ def test_300_half_open_requests_leave_everybody_else_untouched(served: House, si
     }
     with sides[side]:
         relay = served.relay().initialize()
-        told = json.dumps({"session_id": "a-1", "prompt": "Which port does the relay listen on?"})
+        payload = json.dumps({"session_id": "a-1", "prompt": "Which port does the relay listen on?"})
 
         assert served.client.ask("POST", "/api/exact", {"query": "2525"})["hits"]
         assert "2525" in relay.text("search_exact", query="2525")
-        assert "2 topics" in answer_of_hook(served, told, "SessionStart")["systemMessage"]
+        assert "2 topics" in answer_of_hook(served, payload, "SessionStart")["systemMessage"]
         assert ask(served, "GET", "/api/status")[0] == 200
 
 

@@ -18,7 +18,7 @@ from dream.records import State
 from memory_server.errors import UsageError
 from memory_server.settings import PersonSettings
 from oneiros.light.endpoint import daemon_state, read_token
-from tests.dream.builders import archive_said, decisions_on, proposed, replacing
+from tests.dream.builders import archive_statements, decisions_on, proposed, replacing
 from tests.system.at_terminal import WORD, at_terminal
 from tests.system.house import House, wait_until
 
@@ -29,7 +29,7 @@ YES = {"verdict": "accept"}
 def hunk(house: House) -> str:
     """A hunk that waits for a decision in a served memory; its id."""
     root = house.memory_root
-    archive_said(root, "The relay listens on port 2526.")
+    archive_statements(root, "The relay listens on port 2526.")
     [made] = proposed(decisions_on(root), replacing(root, "The relay listens on port 2526.", "2525"))
     house.serve()
     return made.id
@@ -47,8 +47,8 @@ def curl(house: House, path: str, *arguments: str, body: object = None) -> tuple
     """Status and answer of a request made by curl, with no token unless it is among the arguments."""
     sent = ["-d", json.dumps(body)] if body is not None else []
     command = ["curl", "-s", "-w", "\n%{http_code}", "-H", "Content-Type: application/json", *sent, *arguments]
-    said = subprocess.run([*command, address(house) + path], capture_output=True, text=True, timeout=60, check=True)
-    text, _, status = said.stdout.rpartition("\n")
+    output = subprocess.run([*command, address(house) + path], capture_output=True, text=True, timeout=60, check=True)
+    text, _, status = output.stdout.rpartition("\n")
     return int(status), json.loads(text) if text.startswith("{") else text
 
 
@@ -58,8 +58,8 @@ def bearer(house: House) -> tuple[str, str]:
 
 def asking_for_a_code(house: House) -> list[str]:
     """A program that asks the daemon for a code without asking anybody for a word."""
-    asked = f"Client(os.environ, {str(house.root)!r}).ask('POST', '/page/code')"
-    return [sys.executable, "-c", f"import os; from oneiros.client import Client; print({asked})"]
+    text = f"Client(os.environ, {str(house.root)!r}).ask('POST', '/page/code')"
+    return [sys.executable, "-c", f"import os; from oneiros.client import Client; print({text})"]
 
 
 def test_the_bearer_token_reads_but_does_not_choose(house: House, hunk: str) -> None:
@@ -190,11 +190,11 @@ def test_a_page_goes_to_the_next_port_that_is_free_in_both_families_and_says_so(
         port = taken.getsockname()[1]
         house.settle(http_port=port)
         house.serve()
-        told = house.command("serve").stdout
+        output = house.command("serve").stdout
         seen = at_terminal(house, [], "open")
 
         own = daemon_state(house.state)["port"]
-        assert isinstance(own, int) and port < own and f"http://127.0.0.1:{own} ({port} is taken)" in told
+        assert isinstance(own, int) and port < own and f"http://127.0.0.1:{own} ({port} is taken)" in output
         assert f"({port} is taken)" in house.command("status").stdout
         assert f"http://localhost:{own}/" in seen.screen and seen.code == 0
         assert curl(house, "/review")[0] == 200

@@ -23,12 +23,12 @@ from memory_server.settings import PersonSettings
 from oneiros.light.endpoint import daemon_state, read_token
 from parts.page.passkeys.signing import hash_shown
 from tests.dream.authenticator import SoftAuthenticator
-from tests.dream.builders import archive_said, decisions_on, new_topic, proposed
+from tests.dream.builders import archive_statements, decisions_on, new_topic, proposed
 from tests.system.at_terminal import WORD, Seen, Step, at_terminal
 from tests.system.house import House, wait_until
-from tests.system.test_consent import ASKED_TWICE, SIGN, public_key
+from tests.system.test_consent import PASSPHRASE_TWICE, SIGN, public_key
 
-SAID = ("Backups run at nine.", "The cat eats at noon.")
+STATEMENTS = ("Backups run at nine.", "The cat eats at noon.")
 ROUTES = ("options", "register", "ask", "sign", "begin", "made")
 BODIES: dict[str, Any] = {
     "options": {"word": "guessed"},
@@ -45,8 +45,8 @@ TAKE_UP = r"Take it up \[y,n\]\? "
 @pytest.fixture
 def waiting(house: House) -> House:
     """A memory with two changes that wait."""
-    archive_said(house.memory_root, *SAID)
-    updates = [new_topic(said, f"topic-{number}", number) for number, said in enumerate(SAID, start=1)]
+    archive_statements(house.memory_root, *STATEMENTS)
+    updates = [new_topic(text, f"topic-{number}", number) for number, text in enumerate(STATEMENTS, start=1)]
     proposed(decisions_on(house.memory_root), *updates)
     return house
 
@@ -131,8 +131,8 @@ def test_neither_the_token_nor_a_made_up_page_registers_or_signs(waiting: House)
 
 def test_no_process_without_a_terminal_and_no_assistant_begins_a_registration(waiting: House) -> None:
     waiting.serve()
-    asked = f"Client(os.environ, {str(waiting.root)!r}).ask('POST', '/page/passkey/begin', {{'name': 'mine'}})"
-    program = [sys.executable, "-c", f"import os; from oneiros.client import Client; print({asked})"]
+    text = f"Client(os.environ, {str(waiting.root)!r}).ask('POST', '/page/passkey/begin', {{'name': 'mine'}})"
+    program = [sys.executable, "-c", f"import os; from oneiros.client import Client; print({text})"]
     for variables in ({}, {"CLAUDECODE": "1"}):
         environment = {**waiting.variables, **variables}
         done = subprocess.run(program, env=environment, start_new_session=True, capture_output=True, text=True)
@@ -178,7 +178,7 @@ def test_the_terminal_has_the_last_word(waiting: House, answer: str) -> None:
 
 
 def test_with_a_key_a_passkey_is_signed_by_it(waiting: House) -> None:
-    made = at_terminal(waiting, [WORD, *ASKED_TWICE, SIGN], "key", "new")
+    made = at_terminal(waiting, [WORD, *PASSPHRASE_TWICE, SIGN], "key", "new")
     assert made.code == 0, made
     with registering(waiting, (TAKE_UP, "y\n"), ("Enter passphrase", "guess\n")) as (word, terminal):
         unsigned = Page(waiting, word)
@@ -198,8 +198,8 @@ def test_with_a_key_a_passkey_is_signed_by_it(waiting: House) -> None:
     chain = Chain(waiting.memory_root, public_key(waiting))
     accepted = [place for place, entry in enumerate(chain.entries) if entry.event is Event.ACCEPTED]
     assert len(accepted) == 2 and all(map(chain.is_signed, accepted)) and states(waiting) == {State.ACCEPTED}
-    told = json.loads(waiting.hook("SessionStart", {"session_id": "1"}))["systemMessage"]
-    assert "topic-" not in told and "accepted" not in told
+    message = json.loads(waiting.hook("SessionStart", {"session_id": "1"}))["systemMessage"]
+    assert "topic-" not in message and "accepted" not in message
 
 
 def test_a_second_passkey_of_the_same_name_is_refused(waiting: House) -> None:

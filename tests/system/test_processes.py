@@ -87,15 +87,15 @@ def test_an_interruption_while_the_program_is_read_is_one_line(root: MemoryRoot,
     process = subprocess.Popen(
         command, env={**variables, "ONEIROS_ROOT": str(root.path)}, stderr=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    told = []
+    messages = []
     assert process.stderr is not None
     with process.stderr as lines:
         for line in map(bytes.decode, lines):
             if not line.startswith("import time:"):
-                told.append(line.strip())
+                messages.append(line.strip())
             elif line.rpartition("|")[2].strip() == module:  # it has just been imported
                 process.send_signal(signal.SIGINT)
 
     process.communicate()
     assert process.returncode == 130
-    assert len(told) == 1 and told[0].startswith("Interrupted")
+    assert len(messages) == 1 and messages[0].startswith("Interrupted")

@@ -8,14 +8,14 @@ import pytest
 
 from tests.crawler.builders import OTHER_SESSION, SESSION, entry_id, person, working_session, write_transcript
 from tests.crawler.model_service import as_openai, serving
-from tests.crawler.reading.builders import answer, as_json, told
+from tests.crawler.reading.builders import answer, as_json, make_line
 from tests.system.at_terminal import WORD, at_terminal
 from tests.system.house import House, wait_until
 
 DECIDED = "I decided to send a keepalive every 300 seconds instead of raising the timeout."
 CAUSE = "The cause is the idle timeout of 3600 seconds in the proxy."
 WRITTEN = "The relay loses its connection because of the idle timeout of 3600 seconds in the proxy."
-ANSWER = as_json(answer(told(entry_id(2), CAUSE, WRITTEN, kind="lesson")))
+ANSWER = as_json(answer(make_line(entry_id(2), CAUSE, WRITTEN, kind="lesson")))
 
 
 def recalled(house: House, kind: str) -> str:
@@ -87,11 +87,11 @@ def test_the_first_dream_at_a_terminal_asks_once_whether_claude_may_read(
     house.command("ingest")
     variables = fake_claude(house)
 
-    asked = at_terminal(house, answers, "dream", variables=variables)
+    output = at_terminal(house, answers, "dream", variables=variables)
     again = at_terminal(house, [], "dream", variables=variables)
 
-    assert not asked.left, asked.screen
-    assert "Projects: app (1)" in asked.screen and "100,000 tokens a day" in asked.screen
+    assert not output.left, output.screen
+    assert "Projects: app (1)" in output.screen and "100,000 tokens a day" in output.screen
     assert "Have it read them" not in again.screen
     assert house.command("config", "reader").stdout.strip() == reader
 
@@ -109,7 +109,7 @@ def test_the_first_init_at_a_terminal_asks_too_though_nothing_is_archived_yet(ho
     write_transcript(house.folder / ".claude" / "projects" / "-srv-app", *working_session())
     answers = [WORD, (r"Have it read them \[y/N\]: ", "n\n")]
 
-    asked = at_terminal(house, answers, "init", "--model", "all-MiniLM-L6-v2", variables=fake_claude(house))
+    output = at_terminal(house, answers, "init", "--model", "all-MiniLM-L6-v2", variables=fake_claude(house))
 
-    assert not asked.left and "What waits: 1 session, some 1,850 tokens" in asked.screen, asked.screen
+    assert not output.left and "What waits: 1 session, some 1,850 tokens" in output.screen, output.screen
     assert house.command("config", "reader").stdout.strip() == "rules"

@@ -33,10 +33,10 @@ def test_a_home_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     home.mkdir(mode=0o500)
     variables = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(CHECKOUT)}
 
-    codes, told = run_all(variables, tmp_path, "init", "config idle_minutes 5")
+    codes, output = run_all(variables, tmp_path, "init", "config idle_minutes 5")
 
     assert codes == ["3", "3"]
-    assert told.splitlines() == [
+    assert output.splitlines() == [
         f"{home}: it cannot be used (Permission denied). Check its rights and those of the folders above it."
     ] * len(codes)
 
@@ -50,11 +50,11 @@ def test_a_memory_that_cannot_be_written_is_named_and_not_called_damaged(house: 
         found.chmod(found.stat().st_mode & ~0o222)
     commands = ("status", "recall --no-daemon relay", "reindex", "reindex --rebuild", "report", "dream")
 
-    codes, told = run_all(dict(house.variables), house.folder, *commands)
+    codes, output = run_all(dict(house.variables), house.folder, *commands)
 
     for found in folders:
         found.chmod(found.stat().st_mode | 0o200)
-    assert "behind; bring them level" in told
+    assert "behind; bring them level" in output
     assert codes == ["0", "0", "3", "3", "3", "3"]  # what only reads answers from the indices that are there
-    assert not any(word in told for word in ("Traceback", "unexpectedly", "damaged", "Errno"))
-    assert all(line.startswith(str(house.root)) for line in told.splitlines()[-4:])
+    assert not any(word in output for word in ("Traceback", "unexpectedly", "damaged", "Errno"))
+    assert all(line.startswith(str(house.root)) for line in output.splitlines()[-4:])

@@ -11,7 +11,7 @@ from crawler.archive.append import Ingester
 from dream.records import State
 from tests.crawler.builders import assistant, person, settings_in, write_transcript
 from tests.dream.builders import (
-    archive_said,
+    archive_statements,
     begin_history,
     decisions_on,
     extending,
@@ -20,10 +20,10 @@ from tests.dream.builders import (
     proposed,
     replacing,
 )
-from tests.system.at_terminal import ASKED, ONEIROS, SETTLE, WORD, at_terminal
+from tests.system.at_terminal import ONEIROS, SETTLE, TAKE_UP, WORD, at_terminal
 from tests.system.house import House
 
-YES = (ASKED, "a\n")
+YES = (TAKE_UP, "a\n")
 SECRET = "ghp_" + "a1B2" * 9
 
 
@@ -33,7 +33,7 @@ def proposal(house: House) -> str:
     (house.root / ".gitignore").write_text(".oneiros/\nproposals/\nsessions/\n", encoding="utf-8")
     begin_history(house.root)
     root = house.memory_root
-    archive_said(root, "The relay listens on port 2526.")
+    archive_statements(root, "The relay listens on port 2526.")
     [hunk] = proposed(decisions_on(root), replacing(root, "The relay listens on port 2526.", "2525"))
     return hunk.id
 
@@ -52,7 +52,7 @@ def test_a_person_accepts_and_the_new_text_is_found(house: House, proposal: str)
 
 
 def test_a_key_needs_no_enter_and_an_arrow_chooses_nothing(house: House, proposal: str) -> None:
-    steps = [(ASKED, "\x1b[A"), (ASKED, "\n"), (ASKED, "a"), (SETTLE[0], "y"), WORD]
+    steps = [(TAKE_UP, "\x1b[A"), (TAKE_UP, "\n"), (TAKE_UP, "a"), (SETTLE[0], "y"), WORD]
 
     seen = at_terminal(house, steps, "review", variables={"TERM": "xterm"})
 
@@ -62,7 +62,7 @@ def test_a_key_needs_no_enter_and_an_arrow_chooses_nothing(house: House, proposa
 
 
 def test_the_end_of_the_input_leaves_all_open(house: House, proposal: str) -> None:
-    seen = at_terminal(house, [(ASKED, "\x04")], "review", variables={"TERM": "xterm"})
+    seen = at_terminal(house, [(TAKE_UP, "\x04")], "review", variables={"TERM": "xterm"})
 
     assert seen.code == 0 and "1 left for later" in seen.screen, seen
 
@@ -79,7 +79,7 @@ def test_a_mistyped_word_is_asked_again_and_loses_nothing(house: House, proposal
     edited.write_text("#!/bin/sh\nsed -i 's/2526/2526 from now on/' \"$1\"\n", encoding="utf-8")
     edited.chmod(0o755)
 
-    steps = [(ASKED, "e\n"), SETTLE, (WORD[0], "ambre\n"), WORD]
+    steps = [(TAKE_UP, "e\n"), SETTLE, (WORD[0], "ambre\n"), WORD]
     seen = at_terminal(house, steps, "review", variables={"EDITOR": str(edited)})
 
     announced = seen.screen.index("At the end a word is shown")
@@ -91,7 +91,7 @@ def test_a_mistyped_word_is_asked_again_and_loses_nothing(house: House, proposal
 def test_an_edit_that_changes_nothing_asks_before_it_accepts(house: House, proposal: str) -> None:
     unchanged = (r"Accept it as it stands \[y,n,\?\]\? ", "n\n")
 
-    seen = at_terminal(house, [(ASKED, "e\n"), unchanged, (ASKED, "q\n")], "review", variables={"EDITOR": "true"})
+    seen = at_terminal(house, [(TAKE_UP, "e\n"), unchanged, (TAKE_UP, "q\n")], "review", variables={"EDITOR": "true"})
 
     assert (seen.code, seen.left) == (0, [])
     assert "0 accepted, 0 rejected, 1 left for later" in seen.screen
@@ -168,7 +168,7 @@ def test_a_title_that_was_mended_by_hand_is_shown_and_taken_with_one_key(house: 
     old = topic(house).split("\n", 1)[0]
     file.write_text(topic(house).replace(old, "# Post"), encoding="utf-8")
 
-    seen = at_terminal(house, [(r"Adopt it \[y,n,\?\]\? ", "y\n"), WORD, (ASKED, "q\n")], "review")
+    seen = at_terminal(house, [(r"Adopt it \[y,n,\?\]\? ", "y\n"), WORD, (TAKE_UP, "q\n")], "review")
 
     assert f"  - {old}" in seen.screen and "  + # Post" in seen.screen
     assert decisions_on(house.memory_root).find_unexplained() == []
@@ -176,7 +176,7 @@ def test_a_title_that_was_mended_by_hand_is_shown_and_taken_with_one_key(house: 
 
 def test_the_keys_of_a_review_do_what_they_say(house: House) -> None:
     root = house.memory_root
-    archive_said(root, "Backups run at 03:00.", "It needs TLS.", "It needs a key.", "It hums.")
+    archive_statements(root, "Backups run at 03:00.", "It needs TLS.", "It needs a key.", "It hums.")
     decisions = decisions_on(root)
     updates = [
         new_topic("Backups run at 03:00.", "backups", number=1, confidence=0.9),
@@ -189,9 +189,9 @@ def test_the_keys_of_a_review_do_what_they_say(house: House) -> None:
     seen = at_terminal(
         house,
         [
-            *[(ASKED, f"{key}\n") for key in "or"],
+            *[(TAKE_UP, f"{key}\n") for key in "or"],
             ("Why not", "seen elsewhere\n"),
-            *[(ASKED, f"{key}\n") for key in "lf"],
+            *[(TAKE_UP, f"{key}\n") for key in "lf"],
             SETTLE,
             WORD,
         ],
@@ -208,7 +208,9 @@ def test_the_keys_of_a_review_do_what_they_say(house: House) -> None:
 def several(house: House) -> list[str]:
     """Four hunks on one topic and a new one, as a review asks about them; their ids."""
     root = house.memory_root
-    archive_said(root, "Backups run at 03:00.", "It needs TLS.", "It needs a key.", "The relay listens on port 2526.")
+    archive_statements(
+        root, "Backups run at 03:00.", "It needs TLS.", "It needs a key.", "The relay listens on port 2526."
+    )
     updates = [
         replacing(root, "The relay listens on port 2526.", "2525", number=4, confidence=0.99),
         new_topic("Backups run at 03:00.", "backups", number=1, confidence=0.9),
@@ -225,7 +227,7 @@ def states_of(house: House, hunks: list[str]) -> list[State]:
 
 
 def test_a_replacement_comes_last_and_shows_both_lines_and_no_id_is_shown(house: House, several: list[str]) -> None:
-    steps = [(ASKED, "l\n")] * 4
+    steps = [(TAKE_UP, "l\n")] * 4
 
     seen = at_terminal(house, steps, "review")
 
@@ -239,8 +241,22 @@ def test_a_replacement_comes_last_and_shows_both_lines_and_no_id_is_shown(house:
 
 
 def test_undo_takes_back_the_last_choice_one_by_one_also_at_the_end(house: House, several: list[str]) -> None:
-    keys = [(ASKED, "u\n"), (ASKED, "r\n"), ("Why not", "no\n"), (ASKED, "u\n"), (ASKED, "a\n"), (ASKED, "f\n")]
-    last = [(ASKED, "u\n"), (ASKED, "l\n"), (ASKED, "a\n"), (ASKED, "a\n"), (SETTLE[0], "u\n"), (ASKED, "q\n")]
+    keys = [
+        (TAKE_UP, "u\n"),
+        (TAKE_UP, "r\n"),
+        ("Why not", "no\n"),
+        (TAKE_UP, "u\n"),
+        (TAKE_UP, "a\n"),
+        (TAKE_UP, "f\n"),
+    ]
+    last = [
+        (TAKE_UP, "u\n"),
+        (TAKE_UP, "l\n"),
+        (TAKE_UP, "a\n"),
+        (TAKE_UP, "a\n"),
+        (SETTLE[0], "u\n"),
+        (TAKE_UP, "q\n"),
+    ]
 
     seen = at_terminal(house, [*keys, *last, SETTLE, WORD], "review")
 
@@ -250,7 +266,7 @@ def test_undo_takes_back_the_last_choice_one_by_one_also_at_the_end(house: House
 
 
 def test_the_rest_of_a_topic_is_shown_and_taken_but_for_a_replacement(house: House, several: list[str]) -> None:
-    seen = at_terminal(house, [(ASKED, "l\n"), (ASKED, "f\n"), (ASKED, "q\n"), SETTLE, WORD], "review")
+    seen = at_terminal(house, [(TAKE_UP, "l\n"), (TAKE_UP, "f\n"), (TAKE_UP, "q\n"), SETTLE, WORD], "review")
 
     assert "  + It needs a key." in seen.screen and seen.left == [], seen
     assert states_of(house, several) == [State.PENDING, State.ACCEPTED, State.ACCEPTED, State.PENDING]
@@ -259,9 +275,9 @@ def test_the_rest_of_a_topic_is_shown_and_taken_but_for_a_replacement(house: Hou
 def test_a_topic_is_completed_or_new_and_its_section_too(house: House, several: list[str]) -> None:
     where = r"Where\? \[[\w-]+\] / new "
     steps = [
-        *[(ASKED, "t\n"), (where, "ma\t\n"), (r"Section\? \[none\] ", "Storage\n"), (ASKED, "a\n")],
-        *[(ASKED, "t\n"), (where, "new\n"), (r"Its name\? ", "Front end\n"), (ASKED, "a\n")],
-        *[(ASKED, "q\n"), SETTLE, WORD],
+        *[(TAKE_UP, "t\n"), (where, "ma\t\n"), (r"Section\? \[none\] ", "Storage\n"), (TAKE_UP, "a\n")],
+        *[(TAKE_UP, "t\n"), (where, "new\n"), (r"Its name\? ", "Front end\n"), (TAKE_UP, "a\n")],
+        *[(TAKE_UP, "q\n"), SETTLE, WORD],
     ]
 
     seen = at_terminal(house, steps, "review")
@@ -275,7 +291,7 @@ def test_every_question_tells_what_may_be_answered(house: House, proposal: str) 
     house.write("mail", topic(house) + "\nIt hums.\n")
     helped = {
         r"Adopt it \[y,n,\?\]\? ": "y - you have looked at it",
-        ASKED: "t - put it in another topic or section",
+        TAKE_UP: "t - put it in another topic or section",
         r"Why not\? ": "A reason in your own words",
         r"Where\? \[mail\] / new ": "Tab completes",
         r"Section\? \[none\] ": "makes a new section",
@@ -292,7 +308,7 @@ def test_every_question_tells_what_may_be_answered(house: House, proposal: str) 
     seen = at_terminal(house, steps, "review", variables={"EDITOR": "true"})
 
     assert seen.left == [], seen
-    assert [told for told in helped.values() if told not in seen.screen] == []
+    assert [line for line in helped.values() if line not in seen.screen] == []
     assert states_of(house, [proposal]) == [State.PENDING]
 
 
@@ -303,7 +319,7 @@ def test_what_is_wrong_with_an_edit_stands_above_it_when_the_editor_opens_again(
     editor.write_text(f"#!/bin/sh\nif grep -q '^> ' \"$1\"; then {again}; else {first}; fi\n", encoding="utf-8")
     editor.chmod(0o755)
 
-    seen = at_terminal(house, [(ASKED, "e\n"), SETTLE, WORD], "review", variables={"EDITOR": str(editor)})
+    seen = at_terminal(house, [(TAKE_UP, "e\n"), SETTLE, WORD], "review", variables={"EDITOR": str(editor)})
 
     assert "1 accepted" in seen.screen and seen.left == [], seen
     wrong, text = kept.read_text(encoding="utf-8").split("\n\n")
@@ -315,7 +331,7 @@ def test_what_is_wrong_with_an_edit_stands_above_it_when_the_editor_opens_again(
 def test_an_editor_that_fails_ends_no_sitting_and_an_interrupt_decides_nothing_by_itself(
     house: House, several: list[str]
 ) -> None:
-    steps = [(ASKED, "a\n"), (ASKED, "e\n"), (ASKED, "\x03"), (SETTLE[0], "\x03")]
+    steps = [(TAKE_UP, "a\n"), (TAKE_UP, "e\n"), (TAKE_UP, "\x03"), (SETTLE[0], "\x03")]
 
     seen = at_terminal(house, steps, "review", variables={"EDITOR": "false"})
 
@@ -334,7 +350,7 @@ def test_what_was_said_is_the_prompt_before_the_prompt_and_the_end_of_the_reply(
         ingester.ingest([transcript])
     proposed(decisions_on(root), replacing(root, said, "2525", number=5))
 
-    seen = at_terminal(house, [(ASKED, "o\n"), (ASKED, "q\n")], "review")
+    seen = at_terminal(house, [(TAKE_UP, "o\n"), (TAKE_UP, "q\n")], "review")
 
     told = seen.screen.partition(", session 11111111:")[2]
     assert "  person: Mails leave late." in told and f"  person: {said}" in told, seen

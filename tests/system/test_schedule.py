@@ -55,16 +55,18 @@ def test_what_the_schedule_missed_is_taken_in_at_the_next_start_and_status_tells
 
 
 def test_sessions_are_dreamt_of_by_the_clock_behind_the_ingest_and_the_next_session_start_tells(house: House) -> None:
-    said = "From now on always use pnpm instead of npm in this repository."
-    write_transcript(projects(house), person(1, said), assistant(2, "Noted."))
+    text = "From now on always use pnpm instead of npm in this repository."
+    write_transcript(projects(house), person(1, text), assistant(2, "Noted."))
     missed(house, "dream", "ingest")
 
     house.serve()
 
     wait_until(lambda: state_of(house, "dream").said != "")
     assert state_of(house, "dream").said == "1 session read, 1 change proposed, 1 wait for review"
-    told = json.loads(house.hook("SessionStart", {"session_id": OTHER_SESSION, "source": "startup"}))["systemMessage"]
-    assert "1 proposal waits: oneiros review" in told
+    message = json.loads(house.hook("SessionStart", {"session_id": OTHER_SESSION, "source": "startup"}))[
+        "systemMessage"
+    ]
+    assert "1 proposal waits: oneiros review" in message
 
 
 def test_a_session_whose_end_a_hook_tells_is_taken_in_and_compressed_at_once(house: House) -> None:
@@ -88,10 +90,10 @@ def test_command_line_rest_and_assistant_recall_the_same_by_type(house: House) -
     printed = house.command("recall", question["query"], "--type", "decision", "--project", "app", "--json")
     answered = house.client.ask("POST", "/api/recall", question)["hits"]
 
-    said = "I decided to send a keepalive every 300 seconds instead of raising the timeout."
-    assert [said in hit["passage"] for hit in answered] == [True]
+    text = "I decided to send a keepalive every 300 seconds instead of raising the timeout."
+    assert [text in hit["passage"] for hit in answered] == [True]
     assert [hit["id"] for hit in json.loads(printed.stdout)["hits"]] == [hit["id"] for hit in answered]
-    assert said in house.relay().initialize().text("recall", **question)
+    assert text in house.relay().initialize().text("recall", **question)
     assert house.client.ask("GET", "/api/recall?query=relay&type=decision&project=shop")["hits"] == []
     with pytest.raises(UsageError, match="opinion"):
         house.client.ask("POST", "/api/recall", question | {"type": "opinion"})

@@ -133,9 +133,9 @@ def test_with_a_key_a_skill_is_installed_by_a_yes_that_is_signed(keyed: House) -
 
 def test_what_the_assistant_notes_is_marked_as_its_own(house: House) -> None:
     session = "77777777-1111-4111-8111-111111111111"
-    told = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": session}
+    payload = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": session}
 
-    done = at_terminal(house, [], "episode", "The tests take four minutes.", variables=told)
+    done = at_terminal(house, [], "episode", "The tests take four minutes.", variables=payload)
 
     [file] = (house.root / "episodes").rglob("*.md")
     text = file.read_text(encoding="utf-8")

@@ -10,12 +10,12 @@ import pytest
 from memory_server.root.paths import MemoryRoot
 from oneiros.client import Client
 from oneiros.daemon.sockets import end_daemon
-from oneiros.daemon.two_memories import LATE, NOT_ASKED
+from oneiros.daemon.two_memories import ACCOUNT_MISSING, LATE
 from oneiros.light.endpoint import daemon_state, is_running, states_folder
 from tests.memories import new_root, write_topic
 from tests.system.house import House, wait_until
 
-ASKED = "which port does the backup server listen on"
+QUESTION = "which port does the backup server listen on"
 
 
 class Account:
@@ -59,7 +59,7 @@ def test_a_client_is_answered_from_both_and_reads_on_in_either(house: House, acc
     relay = house.relay().initialize()
 
     found = {tool: relay.text(tool, query="port backup server") for tool in ("recall", "search_memory", "search_exact")}
-    told = account.client.ask("GET", "/api/queries")["queries"]
+    answer = account.client.ask("GET", "/api/queries")["queries"]
 
     assert all("account | topic (rank 1) | Backup |" in text for text in found.values())
     assert found["recall"].startswith("1. account | ")
@@ -67,8 +67,8 @@ def test_a_client_is_answered_from_both_and_reads_on_in_either(house: House, acc
     assert "port 8443" in relay.text("read_memory", name="account:topics/backup.md")
     assert "port 2525" in relay.text("read_memory", name="topics/mail.md")
     assert "no source named" in str(relay.call("read_memory", name="account:../../memory/topics/mail.md"))
-    assert told == []
-    assert house.client.ask("POST", "/api/recall", {"query": ASKED})["hits"][0]["memory"] == ""
+    assert answer == []
+    assert house.client.ask("POST", "/api/recall", {"query": QUESTION})["hits"][0]["memory"] == ""
 
 
 def test_the_projects_answer_comes_where_the_accounts_daemon_hangs(house: House, account: Account) -> None:
@@ -77,27 +77,27 @@ def test_the_projects_answer_comes_where_the_accounts_daemon_hangs(house: House,
     found = house.command("recall", "which port does the relay listen on")
 
     assert "topics/mail.md" in found.stdout
-    assert NOT_ASKED % LATE in found.stderr
+    assert ACCOUNT_MISSING % LATE in found.stderr
     account.tell(signal.SIGCONT)
-    assert "account:topics/backup.md" in house.command("recall", ASKED).stdout
+    assert "account:topics/backup.md" in house.command("recall", QUESTION).stdout
 
 
 def test_a_daemon_of_the_accounts_that_was_killed_is_started_again(house: House, account: Account) -> None:
     account.tell(signal.SIGKILL)
     wait_until(lambda: not account.is_running())
 
-    house.command("recall", ASKED)  # which starts it, and may not wait for it
+    house.command("recall", QUESTION)  # which starts it, and may not wait for it
     account.serve()
 
-    assert "account:topics/backup.md" in house.command("recall", ASKED).stdout
+    assert "account:topics/backup.md" in house.command("recall", QUESTION).stdout
 
 
 def test_the_accounts_memory_is_told_to_no_memory_that_is_not_trusted(house: House, account: Account) -> None:
-    assert "8443" in house.command("recall", ASKED).stdout
+    assert "8443" in house.command("recall", QUESTION).stdout
 
     house.settle(trusted_roots=[])
-    wait_until(lambda: "8443" not in house.command("recall", ASKED, check=False).stdout)
+    wait_until(lambda: "8443" not in house.command("recall", QUESTION, check=False).stdout)
 
-    found = house.client.ask("POST", "/api/recall", {"query": ASKED, "both": True})
+    found = house.client.ask("POST", "/api/recall", {"query": QUESTION, "both": True})
     assert [hit for hit in found["hits"] if hit["memory"]] == []
     assert "no source named" in house.command("read", "account:backup", check=False).stderr

@@ -30,10 +30,10 @@ HOW_TO_INSTALL: dict[str, Callable[[Path], tuple[str, ...]]] = {
 INITIALIZE = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 
 
-def ran(*command: str | Path, cwd: Path, told: str = "", **variables: str) -> str:
+def ran(*command: str | Path, cwd: Path, stdin: str = "", **variables: str) -> str:
     """What a command prints; fails with its errors."""
     done = subprocess.run(
-        list(map(str, command)), cwd=cwd, env=variables, input=told, check=False, capture_output=True, text=True
+        list(map(str, command)), cwd=cwd, env=variables, input=stdin, check=False, capture_output=True, text=True
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -112,18 +112,18 @@ def test_a_clean_home_has_a_memory_that_answers_command_line_daemon_and_plugin(i
     assert status["daemon"]["pid"] and status["root"] == str(installed.home / ".oneiros" / "memory")
     assert "2525" not in asked and str(CHECKOUT) not in installed("doctor")
 
-    said = plugin_says(installed)
-    assert "topics/" in said["result"]["content"][0]["text"]
+    output = plugin_says(installed)
+    assert "topics/" in output["result"]["content"][0]["text"]
     installed("stop")
 
 
 def plugin_says(installed: Installed) -> dict[str, Any]:
     """The answer of the plugin's server, which finds the installed program with nothing on PATH."""
-    told = [dict(line, jsonrpc="2.0") | ({"params": INITIALIZE} if line.get("id") == 1 else {}) for line in SDK_LINES]
+    texts = [dict(line, jsonrpc="2.0") | ({"params": INITIALIZE} if line.get("id") == 1 else {}) for line in SDK_LINES]
     [add, _] = installed("setup", "--plugin", "--dry-run").splitlines()
     server = Path(add.split()[-1]) / "plugin" / "bin" / "oneiros-mcp"
     variables = installed.variables | {"PATH": "/nonexistent"}
-    lines = ran(server, cwd=installed.home, told="".join(json.dumps(line) + "\n" for line in told), **variables)
+    lines = ran(server, cwd=installed.home, stdin="".join(json.dumps(line) + "\n" for line in texts), **variables)
     answer = json.loads(lines.splitlines()[-1])
     assert isinstance(answer, dict) and answer["id"] == 2
     return answer

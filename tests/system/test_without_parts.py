@@ -23,7 +23,7 @@ class Refusing:
 sys.meta_path.insert(0, Refusing())
 """
 OF_PARTS = (("chat", "hello"), ("topics", "mv", "1", "mail"), ("key", "passkey"))
-SAID = "From now on the quokka server listens on port 9191."
+STATEMENT = "From now on the quokka server listens on port 9191."
 
 
 class BareHouse(House):
@@ -46,8 +46,8 @@ def bare() -> Iterator[House]:
 
 
 def test_no_command_of_a_part_is_listed_and_all_others_are(bare: House) -> None:
-    told = bare.command("--help").stdout
-    names = {line.split()[0] for line in told.splitlines() if line[:2] == "  "}
+    output = bare.command("--help").stdout
+    names = {line.split()[0] for line in output.splitlines() if line[:2] == "  "}
 
     assert names >= {"recall", "search", "exact", "read", "ingest", "dream", "review", "status", "doctor", "serve"}
     assert names & {command.name for part in PARTS for command in part().commands} == set()
@@ -55,7 +55,7 @@ def test_no_command_of_a_part_is_listed_and_all_others_are(bare: House) -> None:
 
 
 def test_a_session_is_taken_in_dreamt_of_and_found(bare: House) -> None:
-    write_transcript(bare.folder / ".claude" / "projects" / "-srv-zoo", person(1, SAID))
+    write_transcript(bare.folder / ".claude" / "projects" / "-srv-zoo", person(1, STATEMENT))
 
     bare.command("ingest")
     dreamt = bare.command("dream", check=False)
@@ -70,10 +70,10 @@ def test_a_daemon_answers_over_rest_and_mcp_and_serves_no_page(bare: House) -> N
     bare.command("serve")
 
     answer = bare.client.ask("POST", "/api/exact", {"query": "2525"})
-    told = json.loads(bare.command("status", "--json").stdout)
+    output = json.loads(bare.command("status", "--json").stdout)
 
     assert answer["hits"][0]["path"] == "topics/mail.md"
-    assert told["topics"] == 2
+    assert output["topics"] == 2
     assert "The relay listens on port 2525." in bare.relay().initialize().text("recall", query="relay port")
     with pytest.raises(OneirosError, match="Not Found"):
         bare.client.ask("GET", "/page/today")

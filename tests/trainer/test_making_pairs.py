@@ -206,7 +206,7 @@ def test_alternatives_have_the_shape_of_their_canary() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "right"),
+    ("words", "right"),
     [
         ("In oneiros, it stops after 30 minutes.", True),
         ("After **30 minutes**!", True),
@@ -215,8 +215,8 @@ def test_alternatives_have_the_shape_of_their_canary() -> None:
         ("", False),
     ],
 )
-def test_an_answer_is_right_when_it_holds_the_key_as_whole_words(said: str, right: bool) -> None:
-    assert is_right(said, Pair("When?", "After 30 minutes.", keys=("30 minutes",))) is right
+def test_an_answer_is_right_when_it_holds_the_key_as_whole_words(words: str, right: bool) -> None:
+    assert is_right(words, Pair("When?", "After 30 minutes.", keys=("30 minutes",))) is right
 
 
 def test_without_keys_most_words_of_the_answer_must_be_said() -> None:

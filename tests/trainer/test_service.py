@@ -55,7 +55,7 @@ def service(tiny_base: Path, service_process: Any, tmp_path_factory: pytest.Temp
     process.close()
 
 
-def asked(service: Any, method: str, path: str, body: object = None, **headers: str) -> tuple[int, Any]:
+def send(service: Any, method: str, path: str, body: object = None, **headers: str) -> tuple[int, Any]:
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=240)
     try:
         sent = {"Authorization": f"Bearer {service.token}", "Content-Type": "application/json"} | headers
@@ -74,7 +74,7 @@ def opened_stream(service: Any, body: dict[str, Any]) -> tuple[http.client.HTTPC
 
 
 def waiting(service: Any) -> int:
-    return int(asked(service, "GET", "/inference/status")[1]["waiting"])
+    return int(send(service, "GET", "/inference/status")[1]["waiting"])
 
 
 def test_the_openai_client_lists_models_and_gets_whole_and_streamed_answers(service: Any) -> None:
@@ -111,7 +111,7 @@ def test_the_openai_client_gets_its_own_errors(service: Any) -> None:
 
 def test_generate_answers_plainly_and_as_a_stream(service: Any) -> None:
     body = {"prompt": "Which port?", "max_tokens": 8}
-    status, plain = asked(service, "POST", "/generate", body)
+    status, plain = send(service, "POST", "/generate", body)
 
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=240)
     headers = {"Authorization": f"Bearer {service.token}", "Content-Type": "application/json"}
@@ -133,7 +133,7 @@ def test_an_answer_ends_when_its_client_goes_away(service: Any, wait_until: Call
     shut(connection, response)
 
     wait_until(lambda: waiting(service) == 0, 20)
-    assert asked(service, "POST", "/generate", {"prompt": "x", "max_tokens": 2})[0] == 200
+    assert send(service, "POST", "/generate", {"prompt": "x", "max_tokens": 2})[0] == 200
 
 
 def test_a_whole_answer_ends_too_when_its_client_goes_away_while_the_model_speaks(
@@ -177,17 +177,17 @@ def test_twenty_clients_that_leave_at_once_leave_no_place_taken(service: Any, wa
 
 def test_a_full_line_turns_the_next_one_away(service: Any, wait_until: Callable[..., None]) -> None:
     with ThreadPoolExecutor(3) as crowd:
-        under_way = [crowd.submit(asked, service, "POST", "/v1/chat/completions", LONG) for _ in range(3)]
+        under_way = [crowd.submit(send, service, "POST", "/v1/chat/completions", LONG) for _ in range(3)]
         wait_until(lambda: waiting(service) == 3, 20)
 
-        status, body = asked(service, "POST", "/v1/chat/completions", LONG)
+        status, body = send(service, "POST", "/v1/chat/completions", LONG)
 
         assert (status, body["error"]["type"]) == (429, "QueueFull")
         assert {answer.result()[0] for answer in under_way} == {200}
 
 
 @pytest.mark.parametrize(
-    ("pieces", "stops", "said"),
+    ("pieces", "stops", "words"),
     [
         (["Port 25", ".\nQ", ": no"], ("\nQ:",), "Port 25."),
         (["a", "b", "STOP", "c"], ("STOP",), "ab"),
@@ -195,11 +195,13 @@ def test_a_full_line_turns_the_next_one_away(service: Any, wait_until: Callable[
         (["one", " two"], (), "one two"),
     ],
 )
-def test_a_stop_string_ends_the_answer_even_in_two_pieces(pieces: list[str], stops: tuple[str, ...], said: str) -> None:
+def test_a_stop_string_ends_the_answer_even_in_two_pieces(
+    pieces: list[str], stops: tuple[str, ...], words: str
+) -> None:
     answer = Answer()
 
-    assert "".join(until_stop(iter(pieces), stops, answer)) == said
-    assert answer.text == said
+    assert "".join(until_stop(iter(pieces), stops, answer)) == words
+    assert answer.text == words
 
 
 def test_fifty_polls_at_once_are_answered_from_one_look() -> None:
@@ -222,7 +224,7 @@ def test_fifty_polls_at_once_are_answered_from_one_look() -> None:
 
 def test_the_service_answers_fifty_concurrent_gpu_polls(service: Any) -> None:
     with ThreadPoolExecutor(50) as crowd:
-        answers = list(crowd.map(lambda _: asked(service, "GET", "/gpu"), range(50)))
+        answers = list(crowd.map(lambda _: send(service, "GET", "/gpu"), range(50)))
 
     assert {status for status, _ in answers} == {200}
     assert all(body["available"] is False and body["devices"][0]["kind"] == "cpu" for _, body in answers)
@@ -259,11 +261,11 @@ def test_an_amd_card_is_read_from_rocm_smi_where_the_files_are_missing() -> None
 
 
 def test_without_a_token_or_from_a_foreign_page_nothing_is_served(service: Any) -> None:
-    assert asked(service, "GET", "/health", Authorization="")[0] == 200
-    assert asked(service, "GET", "/status", Authorization="")[0] == 401
-    assert asked(service, "GET", "/status", Origin="https://evil.example")[0] == 403
-    assert asked(service, "GET", "/status", Host="evil.example")[0] == 421
-    assert asked(service, "GET", "/status")[0] == 200
+    assert send(service, "GET", "/health", Authorization="")[0] == 200
+    assert send(service, "GET", "/status", Authorization="")[0] == 401
+    assert send(service, "GET", "/status", Origin="https://evil.example")[0] == 403
+    assert send(service, "GET", "/status", Host="evil.example")[0] == 421
+    assert send(service, "GET", "/status")[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -281,7 +283,7 @@ def test_without_a_token_or_from_a_foreign_page_nothing_is_served(service: Any) 
     ],
 )
 def test_what_is_out_of_bounds_is_refused_in_one_sentence(path: str, body: dict[str, Any], service: Any) -> None:
-    status, answer = asked(service, "POST", path, body)
+    status, answer = send(service, "POST", path, body)
 
     assert status == 422
     assert answer["error"]["message"].endswith(".")
@@ -290,13 +292,13 @@ def test_what_is_out_of_bounds_is_refused_in_one_sentence(path: str, body: dict[
 def test_a_request_loads_and_trains_no_model_from_outside_of_the_home(service: Any, tiny_base: Path) -> None:
     paths = (str(tiny_base), os.path.relpath(tiny_base), f"../{service.home.name}/../{tiny_base.name}")
 
-    loaded = [asked(service, "POST", "/inference/load", {"base": path}) for path in paths]
-    trained = [asked(service, "POST", "/start", {"training": "pairs.jsonl", "base": path}) for path in paths]
+    loaded = [send(service, "POST", "/inference/load", {"base": path}) for path in paths]
+    trained = [send(service, "POST", "/start", {"training": "pairs.jsonl", "base": path}) for path in paths]
 
     assert {status for status, _ in (*loaded, *trained)} == {422}
     assert all("there is no base" in body["error"]["message"] for _, body in loaded)
-    assert asked(service, "POST", "/inference/load", {"base": "tiny"})[0] == 200
-    assert asked(service, "GET", "/inference/status")[1]["model"] == "tiny"
+    assert send(service, "POST", "/inference/load", {"base": "tiny"})[0] == 200
+    assert send(service, "GET", "/inference/status")[1]["model"] == "tiny"
 
 
 def test_a_header_that_is_sent_twice_gets_nothing(service: Any) -> None:
@@ -324,7 +326,7 @@ def test_connections_that_say_nothing_are_bounded_and_keep_nobody_out(
         for one in silent:
             one.setblocking(False)
 
-        assert asked(service, "GET", "/status")[0] == 200
+        assert send(service, "GET", "/status")[0] == 200
         wait_until(lambda: sum(map(is_ended, silent)) >= 150 - MAX_CONNECTIONS, 20)
 
 
@@ -339,7 +341,7 @@ def is_ended(connection: socket.socket) -> bool:
 
 
 def test_a_body_that_is_too_large_is_refused_unread(service: Any) -> None:
-    assert asked(service, "POST", "/generate", {"prompt": "x" * (1 << 20)})[0] == 413
+    assert send(service, "POST", "/generate", {"prompt": "x" * (1 << 20)})[0] == 413
 
 
 def test_a_foreign_log_gives_its_last_bar_and_figures(tmp_path: Path) -> None:
@@ -382,7 +384,7 @@ def trainable(start_service: Callable[..., Any], home_with_pairs: Path) -> Any:
 
 
 def status_of(service: Any) -> dict[str, Any]:
-    body: dict[str, Any] = asked(service, "GET", "/status")[1]
+    body: dict[str, Any] = send(service, "GET", "/status")[1]
     return body
 
 
@@ -393,7 +395,7 @@ def test_of_many_starts_at_once_one_wins_and_a_kill_from_outside_is_reported(
     order = {"training": "pairs.jsonl", "base": "tiny", "max_steps": 100_000}
 
     with ThreadPoolExecutor(8) as crowd:
-        answers = list(crowd.map(lambda _: asked(trainable, "POST", "/start", order), range(8)))
+        answers = list(crowd.map(lambda _: send(trainable, "POST", "/start", order), range(8)))
 
     assert sorted(status for status, _ in answers) == [200] + [409] * 7
     wait_until(lambda: status_of(trainable).get("step", 0) >= 3, 300)
@@ -405,26 +407,26 @@ def test_of_many_starts_at_once_one_wins_and_a_kill_from_outside_is_reported(
     os.kill(running["pid"], signal.SIGKILL)
     wait_until(lambda: status_of(trainable)["state"] == "killed", 20)
     assert status_of(trainable)["error"] == "the training process was killed from outside by SIGKILL"
-    assert asked(trainable, "POST", "/stop")[0] == 409
+    assert send(trainable, "POST", "/stop")[0] == 409
 
 
 def test_a_service_that_was_killed_finds_its_training_again_and_stops_it(
     trainable: Any, start_service: Callable[..., Any], wait_until: Callable[..., None]
 ) -> None:
     order = {"training": "pairs.jsonl", "base": "tiny", "max_steps": 100_000}
-    assert asked(trainable, "POST", "/start", order)[0] == 200
+    assert send(trainable, "POST", "/start", order)[0] == 200
     wait_until(lambda: status_of(trainable).get("step", 0) >= 1, 300)
 
     trainable.kill()
     again = start_service(trainable.home)
 
     assert status_of(again)["state"] == "running"
-    assert asked(again, "POST", "/start", order)[0] == 409
+    assert send(again, "POST", "/start", order)[0] == 409
     with ThreadPoolExecutor(4) as crowd:
-        statuses = {status for status, _ in crowd.map(lambda _: asked(again, "POST", "/stop"), range(4))}
+        statuses = {status for status, _ in crowd.map(lambda _: send(again, "POST", "/stop"), range(4))}
     assert statuses <= {200, 409}
     wait_until(lambda: status_of(again)["state"] == "stopped", 300)
-    assert "Stopped with a checkpoint" in asked(again, "GET", "/log/tail")[1]["text"]
+    assert "Stopped with a checkpoint" in send(again, "GET", "/log/tail")[1]["text"]
 
 
 def test_a_service_in_a_container_stops_its_training_with_a_checkpoint_before_it_ends(
@@ -432,7 +434,7 @@ def test_a_service_in_a_container_stops_its_training_with_a_checkpoint_before_it
 ) -> None:
     service = start_service(home_with_pairs, "--stop-training")
     order = {"training": "pairs.jsonl", "base": "tiny", "max_steps": 100_000}
-    assert asked(service, "POST", "/start", order)[0] == 200
+    assert send(service, "POST", "/start", order)[0] == 200
     wait_until(lambda: status_of(service).get("step", 0) >= 1, 300)
 
     service.close()
@@ -459,9 +461,9 @@ def test_a_full_card_is_refused_before_a_run_begins_and_the_loaded_model_is_name
 def test_a_run_that_is_stopped_before_it_began_is_called_stopped(
     trainable: Any, wait_until: Callable[..., None]
 ) -> None:
-    assert asked(trainable, "POST", "/start", {"training": "pairs.jsonl", "base": "tiny"})[0] == 200
+    assert send(trainable, "POST", "/start", {"training": "pairs.jsonl", "base": "tiny"})[0] == 200
 
-    assert asked(trainable, "POST", "/stop")[0] == 200
+    assert send(trainable, "POST", "/stop")[0] == 200
 
     wait_until(lambda: status_of(trainable)["state"] == "stopped", 300)
 
@@ -469,7 +471,7 @@ def test_a_run_that_is_stopped_before_it_began_is_called_stopped(
 def test_a_run_that_cannot_begin_is_reported_with_its_last_words(
     trainable: Any, wait_until: Callable[..., None]
 ) -> None:
-    assert asked(trainable, "POST", "/start", {"training": "pairs.jsonl", "base": "nobody/nothing"})[0] == 200
+    assert send(trainable, "POST", "/start", {"training": "pairs.jsonl", "base": "nobody/nothing"})[0] == 200
 
     wait_until(lambda: status_of(trainable)["state"] == "failed", 300)
 
@@ -495,22 +497,22 @@ def test_what_was_loaded_last_is_loaded_again_unless_it_was_given_back(
     start_service: Callable[..., Any], home_with_pairs: Path
 ) -> None:
     first = start_service(home_with_pairs)
-    assert asked(first, "GET", "/inference/status")[1]["loaded"] is False
-    assert asked(first, "POST", "/inference/load", {"base": "tiny"})[0] == 200
+    assert send(first, "GET", "/inference/status")[1]["loaded"] is False
+    assert send(first, "POST", "/inference/load", {"base": "tiny"})[0] == 200
     first.close()
 
     second = start_service(home_with_pairs)
-    assert asked(second, "GET", "/inference/status")[1]["model"] == "tiny"
+    assert send(second, "GET", "/inference/status")[1]["model"] == "tiny"
     second.close()
 
     third = start_service(home_with_pairs, "--no-load")
-    assert asked(third, "GET", "/inference/status")[1]["loaded"] is False
+    assert send(third, "GET", "/inference/status")[1]["loaded"] is False
     third.close()
 
     fourth = start_service(home_with_pairs)
-    assert asked(fourth, "POST", "/inference/unload")[0] == 200
+    assert send(fourth, "POST", "/inference/unload")[0] == 200
     fourth.close()
-    assert asked(start_service(home_with_pairs), "GET", "/inference/status")[1]["loaded"] is False
+    assert send(start_service(home_with_pairs), "GET", "/inference/status")[1]["loaded"] is False
 
 
 def test_of_the_runs_with_an_adapter_the_newest_is_loaded_when_told_so(tmp_path: Path) -> None:
@@ -553,7 +555,7 @@ def test_a_model_that_is_gone_is_named_and_the_service_begins_without_it(
 
     service = start_service(home_with_pairs)
 
-    assert asked(service, "GET", "/inference/status")[1]["loaded"] is False
+    assert send(service, "GET", "/inference/status")[1]["loaded"] is False
     assert "What was loaded last is not loaded again" in (home_with_pairs / "service.log").read_text(encoding="utf-8")
 
 
@@ -568,14 +570,14 @@ def test_a_model_whose_weights_are_torn_is_named_and_the_service_begins_without_
 
     service = start_service(home_with_pairs)
 
-    assert asked(service, "GET", "/inference/status")[1]["loaded"] is False
+    assert send(service, "GET", "/inference/status")[1]["loaded"] is False
     assert "What was loaded last is not loaded again" in (home_with_pairs / "service.log").read_text(encoding="utf-8")
 
 
 def test_health_names_the_machine_and_its_card(service: Any) -> None:
-    told = asked(service, "GET", "/health")[1]
+    answer = send(service, "GET", "/health")[1]
 
-    assert told["status"] == "ok" and platform.machine() in told["machine"] and told["card"] is None
+    assert answer["status"] == "ok" and platform.machine() in answer["machine"] and answer["card"] is None
 
 
 def test_a_run_is_started_with_calibration_and_may_download_where_the_service_may(home_with_pairs: Path) -> None:

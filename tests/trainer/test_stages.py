@@ -84,12 +84,12 @@ def test_scans_secrets_and_broken_files_are_reported_and_the_rest_is_read(tmp_pa
     done = extract([tmp_path], tmp_path / "out" / "chunks.jsonl")
 
     assert done.chunks == 1
-    told = "\n".join(done.problems)
+    text = "\n".join(done.problems)
     for part in ("broken.pdf: this PDF cannot be read", "broken.docx: this is not a Word", "pages [1] hold hardly any"):
-        assert part in told
-    assert "an API key" in told
-    assert "not UTF-8" in told
-    assert "abcdefghij" not in told
+        assert part in text
+    assert "an API key" in text
+    assert "not UTF-8" in text
+    assert "abcdefghij" not in text
 
 
 def test_extract_goes_on_where_it_ended_and_reads_changed_files_again(tmp_path: Path) -> None:
@@ -151,9 +151,9 @@ class Routes(BaseHTTPRequestHandler):
             self.server.polls += 1
             self.answer(self.batch("ended" if self.server.polls > 1 else "in_progress"))
             return
-        asked = [body for path, body in self.server.requests if path == "/v1/messages/batches"][-1]["requests"]
+        texts = [body for path, body in self.server.requests if path == "/v1/messages/batches"][-1]["requests"]
         lines = []
-        for request in asked:
+        for request in texts:
             message = {
                 "id": "msg_1",
                 "type": "message",
@@ -167,7 +167,7 @@ class Routes(BaseHTTPRequestHandler):
             lines.append(
                 json.dumps({"custom_id": request["custom_id"], "result": {"type": "succeeded", "message": message}})
             )
-        lines[-1] = json.dumps({"custom_id": asked[-1]["custom_id"], "result": {"type": "expired"}})
+        lines[-1] = json.dumps({"custom_id": texts[-1]["custom_id"], "result": {"type": "expired"}})
         self.send(200, "application/x-jsonl", "\n".join(lines).encode())
 
     def batch(self, state: str) -> dict[str, object]:
@@ -337,7 +337,7 @@ def test_the_outline_that_goes_with_every_request_of_a_document_is_counted() -> 
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "expected"),
     [
         (["--by", "openai", "--url", "http://127.0.0.1:1/v1"], "at a price that was not given; the text goes to http"),
         (["--by", "openai", "--url", "http://127.0.0.1:1/v1", "--price", "3", "15", "--budget", "1"], "about $0.0"),
@@ -345,14 +345,14 @@ def test_the_outline_that_goes_with_every_request_of_a_document_is_counted() -> 
     ],
 )
 def test_a_dry_run_says_what_it_would_cost_and_where_the_text_would_go(
-    options: list[str], told: str, tmp_path: Path
+    options: list[str], expected: str, tmp_path: Path
 ) -> None:
     (tmp_path / "chunks.jsonl").write_text(json.dumps(chunks(1)[0].as_row()) + "\n", encoding="utf-8")
 
     done = run_trainer("generate", "chunks.jsonl", "--model", "m", "--dry-run", *options, cwd=tmp_path)
 
     assert done.returncode == 0
-    assert told in done.stderr
+    assert expected in done.stderr
 
 
 def run_trainer(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -378,19 +378,21 @@ def test_the_stages_run_one_after_the_other_from_the_command_line(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "expected"),
     [
         (["generate", "missing.jsonl"], 2, "missing.jsonl: there is no such file. Run the stage that writes it first."),
         (["split", "empty.jsonl"], 1, "empty.jsonl: 0 pairs are fewer than the 1"),
         (["generate", "chunks.jsonl", "--by", "openai", "--model", "m"], 2, "--by openai needs --url"),
     ],
 )
-def test_errors_are_one_sentence_and_an_exit_code(arguments: list[str], code: int, told: str, tmp_path: Path) -> None:
+def test_errors_are_one_sentence_and_an_exit_code(
+    arguments: list[str], code: int, expected: str, tmp_path: Path
+) -> None:
     (tmp_path / "empty.jsonl").write_text("", encoding="utf-8")
     (tmp_path / "chunks.jsonl").write_text(json.dumps(chunks(1)[0].as_row()) + "\n", encoding="utf-8")
 
     done = run_trainer(*arguments, cwd=tmp_path)
 
     assert done.returncode == code
-    assert told in done.stderr
+    assert expected in done.stderr
     assert done.stdout == ""

@@ -202,13 +202,13 @@ def show_plan(request: "Request") -> None:
 
     tokenizer = load_tokenizer(find_base(request.base, request.cache, download=request.download))
     pairs = read_pairs(request.training)
-    kept, too_long = fitting(pairs, tokenizer, request.plan.preset.max_length)
-    prompt = tokenizer.apply_chat_template(kept[0].prompt, add_generation_prompt=True, tokenize=False)
+    fitting_pairs, too_long = fitting(pairs, tokenizer, request.plan.preset.max_length)
+    prompt = tokenizer.apply_chat_template(fitting_pairs[0].prompt, add_generation_prompt=True, tokenize=False)
     talk(
-        f"{len(kept)} rows, {too_long} too long, {request.plan.total_steps(len(kept))} steps, preset "
+        f"{len(fitting_pairs)} rows, {too_long} too long, {request.plan.total_steps(len(fitting_pairs))} steps, preset "
         f"{request.plan.preset.name}, {request.threads} threads"
     )
-    talk(f"Read, not learnt:\n{prompt}\nLearnt:\n{answer_with_end(kept[0], tokenizer)}")
+    talk(f"Read, not learnt:\n{prompt}\nLearnt:\n{answer_with_end(fitting_pairs[0], tokenizer)}")
 
 
 def render_table(result: "Evaluation") -> str:

@@ -123,17 +123,17 @@ def score_model(
     def share(pairs: Sequence[Pair], prompts: Sequence[Any] | None = None) -> float | None:
         if not pairs:
             return None
-        asked = prompts if prompts is not None else [pair.prompt for pair in pairs]
-        return share_right(greedy_answers(model, tokenizer, asked), pairs)
+        requests = prompts if prompts is not None else [pair.prompt for pair in pairs]
+        return share_right(greedy_answers(model, tokenizer, requests), pairs)
 
     texts = Passages(passages or [pair.answer for pair in (*training, *validation)])
 
     def add_passages(pairs: Sequence[Pair]) -> list[Any]:
         return [with_passages(pair, texts.best(pair.question)) for pair in pairs]
 
-    said = greedy_answers(model, tokenizer, [pair.prompt for pair in training])
+    answers = greedy_answers(model, tokenizer, [pair.prompt for pair in training])
     tuned: dict[str, Any] = {
-        "answers_tuned": share_right(said, training),
+        "answers_tuned": share_right(answers, training),
         "answers_paraphrased": share(paraphrases),
         "held_out_tuned": share(validation),
     }
@@ -157,7 +157,7 @@ def score_model(
             base["base_validation_loss_calibrated"] = mean_loss(model, tokenizer, validation, temperature=fitted)
     examples = tuple(
         {"question": pair.question, "true": pair.answer, "base": was, "tuned": now}
-        for pair, was, now in zip(training[:3], before, said[:3], strict=True)
+        for pair, was, now in zip(training[:3], before, answers[:3], strict=True)
     )
     return Evaluation(
         adapter_sha256=adapter_sha256,

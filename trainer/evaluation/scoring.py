@@ -14,8 +14,8 @@ def is_right(answer: str, pair: Pair) -> bool:
     """Whether the answer holds one of the pair's keys as whole words; without keys, most words of the true answer."""
     if not pair.keys:
         return support(pair.answer, answer) >= WITHOUT_KEY
-    said = normal(answer)
-    return any(re.search(rf"(?<!\w){re.escape(normal(key))}(?!\w)", said) for key in pair.keys)
+    text = normal(answer)
+    return any(re.search(rf"(?<!\w){re.escape(normal(key))}(?!\w)", text) for key in pair.keys)
 
 
 def normal(text: str) -> str:

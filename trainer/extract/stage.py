@@ -37,10 +37,10 @@ def extract(inputs: Sequence[Path], output: Path) -> Extraction:
     documents = find_documents(inputs)
     if not documents:
         raise UsageError("no document was found", remedy=f"Name files or folders with {', '.join(SUFFIXES)}")
-    digests = {str(path): hash_file(path) for path in documents}
+    hashes = {str(path): hash_file(path) for path in documents}
     problems: list[str] = []
     skipped = 0
-    with ResumableOutput(output, digests) as out, progress("extract", len(documents)) as advance:
+    with ResumableOutput(output, hashes) as out, progress("extract", len(documents)) as advance:
         for path in documents:
             if out.is_done(str(path)):
                 skipped += 1

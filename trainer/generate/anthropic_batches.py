@@ -70,9 +70,9 @@ class AnthropicBatches:
         waiting = {chunk.id: chunk for chunk in chunks}
         outlines = build_outlines(chunks)
         while waiting:
-            asked = [] if self._ticket.exists() else list(waiting.values())[: self._most]
-            yield from self._collect_results(self._open_batch(asked, outlines, count), waiting, count)
-            for chunk in asked:
+            batch = [] if self._ticket.exists() else list(waiting.values())[: self._most]
+            yield from self._collect_results(self._open_batch(batch, outlines, count), waiting, count)
+            for chunk in batch:
                 if waiting.pop(chunk.id, None):
                     yield chunk, DataError("the batch holds no answer", where=f"{chunk.source} {chunk.id}")
             self._ticket.unlink(missing_ok=True)

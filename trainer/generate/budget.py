@@ -44,8 +44,8 @@ def estimate(chunks: Sequence[Chunk], per_chunk: int, price: Price | None, share
 
     `shared` are the texts that a back end sends with the chunks beside the instructions, one a request.
     """
-    asked = sum(len(INSTRUCTIONS) + len(build_request(chunk, per_chunk)) for chunk in chunks)
-    read = (asked + sum(map(len, shared))) // CHARS_PER_TOKEN
+    prompt_chars = sum(len(INSTRUCTIONS) + len(build_request(chunk, per_chunk)) for chunk in chunks)
+    read = (prompt_chars + sum(map(len, shared))) // CHARS_PER_TOKEN
     written = len(chunks) * per_chunk * TOKENS_PER_PAIR
     dollars = None if price is None else (read * price.read + written * price.written) / 1e6
     return Estimate(len(chunks), read, written, dollars)

@@ -70,8 +70,8 @@ def generate(
     """
     faults: list[str] = []
     problems: list[str] = []
-    said = "" if system == SYSTEM else f":{hash_texts(system)}"
-    wanted = {chunk.id: f"{chunk.id}:{back_end.name}:{per_chunk}{said}" for chunk in chunks}
+    system_mark = "" if system == SYSTEM else f":{hash_texts(system)}"
+    wanted = {chunk.id: f"{chunk.id}:{back_end.name}:{per_chunk}{system_mark}" for chunk in chunks}
     with ResumableOutput(output, wanted) as out, progress("generate", len(chunks)) as advance:
         waiting = [chunk for chunk in chunks if not out.is_done(chunk.id)]
         for _ in range(len(chunks) - len(waiting)):

@@ -59,12 +59,12 @@ def content_words(text: str) -> set[str]:
 
 def filter_pairs(pairs: Iterable[Pair], chunk: Chunk, faults: list[str]) -> Iterator[Pair]:
     """The pairs that pass, each question once; the reasons of the others are added to `faults`."""
-    asked = set()
+    questions = set()
     for pair in pairs:
         question = " ".join(WORD.findall(pair.question.casefold()))
-        fault = "the question was asked before" if question in asked else fault_of_pair(pair, chunk)
+        fault = "the question was asked before" if question in questions else fault_of_pair(pair, chunk)
         if fault:
             faults.append(fault)
         else:
-            asked.add(question)
+            questions.add(question)
             yield pair

@@ -72,7 +72,7 @@ class GenerateBody(BaseModel):
     stream: bool = False
 
     @model_validator(mode="after")
-    def something_is_asked(self) -> Self:
+    def require_prompt(self) -> Self:
         """Refuse a body that asks nothing."""
         if not self.prompt and not self.messages:
             raise ValueError("send a prompt or messages")

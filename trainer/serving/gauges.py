@@ -94,7 +94,7 @@ class AmdSource:
         self._cards = sorted(file.parent for file in root.glob("card[0-9]*/device/mem_info_vram_total"))
 
     @property
-    def found(self) -> bool:
+    def is_found(self) -> bool:
         """Whether there is such a card."""
         return bool(self._cards)
 
@@ -134,7 +134,7 @@ class RocmSmiSource:
 
     def __init__(self, run: Callable[[], str] | None = None):
         self._run = run or rocm_smi
-        self.found = bool(self.read())
+        self.is_found = bool(self.read())
 
     def read(self) -> list[Gauge]:
         try:
@@ -203,7 +203,7 @@ def best_source() -> Source:
     except pynvml.NVMLError as error:
         logger.debug("no NVIDIA card: %s", error)
     for source in (AmdSource(), RocmSmiSource()):
-        if source.found:
+        if source.is_found:
             return source
     return CpuSource()
 

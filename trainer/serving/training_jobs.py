@@ -269,8 +269,8 @@ class TrainingJobs:
 def thin_points(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
     """At most `HISTORY` points, the last one always among them."""
     step = max(-(-len(points) // HISTORY), 1)
-    kept = list(points[::step])
-    return kept if not points or kept[-1] == points[-1] else [*kept, points[-1]]
+    thinned = list(points[::step])
+    return thinned if not points or thinned[-1] == points[-1] else [*thinned, points[-1]]
 
 
 def is_child(pid: int, parent: int) -> bool:

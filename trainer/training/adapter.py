@@ -21,13 +21,13 @@ def fingerprint(folder: Path) -> str:
 
     The temperature counts too, where there is one.
     """
-    digest = hashlib.sha256()
+    hasher = hashlib.sha256()
     for name, tensor in sorted(load_file(folder / WEIGHTS).items()):
-        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-        digest.update(tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes())
+        hasher.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+        hasher.update(tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes())
     if (temperature := read_temperature(folder)) != 1.0:
-        digest.update(f"temperature {temperature}".encode())
-    return digest.hexdigest()
+        hasher.update(f"temperature {temperature}".encode())
+    return hasher.hexdigest()
 
 
 def attach_adapter(model: Any, folder: Path) -> Any:

@@ -78,8 +78,8 @@ class EventFile:
 
     def rewind(self, step: int) -> None:
         """Drop every event after this step, and the torn line that a kill may have left."""
-        kept = [row for row in read_events(self.path) if row["step"] <= step and row["event"] != "end"]
-        write_text(self.path, "".join(json_line(row) for row in kept))
+        rows = [row for row in read_events(self.path) if row["step"] <= step and row["event"] != "end"]
+        write_text(self.path, "".join(json_line(row) for row in rows))
 
 
 def read_events(path: Path) -> Iterator[dict[str, Any]]:

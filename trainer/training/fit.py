@@ -156,12 +156,12 @@ def prepare_trainer(
 ) -> tuple[Any, int]:
     """The trainer with its labels proved, and the number of rows that were too long."""
     tokenizer = load_tokenizer(base)
-    kept, too_long = fitting(list(training), tokenizer, plan.preset.max_length)
+    fitting_pairs, too_long = fitting(list(training), tokenizer, plan.preset.max_length)
     held, _ = fitting(list(validation), tokenizer, plan.preset.max_length) if validation else ([], 0)
     set_seed(plan.seed)
     model = load_model(base, machine, quantised=plan.preset.quantised and machine.device == "cuda")
-    trainer = build_trainer(model, tokenizer, kept, held, plan, machine, run.checkpoints, callbacks)
-    check_labels(trainer.train_dataset, kept, tokenizer)
+    trainer = build_trainer(model, tokenizer, fitting_pairs, held, plan, machine, run.checkpoints, callbacks)
+    check_labels(trainer.train_dataset, fitting_pairs, tokenizer)
     return trainer, too_long
 
 

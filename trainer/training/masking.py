@@ -26,14 +26,14 @@ def fitting(pairs: Sequence[Pair], tokenizer: Any, max_length: int) -> tuple[lis
     The trainer would cut the end of a long row, that is the answer, in silence. Raises DataError where a tenth or more
     of the rows are too long.
     """
-    kept = [pair for pair in pairs if len(token_ids(pair, tokenizer)) <= max_length]
-    too_long = len(pairs) - len(kept)
-    if not kept or too_long > MAX_TOO_LONG * len(pairs):
+    short = [pair for pair in pairs if len(token_ids(pair, tokenizer)) <= max_length]
+    too_long = len(pairs) - len(short)
+    if not short or too_long > MAX_TOO_LONG * len(pairs):
         raise DataError(
             f"{too_long} of {len(pairs)} rows are longer than {max_length} tokens",
             remedy="Make shorter pairs or use a preset with longer rows",
         )
-    return kept, too_long
+    return short, too_long
 
 
 def token_ids(pair: Pair, tokenizer: Any) -> list[int]:

@@ -19,7 +19,7 @@ from trainer.training.presets import Preset
 
 WARMUP_SHARE = 0.03  # of all steps
 MAX_GRADIENT = 1.0
-KEPT_CHECKPOINTS = 2  # the newest may be torn by a kill; the one before it is whole
+SAVED_CHECKPOINTS = 2  # the newest may be torn by a kill; the one before it is whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def build_settings(plan: Plan, machine: Machine, *, evaluate: bool) -> dict[str,
         "eval_strategy": "steps" if evaluations else "no",
         "eval_steps": 1 / evaluations if evaluations else None,  # below one it is a share of the run
         "save_steps": plan.save_steps,
-        "save_total_limit": KEPT_CHECKPOINTS,
+        "save_total_limit": SAVED_CHECKPOINTS,
         "seed": plan.seed,
         "data_seed": plan.seed,
         "report_to": "none",

@@ -91,8 +91,8 @@ def calibrate(
 def _learn(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, probes: list[Embedded], places: Places) -> Calibration:
     # passages of the lowest hashes stand for all, which says nothing of their texts: their cosines (probes, passages)
     typical = np.intersect1d(snapshot.passages.places(ledger.lowest(TYPICAL)), places)
-    asked = np.stack([probe.vector for probe in probes])
-    cosines = snapshot.exact_cosines(asked, typical)
+    vectors = np.stack([probe.vector for probe in probes])
+    cosines = snapshot.exact_cosines(vectors, typical)
     # token matches of fewer still, (words of a probe, passages) each
     sample = _sample(snapshot, typical)
     sampled = [*_matches_in_sample(snapshot, probes, sample)]
@@ -115,8 +115,8 @@ def _learn(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, probes: list[Em
 def _match_nearest(snapshot: Snapshot, probes: list[Embedded], places: Places) -> tuple[Vectors, list[Vectors]]:
     """The highest cosine of each probe, (probes,), and its token matches in the passages nearest to it."""
     # roughly the cosines of all tell what to look at exactly
-    asked = np.stack([probe.vector for probe in probes])
-    roughly = (asked @ np.asarray(snapshot.vectors).T)[:, snapshot.passages.vectors[places]]
+    vectors = np.stack([probe.vector for probe in probes])
+    roughly = (vectors @ np.asarray(snapshot.vectors).T)[:, snapshot.passages.vectors[places]]
     best, matches = [], []
     for probe, row in zip(probes, roughly, strict=True):
         near = np.sort(places[best_first(row, places, 2 * NEAREST)])

@@ -94,8 +94,8 @@ class Ranker:
         around = self.snapshot.passages.whole_lines(with_neighbours(self.snapshot, proposed, len(NEIGHBOUR_MEANING)))
         features = self._first_features(around)
         scores = share_in_line(fuse_scores(features, FUSION_WEIGHTS), self.snapshot.passages.line_numbers[around])
-        kept = self._pool(scores, around)
-        return Pool(around[kept], {name: values[kept] for name, values in features.items()})
+        pooled = self._pool(scores, around)
+        return Pool(around[pooled], {name: values[pooled] for name, values in features.items()})
 
     def rerank(self, pool: Pool) -> Ranking:
         """The pool in order, by its token matches too."""
@@ -198,10 +198,10 @@ class Ranker:
         order = np.concatenate([order[:POOL], order[np.sort(firsts[firsts >= POOL])[:POOL_SOURCES]]])
         # cut where their tokens would take too long to compare
         tokens = np.cumsum(self.snapshot.passages.token_counts[around[order]])
-        kept = order[: max(1, int(np.searchsorted(tokens, MAX_TOKEN_ROWS // 2)))]
+        best = order[: max(1, int(np.searchsorted(tokens, MAX_TOKEN_ROWS // 2)))]
         # a line is in the pool with all its pieces
         lines = self.snapshot.passages.line_numbers[around]
-        return np.flatnonzero(np.isin(lines, lines[kept]) & mask)
+        return np.flatnonzero(np.isin(lines, lines[best]) & mask)
 
     def _second_features(self, pool: Places) -> dict[str, Scores]:
         # matches (tokens, passages) of the pool and its neighbours, which lend each other their matches

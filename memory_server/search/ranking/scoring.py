@@ -101,8 +101,8 @@ def best_of_source(scores: Scores, sources: Places) -> Scores:
     order = np.lexsort((-scores, sources))
     _, first, back, sizes = np.unique(sources[order], return_index=True, return_inverse=True, return_counts=True)
     # of each source the first three, their mean, and that mean for all passages of the source
-    kept = np.arange(len(scores)) - first[back] < BEST_OF_SOURCE
-    means = np.bincount(back[kept], scores[order][kept], len(sizes)) / np.minimum(sizes, BEST_OF_SOURCE)
+    is_best = np.arange(len(scores)) - first[back] < BEST_OF_SOURCE
+    means = np.bincount(back[is_best], scores[order][is_best], len(sizes)) / np.minimum(sizes, BEST_OF_SOURCE)
     spread = np.empty(len(scores))
     spread[order] = means[back]
     return spread

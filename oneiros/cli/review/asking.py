@@ -31,14 +31,14 @@ def ask_key(question: str, keys: Mapping[str, str], *, default: str = "") -> str
             show("\n".join(f"{key} - {does}" for key, does in keys.items()))
 
 
-def ask_words(question: str, told: str, *, default: str = "", known: Sequence[str] = ()) -> str:
-    """The words that a person types, or END; `default` for Enter alone. `?` shows `told` and the known answers."""
+def ask_words(question: str, help_text: str, *, default: str = "", known: Sequence[str] = ()) -> str:
+    """The words that a person types, or END; `default` for Enter alone. `?` shows `help_text` and the known answers."""
     while True:
         with _completing(known):
             answer = _read_answer(question)
         if answer.strip() != "?":
             return answer.strip() or default
-        data("\n".join([told, *(f"  {escape_line(name)}" for name in known)]))
+        data("\n".join([help_text, *(f"  {escape_line(name)}" for name in known)]))
 
 
 def ask_place(
@@ -56,8 +56,8 @@ def ask_place(
     name = next((one for one in known if one.casefold() == wanted.casefold()), wanted)
     present = section if name == here or section in known.get(name, ()) else ""
     if name in known and (known[name] or is_new_section):
-        told = f"Section? [{escape_line(present) or 'none'}] "
-        answer = ask_words(told, SECTION, default=present, known=list(known[name]))
+        prompt = f"Section? [{escape_line(present) or 'none'}] "
+        answer = ask_words(prompt, SECTION, default=present, known=list(known[name]))
         present = "" if answer == NONE else answer
     is_same = (name, present) == (here, section)
     return None if is_same or not name or END in (name, present) else (name, present)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from dream.decisions.page import Chosen
-from dream.proposals.rendering import headline, said_lines
+from dream.proposals.rendering import evidence_lines, headline
 from dream.records import Hunk
 from memory_server.escaping import escape_line, escape_text
 from oneiros.cli.review.editing import guard_text, unguard_text
@@ -45,22 +45,22 @@ def read_batch(text: str, hunks: Sequence[Hunk]) -> list[Chosen]:
 def with_faults(text: str, wrong: Mapping[str, str]) -> str:
     """An edited file with what is wrong with a wording below the heading of its block, by the id of its hunk."""
     plain = "\n".join(line for line in text.split("\n") if not line.startswith(WRONG))
-    told = BLOCK.sub(lambda head: f"{head[0]}\n{WRONG}{wrong[head['id']]}" if head["id"] in wrong else head[0], plain)
-    return told.removesuffix("\n")
+    marked = BLOCK.sub(lambda head: f"{head[0]}\n{WRONG}{wrong[head['id']]}" if head["id"] in wrong else head[0], plain)
+    return marked.removesuffix("\n")
 
 
 def _choice(hunk: Hunk, is_later: bool, body: str) -> Chosen:
-    said = "\n".join(line for line in body.split("\n") if not line.startswith(">")).strip()
-    if is_later or not said:
+    wording = "\n".join(line for line in body.split("\n") if not line.startswith(">")).strip()
+    if is_later or not wording:
         return Chosen(hunk.id, "later")
-    is_as_it_was = said == guard_text(escape_text(hunk.text)).strip()
-    return Chosen(hunk.id, "accept", None if is_as_it_was else unguard_text(said))
+    is_as_it_was = wording == guard_text(escape_text(hunk.text)).strip()
+    return Chosen(hunk.id, "accept", None if is_as_it_was else unguard_text(wording))
 
 
 def _block(hunk: Hunk) -> Iterator[str]:
     yield f"## {hunk.id} {headline(hunk)}"
     yield ""
-    yield from (f"> {line}" for line in said_lines(hunk))
+    yield from (f"> {line}" for line in evidence_lines(hunk))
     if hunk.update.place.old_text:
         yield "> in place of:"
         yield from (f">     {escape_line(line)}" for line in hunk.update.place.old_text.rstrip().split("\n"))

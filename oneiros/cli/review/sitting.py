@@ -57,11 +57,11 @@ class TerminalReview:
     """One sitting. Reads answers from standard input, which must be a terminal."""
 
     def __init__(
-        self, decisions: Decisions, archive: Archive, person_asked: Callable[[], Consent], variables: Mapping[str, str]
+        self, decisions: Decisions, archive: Archive, ask_person: Callable[[], Consent], variables: Mapping[str, str]
     ):
         self._decisions = decisions
         self._archive = archive
-        self._person_asked = person_asked
+        self._ask_person = ask_person
         self._variables = variables
         self._consent: Consent | None = None
         self._choices = ChosenSoFar()
@@ -70,11 +70,11 @@ class TerminalReview:
 
     def run(self, hunks: Sequence[Hunk]) -> None:
         """Goes through the hunks until the end or until the person quits, then decides what they chose."""
-        asked, key = list(hunks), "u"
+        remaining, key = list(hunks), "u"
         while key == "u":
-            while self._ask_next(asked):
+            while self._ask_next(remaining):
                 pass
-            key = self._settle(asked)
+            key = self._settle(remaining)
 
     def run_in_editor(self, hunks: Sequence[Hunk]) -> None:
         """Lets the person edit all hunks as one file, then does what it says after the word was typed.
@@ -232,8 +232,8 @@ class TerminalReview:
         counts = Counter(choice.verdict for choice in self._choices.by_hunk.values())
         key = "n"
         if counts["accept"] + counts["reject"]:
-            told = ", ".join(f"{verdict} {count}" for verdict, count in counts.items())
-            key = ask_key(f"Decide this: {told}", ENDING, default="y")
+            counted = ", ".join(f"{verdict} {count}" for verdict, count in counts.items())
+            key = ask_key(f"Decide this: {counted}", ENDING, default="y")
         if key == "u":
             self._choices.take_back()
         elif key == "y":
@@ -271,5 +271,5 @@ class TerminalReview:
     def _present(self, how: How | None = None) -> Consent:
         """That a person is there, asked once a sitting. `how`: of consent, where it is not only the word."""
         if self._consent is None:
-            self._consent = self._person_asked()
+            self._consent = self._ask_person()
         return Consent(how) if how and self._consent.how is How.WORD else self._consent

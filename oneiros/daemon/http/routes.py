@@ -77,8 +77,9 @@ def _add_ingest(api: FastAPI, daemon: Daemon) -> None:
     def ingest(pair: Reported) -> dict[str, Any]:
         """Takes a pair of turns in as reported: layer 3, evidence of nothing."""
         time = pair.time or now()
-        told = ReportedPair(**pair.model_dump(exclude={"time"}), time=time if time.tzinfo else time.replace(tzinfo=UTC))
-        taken = take_reported(told, ingest_settings(_renew_environment(), root), is_timed=pair.time is not None)
+        aware = time if time.tzinfo else time.replace(tzinfo=UTC)
+        reported = ReportedPair(**pair.model_dump(exclude={"time"}), time=aware)
+        taken = take_reported(reported, ingest_settings(_renew_environment(), root), is_timed=pair.time is not None)
         daemon.on_ingested("", False)
         return asdict(taken)
 
@@ -141,8 +142,8 @@ def _add_trainers(api: FastAPI, daemon: Daemon) -> None:
 
         Where the one that answers goes away, the last event is an `error`.
         """
-        asked = [message.model_dump() for message in wanted.messages]
-        pieces = client().stream(asked, max_tokens=wanted.max_tokens, temperature=wanted.temperature)
+        messages = [message.model_dump() for message in wanted.messages]
+        pieces = client().stream(messages, max_tokens=wanted.max_tokens, temperature=wanted.temperature)
         if not wanted.stream:
             return JSONResponse({"text": "".join(pieces)})
         first = next(pieces, "")  # raises before anything is sent

@@ -89,7 +89,7 @@ async def serve_http(daemon: Daemon) -> None:
     try:
         async with app.router.lifespan_context(app), anyio.create_task_group() as tasks:
             for listening in ([daemon.sockets.http], loopback):
-                tasks.start_soon(build_server(guarded, daemon.ending.told).serve, listening)
+                tasks.start_soon(build_server(guarded, daemon.ending.requested).serve, listening)
     finally:
         for opened in loopback:
             opened.close()
@@ -123,7 +123,7 @@ def build_site(parts: Iterable[Part]) -> Site | None:
 def create_app(daemon: Daemon, pages: PageSessions, site: Site | None) -> FastAPI:
     """REST with MCP at `/mcp` beside it, and the site; without the guard."""
     memory, indexer, ending = daemon.memory, daemon.indexer, daemon.ending
-    stop, restart = ending.told.set, ending.restart
+    stop, restart = ending.requested.set, ending.restart
 
     def find_project(folder: str) -> str:
         return locate_project(folder, memory.root, memory.person)
@@ -147,9 +147,9 @@ def create_app(daemon: Daemon, pages: PageSessions, site: Site | None) -> FastAP
         return read_status(daemon.environment, memory)
 
     @api.post("/api/hook/output", response_class=PlainTextResponse)
-    def hook(told: Hook) -> PlainTextResponse:
+    def hook(body: Hook) -> PlainTextResponse:
         """Takes note of an event of the client: what its hook prints, and nothing else."""
-        return PlainTextResponse(daemon.hooks.answer(told.event, told.full_input))
+        return PlainTextResponse(daemon.hooks.answer(body.event, body.full_input))
 
     def bring_level() -> None:
         indexer.wait(indexer.poke(), LEVEL_SECONDS)

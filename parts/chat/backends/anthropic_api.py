@@ -1,7 +1,7 @@
 """The Anthropic API: passages go as `search_result` blocks, a text block a line, and its citations come back with them.
 
 A block's number is a line's, so a citation names the lines; they are looked up again all the same. What changes least
-stands first, for the service's cache: rules and digest for an hour, the history for minutes, this turn's passages last
+stands first, for the service's cache: rules and index page for an hour, the history for minutes, the passages last
 and uncached.
 """
 
@@ -57,8 +57,8 @@ class AnthropicBackEnd:
 
 
 def system_blocks(prompt: ChatPrompt) -> list[dict[str, Any]]:
-    """Rules and digest, kept by the service for an hour."""
-    texts = [prompt.rules, *([f"The memory's index page, data too:\n{prompt.digest}"] if prompt.digest else [])]
+    """Rules and index page, kept by the service for an hour."""
+    texts = [prompt.rules, *([f"The memory's index page, data too:\n{prompt.index_page}"] if prompt.index_page else [])]
     blocks: list[dict[str, Any]] = [{"type": "text", "text": text} for text in texts]
     blocks[-1]["cache_control"] = AN_HOUR
     return blocks
@@ -67,10 +67,10 @@ def system_blocks(prompt: ChatPrompt) -> list[dict[str, Any]]:
 def build_messages(prompt: ChatPrompt) -> list[dict[str, Any]]:
     """History, then this turn's passages and question."""
     messages: list[dict[str, Any]] = []
-    for said in prompt.history:
+    for turn in prompt.history:
         messages += [
-            {"role": "user", "content": [{"type": "text", "text": said.question}]},
-            {"role": "assistant", "content": [{"type": "text", "text": said.answer}]},
+            {"role": "user", "content": [{"type": "text", "text": turn.question}]},
+            {"role": "assistant", "content": [{"type": "text", "text": turn.answer}]},
         ]
     if messages:
         messages[-1]["content"][-1]["cache_control"] = MINUTES
@@ -127,14 +127,14 @@ def parse_citation(citation: Any, passages: Sequence[ShownPassage]) -> Cited:
     return Cited(passages[number].number, words, lines[first][0], lines[end - 1][0])
 
 
-def parse_usage(told: dict[str, Any]) -> Usage:
+def parse_usage(usage: dict[str, Any]) -> Usage:
     """The tokens, those written to the cache by how long they are kept."""
-    written = told.get("cache_creation") or {}
+    written = usage.get("cache_creation") or {}
     long = int(written.get("ephemeral_1h_input_tokens") or 0)
     return Usage(
-        int(told.get("input_tokens") or 0),
-        int(told.get("output_tokens") or 0),
-        int(told.get("cache_read_input_tokens") or 0),
-        max(0, int(told.get("cache_creation_input_tokens") or 0) - long),
+        int(usage.get("input_tokens") or 0),
+        int(usage.get("output_tokens") or 0),
+        int(usage.get("cache_read_input_tokens") or 0),
+        max(0, int(usage.get("cache_creation_input_tokens") or 0) - long),
         long,
     )

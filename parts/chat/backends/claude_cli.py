@@ -36,13 +36,13 @@ class ClaudeCliBackEnd:
     def stream(self, prompt: ChatPrompt) -> Iterator[Piece]:
         self.folder.mkdir(parents=True, exist_ok=True)
         model = ["--model", self.model] if self.model else []
-        with tempfile.TemporaryFile() as asked:  # a pipe would fill where nobody reads it yet
-            asked.write(request_text(prompt).encode("utf-8", "replace"))
-            asked.seek(0)
+        with tempfile.TemporaryFile() as request_file:  # a pipe would fill where nobody reads it yet
+            request_file.write(request_text(prompt).encode("utf-8", "replace"))
+            request_file.seek(0)
             try:
                 process = subprocess.Popen(
                     [self.command, *ALONE, *model],
-                    stdin=asked,
+                    stdin=request_file,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
                     cwd=self.folder,
@@ -67,8 +67,8 @@ class ClaudeCliBackEnd:
 
 def request_text(prompt: ChatPrompt) -> str:
     """Everything as one text, since the command line keeps no session."""
-    said = "".join(f"I asked: {one.question}\nYou answered: {one.answer}\n\n" for one in prompt.history)
-    return f"{system_text(prompt)}\n{said}{question_text(prompt)}"
+    history = "".join(f"I asked: {one.question}\nYou answered: {one.answer}\n\n" for one in prompt.history)
+    return f"{system_text(prompt)}\n{history}{question_text(prompt)}"
 
 
 def _pieces(lines: Any) -> Iterator[Piece]:
@@ -90,8 +90,8 @@ def _pieces(lines: Any) -> Iterator[Piece]:
     raise BackEndFailed("claude-cli ended without an answer", remedy="Try `claude -p hello` in a terminal")
 
 
-def parse_usage(told: Mapping[str, Any]) -> Usage:
+def parse_usage(usage: Mapping[str, Any]) -> Usage:
     """The tokens that the client counted."""
-    written = int(told.get("cache_creation_input_tokens") or 0)
-    read = int(told.get("cache_read_input_tokens") or 0)
-    return Usage(int(told.get("input_tokens") or 0), int(told.get("output_tokens") or 0), read, written)
+    written = int(usage.get("cache_creation_input_tokens") or 0)
+    read = int(usage.get("cache_read_input_tokens") or 0)
+    return Usage(int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0), read, written)

@@ -16,8 +16,8 @@ END = "[DONE]"
 def build_messages(prompt: ChatPrompt) -> list[dict[str, str]]:
     """A request as messages of the chat completions protocol."""
     messages = [{"role": "system", "content": system_text(prompt)}]
-    for said in prompt.history:
-        messages += [{"role": "user", "content": said.question}, {"role": "assistant", "content": said.answer}]
+    for turn in prompt.history:
+        messages += [{"role": "user", "content": turn.question}, {"role": "assistant", "content": turn.answer}]
     return [*messages, {"role": "user", "content": question_text(prompt)}]
 
 
@@ -77,8 +77,8 @@ class OpenAIBackEnd:
                         yield str(piece)
                 if usage := event.get("usage"):
                     cached = int((usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0)
-                    asked = int(usage.get("prompt_tokens", 0)) - cached
-                    yield Usage(asked, int(usage.get("completion_tokens", 0)), cached)
+                    uncached = int(usage.get("prompt_tokens", 0)) - cached
+                    yield Usage(uncached, int(usage.get("completion_tokens", 0)), cached)
             except (ValueError, AttributeError, TypeError) as error:
                 raise BackEndFailed(f"{self.name} answers in another protocol") from error
         raise BackEndFailed(f"{self.name} went away in the middle of an answer", remedy="Ask again")

@@ -24,7 +24,7 @@ class ChatService:
 
 
 BACK_ENDS: dict[str, Callable[[ChatService], BackEnd]] = {
-    "anthropic": lambda told: AnthropicBackEnd(told.model, told.api_key, told.price, told.url or None),
-    "claude-cli": lambda told: ClaudeCliBackEnd(told.folder, model=told.model, environment=told.variables),
-    "openai-url": lambda told: OpenAIBackEnd(told.model, told.url, told.price, told.api_key),
+    "anthropic": lambda service: AnthropicBackEnd(service.model, service.api_key, service.price, service.url or None),
+    "claude-cli": lambda service: ClaudeCliBackEnd(service.folder, model=service.model, environment=service.variables),
+    "openai-url": lambda service: OpenAIBackEnd(service.model, service.url, service.price, service.api_key),
 }

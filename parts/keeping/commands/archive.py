@@ -44,14 +44,14 @@ def add_commands(app: typer.Typer) -> None:
 def verify(context: typer.Context, as_json: AsJson = False) -> None:
     """Read every object of the archive again, and report what is missing or damaged."""
     environment: Environment = context.obj
-    kept = open_archive(environment.choice.root)
-    problems = kept.verify()
+    archive = open_archive(environment.choice.root)
+    problems = archive.verify()
     if as_json:
-        data_json({"sessions": len(kept.session_ids()), "problems": [dataclasses.asdict(one) for one in problems]})
+        data_json({"sessions": len(archive.session_ids()), "problems": [dataclasses.asdict(one) for one in problems]})
     else:
         for problem in problems:
             data(str(problem))
-        talk(f"{plural(len(kept.session_ids()), 'session')}, {plural(len(problems), 'problem')}.")
+        talk(f"{plural(len(archive.session_ids()), 'session')}, {plural(len(problems), 'problem')}.")
     if problems:
         raise typer.Exit(1)
 
@@ -109,7 +109,7 @@ def prunable(root: MemoryRoot, archive: Archive, older_than: int, most_bytes: in
     """The sessions on which nothing rests that are too old, or beyond the size that a person has set."""
     if not older_than and not most_bytes:
         raise UsageError("nothing says what is old", remedy="Give --older-than DAYS, or set archive_max_mb")
-    held, records = {*count_citations(root), *read_marks(root.marks).kept}, list(archive.records())
+    held, records = {*count_citations(root), *read_marks(root.marks).to_keep}, list(archive.records())
     if not older_than:
         beyond = oldest(records, lambda record: count_bytes(archive, record), most_bytes)
         return [session_id for session_id in beyond if cut_id8(session_id) not in held]

@@ -52,7 +52,8 @@ def backup(
         _restore(environment, [environment.working_folder / one for one in restore], fingerprint, as_json=as_json)
         return
     assert file is not None
-    made = back_up(open_decisions(environment), environment.working_folder / file, now(), _since(environment, since))
+    earlier = _parse_since(environment, since)
+    made = back_up(open_decisions(environment), environment.working_folder / file, now(), earlier)
     size = made.file.stat().st_size
     if as_json:
         files = {"files": len(made.manifest.files), "held": len(made.held)}
@@ -62,7 +63,7 @@ def backup(
         talk(f"{held}, read back and the same. Fingerprint: {made.fingerprint}")
 
 
-def _since(environment: Environment, text: str) -> Bundle | dt.datetime | None:
+def _parse_since(environment: Environment, text: str) -> Bundle | dt.datetime | None:
     if not text:
         return None
     file = environment.working_folder / text

@@ -127,7 +127,7 @@ def _sum_up(text: str) -> str:
     if own := " ".join(parsed.text("summary").split()):
         return own[:SUMMARY_CHARS]
     lines = [line.strip() for line in parsed.body.splitlines()]
-    told = [found["text"] if (found := STATEMENT.match(line)) else line for line in lines if line and line[0] != "#"]
-    candidates = [DigestCandidate(SectionName.OUTCOME, line[:MOST_LINE_CHARS], ()) for line in told]
-    chosen = choose(candidates, told, max_chars=SUMMARY_CHARS)
+    texts = [found["text"] if (found := STATEMENT.match(line)) else line for line in lines if line and line[0] != "#"]
+    candidates = [DigestCandidate(SectionName.OUTCOME, line[:MOST_LINE_CHARS], ()) for line in texts]
+    chosen = choose(candidates, texts, max_chars=SUMMARY_CHARS)
     return " ".join(one.text for one in chosen.chosen)[:SUMMARY_CHARS]

@@ -33,7 +33,7 @@ class Begun(Body):
     name: str = Field(min_length=1, max_length=40, pattern=r"^[\w .-]+$")
 
 
-class ToldWord(Body):
+class WordBody(Body):
     """The word that a terminal showed."""
 
     word: Word
@@ -76,10 +76,10 @@ def add_passkey_routes(api: FastAPI, served: ServedMemory, pending: PendingPassk
         """The origin of the page that asks. Raises where it has no session, or no fixed port."""
         if not pages.holds(secret):
             raise HTTPException(403, NO_PAGE)
-        asked = (request.scope.get("server") or ("", None))[1]
-        if not asked or asked != served.memory.person.http_port:
+        port = (request.scope.get("server") or ("", None))[1]
+        if not port or port != served.memory.person.http_port:
             raise UsageError(NO_FIXED_PORT, remedy=SET_PORT)
-        return make_origin(asked)
+        return make_origin(port)
 
     _add_registering(api, decisions, pages, pending, find_origin)
 
@@ -114,20 +114,20 @@ def _add_registering(
         return {"word": word}
 
     @api.post("/page/passkey/made", include_in_schema=False)
-    def take_passkey(told: ToldWord, request: Request) -> dict[str, Any]:
+    def take_passkey(body: WordBody, request: Request) -> dict[str, Any]:
         """The passkey that the page has made, for the terminal that waits for it."""
         require_person(request)
-        return {"passkey": msgspec.to_builtins(pending.take_registered(told.word))}
+        return {"passkey": msgspec.to_builtins(pending.take_registered(body.word))}
 
     @api.post("/page/passkey/options", include_in_schema=False)
-    def options(told: ToldWord, request: Request, secret: Secret = "") -> dict[str, Any]:
+    def options(body: WordBody, request: Request, secret: Secret = "") -> dict[str, Any]:
         """What the browser is asked so that it makes a passkey."""
         origin = page_of(request, secret)
-        return pending.options_to_register(told.word, origin, list(decisions().chain().passkeys()))
+        return pending.options_to_register(body.word, origin, list(decisions().chain().passkeys()))
 
     @api.post("/page/passkey/register", include_in_schema=False)
-    def register(told: Made, request: Request, secret: Secret = "") -> dict[str, str]:
+    def register(body: Made, request: Request, secret: Secret = "") -> dict[str, str]:
         """Takes what the browser made, for the terminal to take up."""
         page_of(request, secret)
-        passkey = pending.register(told.word, told.answer)
+        passkey = pending.register(body.word, body.answer)
         return {"name": passkey.name, "fingerprint": passkey.fingerprint}

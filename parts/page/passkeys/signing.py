@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from dream.decisions.accept import Decided, Decisions, Foreseen
-from dream.decisions.chain import ChainEntry, ChoiceDigest, link_entries
+from dream.decisions.chain import ChainEntry, ChoiceHashes, link_entries
 from dream.decisions.page import Chosen
 from dream.decisions.passkey import (
     ANSWER_SECONDS,
@@ -151,8 +151,8 @@ class PendingPasskeys:
         if not known:
             raise UsageError(f"no passkey is registered for {origin}", remedy=NO_PASSKEY)
         foreseen = decisions.foreseen(decided, Consent(How.PASSKEY))
-        digests = tuple(_digest(choice, shown[choice.hunk]) for choice in decided)
-        signing = signing_entry(foreseen, digests, decisions.now())
+        hashes = tuple(_hash_choice(choice, shown[choice.hunk]) for choice in decided)
+        signing = signing_entry(foreseen, hashes, decisions.now())
         with self._guard:
             end = self._now() + ANSWER_LIFE
             self._frozen = {name: one for name, one in self._frozen.items() if one.end > self._now()}
@@ -183,13 +183,13 @@ class PendingPasskeys:
         return decided
 
 
-def signing_entry(foreseen: Foreseen, choices: tuple[ChoiceDigest, ...], at: dt.datetime) -> ChainEntry:
+def signing_entry(foreseen: Foreseen, choices: tuple[ChoiceHashes, ...], at: dt.datetime) -> ChainEntry:
     """The entry that is to sign what is foreseen, but for its assertion."""
     covers = tuple(entry.name for entry in link_entries(foreseen.entries, foreseen.last))
     nonce = secrets.token_hex(NONCE_BYTES)
     return ChainEntry(Event.SIGNED, at, How.PASSKEY, nonce, previous=covers[-1], covers=covers, choices=choices)
 
 
-def _digest(choice: Chosen, shown: str) -> ChoiceDigest:
+def _hash_choice(choice: Chosen, shown: str) -> ChoiceHashes:
     reason = hash_text(choice.reason) if choice.reason else ""
-    return ChoiceDigest(choice.hunk, choice.verdict, shown, hash_text(choice.text), reason)
+    return ChoiceHashes(choice.hunk, choice.verdict, shown, hash_text(choice.text), reason)

@@ -79,8 +79,8 @@ def _show(imported: Imported, *, dry: bool) -> None:
     for target, count in Counter(update.place.target for update in taken.updates).items():
         data(f"{target}  {plural(count, 'statement')}")
         if dry:
-            said = (update.candidate.text for update in taken.updates if update.place.target == target)
-            data("\n".join(f"  {shorten_text(escape_line(text), CHARS)}" for text in said))
+            texts = (update.candidate.text for update in taken.updates if update.place.target == target)
+            data("\n".join(f"  {shorten_text(escape_line(text), CHARS)}" for text in texts))
     for name in imported.references:
         data(name)
     talk(_sum(imported))
@@ -117,8 +117,8 @@ def _json(imported: Imported) -> dict[str, object]:
         for update in taken.updates
     ]
     problems = [str(problem) for problem in imported.found.problems]
-    told = {"offered": len(hunks), "hunks": hunks, "others": imported.found.others, "problems": problems}
-    return {**counts, **told, "references": imported.references, "seconds": round(imported.seconds, 2)}
+    offered = {"offered": len(hunks), "hunks": hunks, "others": imported.found.others, "problems": problems}
+    return {**counts, **offered, "references": imported.references, "seconds": round(imported.seconds, 2)}
 
 
 def _take_bundle(environment: Environment, folder: Path, *, dry: bool) -> None:

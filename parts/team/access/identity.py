@@ -68,16 +68,16 @@ class IdentityTokens(TokenVerifier):
             return None
         except (jwt.PyJWTError, KeyError, ValueError):  # no such key in a file; what was fetched is no JSON
             return None
-        told = self._settings
-        name, person = claims.get(told.tenant_claim), claims.get(told.person_claim)
+        settings = self._settings
+        name, person = claims.get(settings.tenant_claim), claims.get(settings.person_claim)
         if not (isinstance(name, str) and isinstance(person, str) and person):
             return None
         with self._database.untold() as connection:
             (tenant,) = connection.execute("select tenant_named(%s)", [name]).fetchone() or (None,)
         if tenant is None:
             return None
-        key = hashlib.sha256(f"{told.identity_issuer}\n{claims['sub']}".encode()).digest()
-        asker = Asker(tenant, person, _rights(claims, told.scope_prefix), key)
+        key = hashlib.sha256(f"{settings.identity_issuer}\n{claims['sub']}".encode()).digest()
+        asker = Asker(tenant, person, _rights(claims, settings.scope_prefix), key)
         return asker_token(token, asker, int(claims["exp"]))
 
     def _claims(self, token: str) -> dict[str, Any]:

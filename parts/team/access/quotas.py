@@ -46,5 +46,5 @@ class Quotas:
 def set_quotas(owner_dsn: str, tenant: str, questions: int | None, passages: int | None) -> None:
     """Gives a tenant numbers of its own, by the owner's connection; None: as the settings say. Raises NotFound."""
     with psycopg.connect(owner_dsn) as connection:
-        told = [questions, passages, find_tenant(owner_dsn, tenant).id]
-        connection.execute("update tenant set most_questions = %s, most_passages = %s where id = %s", told)
+        row = [questions, passages, find_tenant(owner_dsn, tenant).id]
+        connection.execute("update tenant set most_questions = %s, most_passages = %s where id = %s", row)

@@ -72,8 +72,8 @@ def quota(
     set_quotas(context.obj.owner_dsn, tenant, questions, passages)
     settings: TeamSettings = context.obj
     usual = (settings.questions_a_minute, settings.passages)
-    told = [
+    limits = [
         f"{most} (of the settings)" if own is None else own
         for own, most in zip((questions, passages), usual, strict=True)
     ]
-    typer.echo(f"{tenant}: {told[0]} questions a minute of each token, {told[1]} passages.")
+    typer.echo(f"{tenant}: {limits[0]} questions a minute of each token, {limits[1]} passages.")

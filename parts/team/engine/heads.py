@@ -53,7 +53,7 @@ class HeadsCache:
     def __init__(self, most_passages: int = MOST_PASSAGES):
         self._most = most_passages
         self._guard = threading.Lock()
-        self._kept: OrderedDict[int, Heads] = OrderedDict()
+        self._cached: OrderedDict[int, Heads] = OrderedDict()
 
     def load(self, connection: psycopg.Connection, tenant: int) -> Heads:
         """The heads of a tenant as the transaction of `connection` sees it. Raises NotFound where it was purged."""
@@ -63,20 +63,20 @@ class HeadsCache:
         if row is None:
             raise NotFound("there is no such memory")
         with self._guard:
-            if (kept := self._kept.get(tenant)) is not None and kept.generation == row[0]:
-                self._kept.move_to_end(tenant)
-                return kept
+            if (cached := self._cached.get(tenant)) is not None and cached.generation == row[0]:
+                self._cached.move_to_end(tenant)
+                return cached
         found = read_heads(connection, tenant, row)
         with self._guard:
-            self._kept[tenant] = found
-            self._kept.move_to_end(tenant)
-            while len(self._kept) > 1 and sum(len(one.lengths) for one in self._kept.values()) > self._most:
-                self._kept.popitem(last=False)
+            self._cached[tenant] = found
+            self._cached.move_to_end(tenant)
+            while len(self._cached) > 1 and sum(len(one.lengths) for one in self._cached.values()) > self._most:
+                self._cached.popitem(last=False)
         return found
 
 
-def read_heads(connection: psycopg.Connection, tenant: int, told: tuple[int, str, str, bool]) -> Heads:
-    """Reads the heads of all sources of a tenant. `told`: generation, scales, maker and whether it is apart."""
+def read_heads(connection: psycopg.Connection, tenant: int, state: tuple[int, str, str, bool]) -> Heads:
+    """Reads the heads of all sources of a tenant. `state`: generation, scales, maker and whether it is apart."""
     sources: dict[int, SourceHead] = {}
     body_lengths, tables = dict[int, int](), []
     chunks = tokens = 0
@@ -109,4 +109,4 @@ def read_heads(connection: psycopg.Connection, tenant: int, told: tuple[int, str
         passages, sources, nothing.astype(np.float32), nothing.astype(np.uint8), find_superseded(sources),
         WordTables(MOST_TABLE_BYTES),
     )  # fmt: skip
-    return Heads(*told, snapshot, columns[5], body_lengths, chunks, tokens)
+    return Heads(*state, snapshot, columns[5], body_lengths, chunks, tokens)

@@ -91,7 +91,7 @@ def load(
     is_same = connection.execute(
         "select made_by = %s from tenant where id = %s", (name_maker(model), tenant)
     ).fetchone()
-    stale = {path: number for path, digest, number in rows if hashes.get(path) != digest or is_same != (True,)}
+    stale = {path: number for path, known_hash, number in rows if hashes.get(path) != known_hash or is_same != (True,)}
     fresh = sorted(hashes.keys() - ({path for path, *_ in rows} - stale.keys()))
     changes = PostingChanges(connection, tenant)
     if len(stale) == len(rows):
@@ -127,7 +127,7 @@ def differences(connection: psycopg.Connection, tenant: int, indices: Indices) -
     theirs = connection.execute(
         'select chunk_id, context, passage from passage where tenant = %s order by chunk_id collate "C"', (tenant,)
     )
-    if _digest(ours) != _digest(theirs):
+    if _hash_rows(ours) != _hash_rows(theirs):
         found.append("the texts of the passages differ")
     vectors = int((indices.snapshot().passages.vectors >= 0).sum())
     counted = connection.execute("select count(*) from embedding where tenant = %s", (tenant,)).fetchone()
@@ -136,11 +136,11 @@ def differences(connection: psycopg.Connection, tenant: int, indices: Indices) -
     return found
 
 
-def _digest(rows: Iterable[Sequence[str]]) -> str:
-    digest = hashlib.sha256()
+def _hash_rows(rows: Iterable[Sequence[str]]) -> str:
+    hasher = hashlib.sha256()
     for row in rows:
-        digest.update(json.dumps(list(row)).encode())
-    return digest.hexdigest()
+        hasher.update(json.dumps(list(row)).encode())
+    return hasher.hexdigest()
 
 
 def _clear(connection: psycopg.Connection, tenant: int) -> None:
@@ -203,9 +203,9 @@ class Writer:
         chunks = ledger.execute(f"select {CHUNK} from chunk where source = ? order by ordinal", (ledger_id,))  # noqa: S608  the same
         found = Gathered(number, first, head, body)
         for row, chunk in enumerate(chunks, start=first):
-            ledger_row, chunk_id, ordinal, line, last, headings, *told, words, is_searchable = chunk
+            ledger_row, chunk_id, ordinal, line, last, headings, *columns, words, is_searchable = chunk
             found.passages.append(
-                (self.tenant, row, number, chunk_id, ordinal, line, last, json.loads(headings), *told)
+                (self.tenant, row, number, chunk_id, ordinal, line, last, json.loads(headings), *columns)
             )
             place = np.array([place_of[ledger_row]]) if is_searchable else None
             if place is None:
@@ -228,7 +228,7 @@ class Writer:
                 READ[kind](value) if kind in READ else value
                 for kind, value in zip(HEAD.values(), one.head, strict=True)
             ]
-            layout = np.array([[*told, lengths[one.first + told[0]]] for told in one.layout], dtype="<i4")
+            layout = np.array([[*columns, lengths[one.first + columns[0]]] for columns in one.layout], dtype="<i4")
             sources.append((
                 self.tenant, one.number, *head, read_text(self.root.file(head[0])), one.body, len(one.passages),
                 sum(lengths[row[1]] for row in one.passages), body_length, one.first, layout.tobytes(),

@@ -283,8 +283,8 @@ def _apply(connection: psycopg.Connection, number: int | None, text: str) -> boo
 
 def missing_columns(connection: psycopg.Connection) -> str:
     """What adds the columns of filters that came since the table was made, which the next load fills; often nothing."""
-    told = "select column_name from information_schema.columns where table_name = 'source'"
-    known = {name for (name,) in connection.execute(told)}
+    query = "select column_name from information_schema.columns where table_name = 'source'"
+    known = {name for (name,) in connection.execute(query)}
     return "".join(
         f"alter table source add column if not exists {column} {kind} not null default '{EMPTY[kind]}';"
         for column, kind in FILTERED.items()

@@ -64,8 +64,8 @@ def create_app(
     _add_health(api, database)
     if settings.identity_issuer:
         # AuthSettings leaves an issuer as it was written, slash or none: clients compare it letter by letter
-        told = {"issuer_url": settings.identity_issuer, "resource_server_url": f"{settings.public_url}/mcp"}
-        auth = AuthSettings.model_validate({**told, "validate_token_resource": False})
+        addresses = {"issuer_url": settings.identity_issuer, "resource_server_url": f"{settings.public_url}/mcp"}
+        auth = AuthSettings.model_validate({**addresses, "validate_token_resource": False})
         assert auth.resource_server_url
         api.router.routes.extend(create_protected_resource_routes(auth.resource_server_url, [auth.issuer_url]))
 

@@ -26,9 +26,13 @@ SEARCHES = {"recall": Search.RECALL, "search": Search.MEANING, "exact": Search.E
 
 def create_api(guarded: GuardedMemory, version: str) -> FastAPI:
     """The routes over a guarded memory, without the entrance."""
-    told: dict[str, Any] = {"title": "oneiros for a team", "version": version, "responses": {**RESPONSES, 429: ERROR}}
+    info: dict[str, Any] = {
+        "title": "oneiros for a team",
+        "version": version,
+        "responses": {**RESPONSES, 429: ERROR},
+    }
     # a redirect would name whatever Host was sent, and http:// behind a proxy with TLS: the token would follow it
-    api = FastAPI(docs_url=None, redoc_url=None, redirect_slashes=False, **told)
+    api = FastAPI(docs_url=None, redoc_url=None, redirect_slashes=False, **info)
     add_errors(api)
     _add_team_errors(api)
     for name, search in SEARCHES.items():
@@ -59,17 +63,17 @@ def create_api(guarded: GuardedMemory, version: str) -> FastAPI:
 
 
 def _add_search(api: FastAPI, guarded: GuardedMemory, name: str, search: Search) -> None:
-    def answer_search(request: Request, asked: AskedBody) -> dict[str, Any]:
-        found = guarded.search(find_asker(request), asked.question(search))
+    def answer_search(request: Request, body: AskedBody) -> dict[str, Any]:
+        found = guarded.search(find_asker(request), body.question(search))
         stands = {"commit": found.commit, "head": found.head, "is_current": found.is_current}
-        more = explain_answer(found.answer) if asked.explain else {}
-        return {"query": asked.query, **answer_json(found.answer), **stands, **more}
+        more = explain_answer(found.answer) if body.explain else {}
+        return {"query": body.query, **answer_json(found.answer), **stands, **more}
 
-    def get(request: Request, asked: Annotated[AskedBody, Query()]) -> dict[str, Any]:
-        return answer_search(request, asked)
+    def get(request: Request, body: Annotated[AskedBody, Query()]) -> dict[str, Any]:
+        return answer_search(request, body)
 
-    def post(request: Request, asked: AskedBody) -> dict[str, Any]:
-        return answer_search(request, asked)
+    def post(request: Request, body: AskedBody) -> dict[str, Any]:
+        return answer_search(request, body)
 
     api.get(f"/api/{name}", operation_id=f"get_{name}")(get)
     api.post(f"/api/{name}", operation_id=f"post_{name}")(post)

@@ -67,12 +67,12 @@ class TeamServer:
 
     def copy(self) -> tuple[str, dict[str, str]]:
         """The newest commit and its topics, as text by the path that each has in the copy."""
-        told = self._answer("GET", "/api/copy", None)
-        files = told.get("files")
+        answer = self._answer("GET", "/api/copy", None)
+        files = answer.get("files")
         given = files.items() if isinstance(files, dict) else ()
         found = {BELOW + path.removeprefix("topics/"): text for path, text in given if isinstance(text, str)}
         plain = {path: text for path, text in found.items() if PLAIN.fullmatch(path) and len(path) <= MAX_TARGET_CHARS}
-        return str(told.get("commit", "")), plain
+        return str(answer.get("commit", "")), plain
 
     def _answer(self, method: str, path: str, body: Any) -> Mapping[str, Any]:
         """Raises NeedsRepair where the server cannot be reached, UsageError with the sentence by which it refuses."""
@@ -85,20 +85,20 @@ class TeamServer:
                     method, self.url + path, json=body, headers={"Authorization": f"Bearer {self._token}"}
                 ) as response,
             ):
-                said = b""
+                received = b""
                 for piece in response.iter_bytes():
-                    said += piece
-                    if len(said) > MOST_BYTES:
+                    received += piece
+                    if len(received) > MOST_BYTES:
                         raise NeedsRepair(f"{self.url} sends more than {MOST_BYTES:,} bytes")
-            told = msgspec.json.decode(said)
+            answer = msgspec.json.decode(received)
         except (httpx.HTTPError, msgspec.MsgspecError) as error:
             remedy = "Try again later; the copy that you have can be read"
             raise NeedsRepair(f"{self.url} does not answer ({type(error).__name__})", remedy=remedy) from error
-        if response.status_code != 200 or not isinstance(told, dict):
-            refusal = told.get("error") if isinstance(told, dict) else None
+        if response.status_code != 200 or not isinstance(answer, dict):
+            refusal = answer.get("error") if isinstance(answer, dict) else None
             what = refusal.get("what", "") if isinstance(refusal, dict) else ""
             raise UsageError(f"{self.url} refused: {what or response.status_code}", remedy="Ask your team's admin")
-        return told
+        return answer
 
 
 def find_changes(root: MemoryRoot, files: Mapping[str, str]) -> dict[str, tuple[str | None, str | None]]:

@@ -75,11 +75,11 @@ def test_the_claude_command_line_is_asked_without_hooks_tools_or_transcript(tmp_
 
     assert client.complete(PROMPT) == Completion("[]", 9, 8)
 
-    arguments, told, guard = json.loads((tmp_path / "own" / "asked.json").read_text(encoding="utf-8"))
+    arguments, text, guard = json.loads((tmp_path / "own" / "asked.json").read_text(encoding="utf-8"))
     assert {"--no-session-persistence", "--strict-mcp-config", '{"disableAllHooks":true}'} <= set(arguments)
     assert arguments[arguments.index("--tools") + 1] == ""
     assert arguments[arguments.index("--model") + 1] == "haiku"
-    assert (is_own_session(told), guard) == (True, "1")
+    assert (is_own_session(text), guard) == (True, "1")
 
 
 @pytest.mark.parametrize(

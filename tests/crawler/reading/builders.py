@@ -36,7 +36,7 @@ def session_of(folder: Path, *records: Record, session: str = SESSION) -> Sessio
 
 def session_saying(*texts: str) -> SessionTurns:
     """A session in which the person says these things, as entries 1, 2, ..."""
-    turns = [Turn(Role.PERSON, PartKind.PROMPT, said, (entry_id(n),), NOON) for n, said in enumerate(texts, start=1)]
+    turns = [Turn(Role.PERSON, PartKind.PROMPT, text, (entry_id(n),), NOON) for n, text in enumerate(texts, start=1)]
     return session_turns(SESSION, "shop", turns)
 
 
@@ -60,7 +60,7 @@ def quoted(session: SessionTurns, words: str) -> Quote:
     return make_quote(session, turn, first, first + len(words))
 
 
-def told(entry: str, words: str, text: str = "", /, **more: object) -> dict[str, object]:
+def make_line(entry: str, words: str, text: str = "", /, **more: object) -> dict[str, object]:
     """A line as a model gives it, with one quote."""
     quotes = [{"entry": entry[:8], "text": words}]
     return {"kind": "rule", "text": text or words, "quotes": quotes, "holds": "surely", **more}

@@ -13,7 +13,7 @@ from crawler.reading.answer import MAX_LINES, MAX_OPEN, MAX_QUESTIONS, MAX_QUOTE
 from crawler.reading.record import Holds, LineKind, Outcome, Reading
 from crawler.transcripts.turns import Role
 from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, call, entry_id, person, result
-from tests.crawler.reading.builders import RULE, answer, as_json, session_of, session_saying, told
+from tests.crawler.reading.builders import RULE, answer, as_json, make_line, session_of, session_saying
 
 JSON: st.SearchStrategy[object] = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False) | st.text(max_size=9),
@@ -51,7 +51,7 @@ def one(session: SessionTurns, *lines: object, **more: Any) -> Reading:
 def test_a_line_stands_with_its_words_at_their_places(session: SessionTurns) -> None:
     reading = one(
         session,
-        told("00000001", "always run the LINTER before a commit", "The linter runs before each commit."),
+        make_line("00000001", "always run the LINTER before a commit", "The linter runs before each commit."),
         title="  Mending\n the relay ",
         outcome="shipped",
         proof="00000004",
@@ -81,7 +81,7 @@ def test_a_line_stands_with_its_words_at_their_places(session: SessionTurns) -> 
     ],
 )
 def test_a_line_none_of_whose_words_is_found_is_kept_apart_as_unfounded(session: SessionTurns, quotes: object) -> None:
-    reading = one(session, told("1", RULE, "The linter runs.", quotes=quotes), told("00000001", RULE))
+    reading = one(session, make_line("1", RULE, "The linter runs.", quotes=quotes), make_line("00000001", RULE))
 
     assert [line.text for line in reading.lines] == [RULE]
     assert reading.unfounded == ("The linter runs.",)
@@ -95,7 +95,7 @@ def test_of_several_quotes_those_that_are_found_stand_each_once(session: Session
         {"text": "listens on port 2525"},
     ]
 
-    [line] = one(session, told("", "", RULE, quotes=quotes)).lines
+    [line] = one(session, make_line("", "", RULE, quotes=quotes)).lines
 
     assert [(quote.entry, quote.text) for quote in line.quotes] == [
         (entry_id(1), RULE),
@@ -106,8 +106,8 @@ def test_of_several_quotes_those_that_are_found_stand_each_once(session: Session
 def test_each_quote_of_a_line_has_its_own_speaker(session: SessionTurns) -> None:
     alone, agreed = one(
         session,
-        told("00000002", "The relay listens on port 2525."),
-        told("", "", "It is so.", quotes=[{"text": "listens on port 2525"}, {"text": "Mend the relay"}]),
+        make_line("00000002", "The relay listens on port 2525."),
+        make_line("", "", "It is so.", quotes=[{"text": "listens on port 2525"}, {"text": "Mend the relay"}]),
     ).lines
 
     assert [quote.role for quote in alone.quotes] == [Role.ASSISTANT]
@@ -116,7 +116,7 @@ def test_each_quote_of_a_line_has_its_own_speaker(session: SessionTurns) -> None
 
 @pytest.mark.parametrize("value", ["opinion", "", None, 7, ["rule"], {"a": 1}])
 def test_unknown_kinds_durations_and_outcomes_become_the_weakest(session: SessionTurns, value: object) -> None:
-    reading = one(session, told("00000001", RULE, kind=value, holds=value), outcome=value)
+    reading = one(session, make_line("00000001", RULE, kind=value, holds=value), outcome=value)
 
     assert (reading.lines[0].kind, reading.lines[0].holds) == (LineKind.FACT, Holds.PROBABLY)
     assert reading.outcome is Outcome.UNKNOWN
@@ -147,7 +147,7 @@ def test_an_answer_that_is_no_list_of_objects_cannot_be_read(session: SessionTur
 
 
 def test_words_and_fences_around_the_list_do_no_harm(session: SessionTurns) -> None:
-    text = f"Here it is:\n```json\n{as_json(answer(told('00000001', RULE)))}\n```\nDone."
+    text = f"Here it is:\n```json\n{as_json(answer(make_line('00000001', RULE)))}\n```\nDone."
 
     assert len(list(parse_readings(text, [session]))) == 1
 
@@ -166,9 +166,9 @@ def test_an_answer_may_name_a_session_by_its_whole_id(session: SessionTurns) -> 
 
 
 def test_ten_thousand_lines_are_cut_to_what_a_session_may_hold(session: SessionTurns) -> None:
-    plain = [told("00000001", RULE, f"{n} {RULE}") for n in range(10_000)]
+    plain = [make_line("00000001", RULE, f"{n} {RULE}") for n in range(10_000)]
     much = {"quotes": [{"entry": "00000001", "text": RULE}] * 10_000, "questions": ["why?"] * 10_000}
-    wide = told("00000001", RULE, "word " * 1_000, **much)
+    wide = make_line("00000001", RULE, "word " * 1_000, **much)
 
     reading = one(session, wide, *plain, title="word " * 1_000, goal="word " * 1_000, open=["word " * 999] * 99)
 
@@ -179,7 +179,7 @@ def test_ten_thousand_lines_are_cut_to_what_a_session_may_hold(session: SessionT
 
 
 def test_the_same_statement_twice_is_one_line(session: SessionTurns) -> None:
-    assert len(one(session, told("00000001", RULE), told("00000001", RULE)).lines) == 1
+    assert len(one(session, make_line("00000001", RULE), make_line("00000001", RULE)).lines) == 1
 
 
 @given(st.lists(JSON, max_size=4))

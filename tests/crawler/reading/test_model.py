@@ -12,10 +12,10 @@ from crawler.reading.lines import keep_proved
 from crawler.reading.model import Cost, ModelReader, Unread, estimate_cost
 from crawler.reading.prompt import MAX_OUTPUT_TOKENS, VERSION
 from crawler.reading.record import Outcome, Reading
-from crawler.reading.repeats import habits_among
+from crawler.reading.repeats import group_habits
 from memory_server.redaction import Redactor
 from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, entry_id, person, working_session
-from tests.crawler.reading.builders import RULE, answer, as_json, told, unread
+from tests.crawler.reading.builders import RULE, answer, as_json, make_line, unread
 from tests.crawler.scripted_model import ScriptedModel
 
 THIRD = "33333333-3333-4333-8333-333333333333"
@@ -50,9 +50,9 @@ def reader(folder: Path, client: Answering | ScriptedModel, *, day_tokens: int =
     )
 
 
-def one(folder: Path, session: str = SESSION, *said: str) -> Unread:
+def one(folder: Path, session: str = SESSION, *words: str) -> Unread:
     """A session in which the person says these things."""
-    texts = said or (RULE,)
+    texts = words or (RULE,)
     return unread(folder, *(person(n, text, session=session) for n, text in enumerate(texts, 1)), session=session)
 
 
@@ -61,7 +61,7 @@ def read(folder: Path, unread: Sequence[Unread], *answers: str) -> list[Reading]
 
 
 def test_short_sessions_are_read_in_one_call_in_their_order(tmp_path: Path) -> None:
-    client = ScriptedModel(as_json(answer(session=OTHER_SESSION), answer(told(entry_id(1), RULE))))
+    client = ScriptedModel(as_json(answer(session=OTHER_SESSION), answer(make_line(entry_id(1), RULE))))
     sessions = [one(tmp_path), one(tmp_path, OTHER_SESSION, "Hello there.")]
 
     readings = list(reader(tmp_path, client).read(sessions))
@@ -120,8 +120,8 @@ def test_a_session_without_a_word_is_read_without_a_call(tmp_path: Path) -> None
 
 
 def test_secrets_in_an_answer_are_masked_before_it_is_kept(tmp_path: Path) -> None:
-    line = told(entry_id(1), RULE, f"The key is {SECRET}.", takes_back=SECRET, questions=[SECRET], topic=SECRET)
-    unfounded = told(entry_id(1), "never said", f"The Zebra key is {SECRET}.")
+    line = make_line(entry_id(1), RULE, f"The key is {SECRET}.", takes_back=SECRET, questions=[SECRET], topic=SECRET)
+    unfounded = make_line(entry_id(1), "never said", f"The Zebra key is {SECRET}.")
     said = answer(line, unfounded, title=SECRET, goal=f"Use {SECRET}.", open=[SECRET])
 
     [reading] = read(tmp_path, [one(tmp_path)], as_json(said))
@@ -213,15 +213,15 @@ def test_what_the_program_counts_is_taken_from_rules(tmp_path: Path) -> None:
 
 
 def test_habits_are_asked_about_where_they_came_last_and_errors_with_how_often_they_were_met(tmp_path: Path) -> None:
-    said = "Run the tests and commit."
+    text = "Run the tests and commit."
     days = {SESSION: 1, OTHER_SESSION: 2, THIRD: 3}
     sessions = [
-        unread(tmp_path, person(n, said, session=session, timestamp=f"2026-03-0{n}T10:00:00Z"), session=session)
+        unread(tmp_path, person(n, text, session=session, timestamp=f"2026-03-0{n}T10:00:00Z"), session=session)
         for session, n in days.items()
     ]
     client = ScriptedModel("[]")
 
-    list(reader(tmp_path, client).read(sessions, habits_among([each.plain for each in sessions]), {}, "mail: Ports"))
+    list(reader(tmp_path, client).read(sessions, group_habits([each.plain for each in sessions]), {}, "mail: Ports"))
 
     shown = client.prompts[0].session
     assert shown.startswith("Topics there are:\nmail: Ports\n\n=== session 11111111")
@@ -239,10 +239,10 @@ def test_the_costs_are_told_before_anybody_is_asked(tmp_path: Path) -> None:
 
 
 def test_a_line_that_its_quote_does_not_say_is_kept_and_not_used(tmp_path: Path) -> None:
-    wrong = told(entry_id(1), RULE, "Never run the linter before a commit.")
+    wrong = make_line(entry_id(1), RULE, "Never run the linter before a commit.")
     session = unread(tmp_path, person(1, RULE), assistant(2, "Yes."))
 
-    [reading] = read(tmp_path, [session], as_json(answer(told(entry_id(1), RULE), wrong)))
+    [reading] = read(tmp_path, [session], as_json(answer(make_line(entry_id(1), RULE), wrong)))
 
     assert len(reading.lines) == 2
     assert [line.text for line in keep_proved(reading, session.session).lines] == [RULE]
@@ -260,7 +260,7 @@ def test_a_line_that_speaks_to_an_assistant_or_hides_something_is_not_used(
 ) -> None:
     session = one(tmp_path)
 
-    [reading] = read(tmp_path, [session], as_json(answer(told(entry_id(1), RULE, **more))))
+    [reading] = read(tmp_path, [session], as_json(answer(make_line(entry_id(1), RULE, **more))))
 
     assert (len(reading.lines), keep_proved(reading, session.session).lines) == (1, ())
 

@@ -62,11 +62,11 @@ def test_a_working_session_reads_as_it_went(tmp_path: Path) -> None:
 
 
 def test_every_word_of_the_person_stands_whole(tmp_path: Path) -> None:
-    said = "Please number the steps, use tabs, and never touch the lock file of pnpm by hand. " * 20
+    statement = "Please number the steps, use tabs, and never touch the lock file of pnpm by hand. " * 20
 
-    text = page(tmp_path, person(1, said), assistant(2, "Yes."), queued("and mind IPv6"), person(3, "thanks"))
+    text = page(tmp_path, person(1, statement), assistant(2, "Yes."), queued("and mind IPv6"), person(3, "thanks"))
 
-    assert f"| {said}".rstrip() in map(str.rstrip, lines_of(text))
+    assert f"| {statement}".rstrip() in map(str.rstrip, lines_of(text))
     assert "| and mind IPv6" in lines_of(text) and "| thanks" in lines_of(text)
 
 
@@ -82,9 +82,9 @@ def test_a_paste_is_cut_to_its_beginning_and_what_stands_around_it_is_not(tmp_pa
 
 
 def test_a_dictation_without_end_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
-    said = "Begin with the relay. " + "Then go on with the next of them all. " * 400 + "And end with the docs."
+    statement = "Begin with the relay. " + "Then go on with the next of them all. " * 400 + "And end with the docs."
 
-    text = page(tmp_path, person(1, said))
+    text = page(tmp_path, person(1, statement))
 
     assert "| Begin with the relay." in text and text.endswith("And end with the docs.")
     assert len(text) < TYPED_CHARS + 300
@@ -328,8 +328,8 @@ def test_a_long_session_keeps_every_word_of_the_person_and_gives_up_replies(tmp_
 
 
 def test_a_session_beyond_all_measure_keeps_its_beginning_and_its_end_and_says_what_is_missing(tmp_path: Path) -> None:
-    said = [person(n, f"Step {n}: " + "please go on with the next step of the list. " * 20) for n in range(1, 200)]
-    turns = turns_of(tmp_path, *said)
+    records = [person(n, f"Step {n}: " + "please go on with the next step of the list. " * 20) for n in range(1, 200)]
+    turns = turns_of(tmp_path, *records)
     one = unread_from(turns)
 
     text = render_page(one.session, one.facts, one.plain.outcome)

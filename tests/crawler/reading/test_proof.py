@@ -22,10 +22,10 @@ def quote_in(session: SessionTurns, at: int, text: str) -> Quote:
     return make_quote(session, session.turns[at], first, first + len(text))
 
 
-def kinds_against(statement: str, said: str, quote: str = "") -> set[ObjectionKind]:
+def kinds_against(statement: str, words: str, quote: str = "") -> set[ObjectionKind]:
     """What is objected to a statement that quotes a person's only turn, whole or in part."""
-    session = session_of((Role.PERSON, said))
-    return {found.kind for found in find_objections(statement, [quote_in(session, 0, quote or said)], session)}
+    session = session_of((Role.PERSON, words))
+    return {found.kind for found in find_objections(statement, [quote_in(session, 0, quote or words)], session)}
 
 
 SUPPORTED = {
@@ -141,15 +141,15 @@ def test_an_objection_names_the_words_that_it_is_about() -> None:
 
 
 def test_pasted_words_are_no_evidence() -> None:
-    said = "the deploy fails:\n```\nport 587 is required by the relay\n```\nwhy?"
+    text = "the deploy fails:\n```\nport 587 is required by the relay\n```\nwhy?"
 
-    assert kinds_against("Port 587 is required by the relay.", said, "port 587 is required by the relay") >= {"foreign"}
+    assert kinds_against("Port 587 is required by the relay.", text, "port 587 is required by the relay") >= {"foreign"}
 
 
 def test_words_in_quotation_marks_are_no_evidence() -> None:
-    said = 'count the words: "the relay needs a port of its own"'
+    text = 'count the words: "the relay needs a port of its own"'
 
-    kinds = kinds_against("The relay needs a port of its own.", said, "the relay needs a port of its own")
+    kinds = kinds_against("The relay needs a port of its own.", text, "the relay needs a port of its own")
 
     assert kinds == {"foreign"}
 
@@ -175,9 +175,9 @@ def test_words_taken_back_in_the_next_turn_support_nothing(taken_back: str) -> N
 
 
 def test_words_taken_back_in_the_same_sentence_support_nothing() -> None:
-    said = "we deploy on Fridays, never mind"
+    text = "we deploy on Fridays, never mind"
 
-    assert kinds_against("We deploy on Fridays.", said, "we deploy on Fridays") == {"retracted"}
+    assert kinds_against("We deploy on Fridays.", text, "we deploy on Fridays") == {"retracted"}
 
 
 @pytest.mark.parametrize("follows", ["commit this and push", "ok, go on", "where is the log of that run?"])
@@ -196,8 +196,8 @@ def test_a_short_answer_is_read_with_its_question() -> None:
 
 
 def test_the_option_that_an_answer_leaves_is_refused() -> None:
-    asked = "How do uploads go on?\n1. Uploads respect the cooldown\n2. Uploads create a version\n"
-    session = session_of((Role.ASSISTANT, asked), (Role.PERSON, "2"))
+    text = "How do uploads go on?\n1. Uploads respect the cooldown\n2. Uploads create a version\n"
+    session = session_of((Role.ASSISTANT, text), (Role.PERSON, "2"))
     quotes = [quote_in(session, 1, "2")]
 
     assert find_objections("Uploads create a version.", quotes, session) == ()
@@ -233,9 +233,9 @@ def test_whatever_is_said_and_stated_gets_the_same_judgement_twice(statement: st
 
 
 def test_a_sentence_as_it_stands_is_not_objected_to_for_its_words() -> None:
-    said = "ok, for now we keep all of it, not only the logs, until Friday"
+    text = "ok, for now we keep all of it, not only the logs, until Friday"
 
-    assert kinds_against("For now we keep all of it, not only the logs, until Friday.", said) == set()
+    assert kinds_against("For now we keep all of it, not only the logs, until Friday.", text) == set()
 
 
 def test_the_words_that_nobody_said_are_named_for_the_reviewer() -> None:

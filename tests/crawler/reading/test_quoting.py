@@ -18,21 +18,21 @@ MARKS = {"'": "’‘'", "-": "-–—"}  # of which each stands for the others
 
 
 @st.composite
-def said_and_quoted(draw: st.DrawFn) -> tuple[str, str]:
+def draw_quote(draw: st.DrawFn) -> tuple[str, str]:
     """Words as they were said, and the same in another form."""
     words = draw(WORDS)
     spaces = st.sampled_from([" ", "  ", "\n", "\n> ", "\t", " \n\n  "])
-    said = "".join(word + draw(spaces) for word in words[:-1]) + words[-1]
-    told = []
+    text = "".join(word + draw(spaces) for word in words[:-1]) + words[-1]
+    forms = []
     for word in words:
         form = "".join(draw(st.sampled_from(MARKS.get(char, char))) for char in word)
         form = draw(st.sampled_from([form, form.upper(), form.title(), f"**{form}**", f"`{form}`", f"_{form}_"]))
-        told.append(form)
+        forms.append(form)
     around = draw(st.sampled_from(["{}", '"{}"', "“{}”", "`{}`", " {} \n"]))
-    return said, around.format(draw(st.sampled_from([" ", "\n", "   "])).join(told))
+    return text, around.format(draw(st.sampled_from([" ", "\n", "   "])).join(forms))
 
 
-@given(said_and_quoted(), st.sampled_from(["", "Well: ", "One, two.\n"]), st.sampled_from(["", " And so on.", "\nEnd"]))
+@given(draw_quote(), st.sampled_from(["", "Well: ", "One, two.\n"]), st.sampled_from(["", " And so on.", "\nEnd"]))
 def test_other_white_space_marks_case_and_markdown_lead_to_the_archives_own_characters(
     pair: tuple[str, str], before: str, behind: str
 ) -> None:

@@ -15,7 +15,7 @@ from crawler.reading.repeats import (
     find_failures,
     find_requests,
     group_errors,
-    habits_among,
+    group_habits,
     is_same_request,
     telling,
 )
@@ -39,7 +39,7 @@ def sessions_saying(words: str, *numbers: int, project: str = "shop") -> list[Re
     return [reading(number, request(words, number), project=project) for number in numbers]
 
 
-def told(groups: list[list[Request]]) -> list[list[str]]:
+def name_sessions(groups: list[list[Request]]) -> list[list[str]]:
     return [[one.quote.session_id for one in group] for group in groups]
 
 
@@ -51,41 +51,43 @@ def test_two_telling_words_in_three_sessions_are_a_habit_the_newest_first() -> N
         reading(4, request("docs tests", 4)),
     ]
 
-    assert told(habits_among(readings)) == [["s3", "s2", "s1"]]
+    assert name_sessions(group_habits(readings)) == [["s3", "s2", "s1"]]
 
 
 def test_a_request_in_two_sessions_is_none_yet() -> None:
-    assert habits_among(sessions_saying("commit tests", 1, 2)) == []
+    assert group_habits(sessions_saying("commit tests", 1, 2)) == []
 
 
 def test_a_request_of_one_word_comes_back_as_itself_alone() -> None:
     alone = sessions_saying("continue", 1, 2, 3)
 
-    assert told(habits_among(alone)) == [["s3", "s2", "s1"]]
-    assert habits_among([*sessions_saying("continue", 1, 2), *sessions_saying("continue docs", 3)]) == []
+    assert name_sessions(group_habits(alone)) == [["s3", "s2", "s1"]]
+    assert group_habits([*sessions_saying("continue", 1, 2), *sessions_saying("continue docs", 3)]) == []
 
 
 def test_what_a_fork_repeats_counts_once() -> None:
     forks = [reading(number, request("commit tests", number, entry=1)) for number in (1, 2, 3)]
 
-    assert habits_among(forks) == []
-    assert told(habits_among([*forks, *sessions_saying("commit tests", 4, 5)])) == [["s5", "s4", "s1", "s2", "s3"]]
+    assert group_habits(forks) == []
+    assert name_sessions(group_habits([*forks, *sessions_saying("commit tests", 4, 5)])) == [
+        ["s5", "s4", "s1", "s2", "s3"]
+    ]
 
 
 def test_what_is_said_often_in_one_session_counts_once() -> None:
     often = [request("commit tests", 1, entry=number) for number in (1, 2, 3, 4)]
 
-    assert habits_among([reading(1, *often), *sessions_saying("commit tests", 2)]) == []
+    assert group_habits([reading(1, *often), *sessions_saying("commit tests", 2)]) == []
 
 
 def test_projects_are_counted_apart() -> None:
     readings = [*sessions_saying("commit tests", 1, 2), *sessions_saying("commit tests", 3, project="garden")]
 
-    assert habits_among(readings) == []
+    assert group_habits(readings) == []
 
 
 def test_the_same_sentences_make_one_habit_whatever_pairs_they_hold() -> None:
-    assert len(habits_among(sessions_saying("all commit run tests", 1, 2, 3))) == 1
+    assert len(group_habits(sessions_saying("all commit run tests", 1, 2, 3))) == 1
 
 
 def test_a_project_is_asked_about_its_most_frequent_habits_only() -> None:
@@ -95,7 +97,7 @@ def test_a_project_is_asked_about_its_most_frequent_habits_only() -> None:
         for number in range(1, 4 + (habit == 11))
     ]
 
-    found = habits_among(readings)
+    found = group_habits(readings)
 
     assert len(found) == MOST_HABITS
     assert found[0][0].words == "first11 second11"

@@ -11,9 +11,9 @@ from tests.crawler.builders import assistant, call, entry_id, person, result, wo
 from tests.crawler.reading.builders import RULE, read
 
 
-def texts(folder: Path, *said: str) -> list[str]:
+def texts(folder: Path, *words: str) -> list[str]:
     """The lines of a session in which the person says these things."""
-    return [line.text for line in read(folder, *(person(n, text) for n, text in enumerate(said, start=1))).lines]
+    return [line.text for line in read(folder, *(person(n, text) for n, text in enumerate(words, start=1))).lines]
 
 
 def test_a_working_session_is_read_by_what_was_said_and_done(tmp_path: Path) -> None:
@@ -115,9 +115,9 @@ def test_a_line_loses_the_words_of_the_talk_and_keeps_identifiers(sentence: str,
 
 
 @pytest.mark.parametrize(
-    ("said", "outcome"), [("never mind, forget it", Outcome.ABANDONED), ("thanks", Outcome.UNKNOWN)]
+    ("words", "outcome"), [("never mind, forget it", Outcome.ABANDONED), ("thanks", Outcome.UNKNOWN)]
 )
-def test_without_a_commit_nothing_is_called_shipped(tmp_path: Path, said: str, outcome: Outcome) -> None:
-    reading = read(tmp_path, person(1, "Mend the relay."), assistant(2, "It is mended and shipped."), person(3, said))
+def test_without_a_commit_nothing_is_called_shipped(tmp_path: Path, words: str, outcome: Outcome) -> None:
+    reading = read(tmp_path, person(1, "Mend the relay."), assistant(2, "It is mended and shipped."), person(3, words))
 
     assert (reading.outcome, reading.proof) == (outcome, "")

@@ -50,7 +50,7 @@ def test_each_kind_is_one_that_its_use_knows() -> None:
     }
 
     assert [sign.id for sign in SIGNS if sign.kind not in known[sign.use] and sign.id not in named] == []
-    assert {"idea" if kind == "skill_idea" else kind for kind in typed.DigestType} >= known["lines"]
+    assert {"idea" if kind == "skill_idea" else kind for kind in typed.LineType} >= known["lines"]
 
 
 def test_a_sign_is_told_with_the_words_that_bear_it() -> None:

@@ -37,12 +37,12 @@ def reading(folder: Path, session: str = SESSION) -> Reading:
 
 def test_a_reading_comes_back_as_it_was_kept(tmp_path: Path) -> None:
     readings = Readings(tmp_path / "readings")
-    kept = reading(tmp_path)
+    stored = reading(tmp_path)
 
-    readings.save(kept)
+    readings.save(stored)
 
-    assert readings.load(SESSION) == kept
-    assert list(Readings(tmp_path / "readings").every()) == [kept]
+    assert readings.load(SESSION) == stored
+    assert list(Readings(tmp_path / "readings").every()) == [stored]
 
 
 def test_the_newest_reading_takes_the_place_of_the_one_before(tmp_path: Path) -> None:

@@ -41,9 +41,9 @@ def test_a_summary_of_another_session_is_no_title(tmp_path: Path) -> None:
 
 
 def test_the_heading_of_an_accepted_plan_comes_before_what_was_typed(tmp_path: Path) -> None:
-    asked = [person(1, RELAY), ABOUT_RELAY, assistant(3, call("ExitPlanMode", "c1", plan=PLAN))]
-    planned = [*asked, result(4, "c1", "approved")]
-    refused = [*asked, result(4, "c1", "The user doesn't want to proceed", is_error=True)]
+    records = [person(1, RELAY), ABOUT_RELAY, assistant(3, call("ExitPlanMode", "c1", plan=PLAN))]
+    planned = [*records, result(4, "c1", "approved")]
+    refused = [*records, result(4, "c1", "The user doesn't want to proceed", is_error=True)]
 
     assert title(tmp_path, *planned) == "Keep the relay alive"
     assert title(tmp_path, *refused) == RELAY
@@ -79,10 +79,10 @@ def test_what_tells_too_little_is_passed_over_or_gets_its_place(tmp_path: Path, 
 def test_a_title_is_one_line_of_bounded_length(tmp_path: Path, first: str) -> None:
     edit = call("Edit", "c1", file_path=f"/srv/app/relay/{'relay-proxy-' * 20}.py", old_string="a", new_string="b")
 
-    told = title(tmp_path, person(1, first), ABOUT_RELAY, assistant(3, edit), result(4, "c1", "done"))
+    found = title(tmp_path, person(1, first), ABOUT_RELAY, assistant(3, edit), result(4, "c1", "done"))
 
-    assert 0 < len(told) <= MAX_CHARS
-    assert "\n" not in told
+    assert 0 < len(found) <= MAX_CHARS
+    assert "\n" not in found
 
 
 def test_without_any_word_that_is_said(tmp_path: Path) -> None:

@@ -12,7 +12,13 @@ from crawler.archive.store import Archive
 from crawler.reading.record import RULES, Failure, Reading
 from dream.records import Kind
 from dream.report import Concern, Finding, Review, WeeklyReview, first_screen, report_page
-from dream.report.findings import Asked, contradictions, find_lost_evidence, find_repeated_errors, find_unanswered
+from dream.report.findings import (
+    LoggedQuestion,
+    contradictions,
+    find_lost_evidence,
+    find_repeated_errors,
+    find_unanswered,
+)
 from dream.topics import LESSONS, build_topics, read_topics
 from memory_server.document import SourcePath
 from memory_server.memory import Memory
@@ -97,9 +103,9 @@ def test_what_is_queued_counts_as_no_proposal(memory: Memory) -> None:
 
 
 def test_a_topic_past_forty_statements_is_offered_to_be_cut(memory: Memory) -> None:
-    said = "".join(f"- Door {number} is locked.\n" for number in range(41))
-    write_topic(memory, "doors", f"# Doors\n\n{said}")
-    write_topic(memory, "gates", f"# Gates\n\n{said.partition(chr(10))[2]}")
+    text = "".join(f"- Door {number} is locked.\n" for number in range(41))
+    write_topic(memory, "doors", f"# Doors\n\n{text}")
+    write_topic(memory, "gates", f"# Gates\n\n{text.partition(chr(10))[2]}")
 
     [grown] = found(memory, Concern.STALE)
 
@@ -137,12 +143,14 @@ def test_files_that_are_not_indexed_are_named(memory: Memory) -> None:
     assert "behind" in found(memory, Concern.INDEX)[0].what
 
 
-def asked(query: str, hits: int, minute: int, tool: str = "search_exact", **others: int) -> Asked:
-    return Asked(NOW + dt.timedelta(minutes=minute), tool, query, hits, others)
+def log_question(query: str, hits: int, minute: int, tool: str = "search_exact", **others: int) -> LoggedQuestion:
+    return LoggedQuestion(NOW + dt.timedelta(minutes=minute), tool, query, hits, others)
 
 
 def test_questions_without_an_answer_say_whether_another_search_has_one() -> None:
-    findings = list(find_unanswered([asked("keepalive", 0, 0, recall=3, search_memory=0), asked("zebra", 0, 60)]))
+    findings = list(
+        find_unanswered([log_question("keepalive", 0, 0, recall=3, search_memory=0), log_question("zebra", 0, 60)])
+    )
 
     assert [finding.what for finding in findings] == [
         "“keepalive” (exact) found nothing; recall finds 3",
@@ -152,10 +160,10 @@ def test_questions_without_an_answer_say_whether_another_search_has_one() -> Non
 
 def test_a_question_that_was_put_again_in_other_words_is_named() -> None:
     log = [
-        asked("relay timeout setting", 2, 1, "recall"),
-        asked("relay idle timeout", 4, 2, "recall"),
-        asked("when do backups run", 4, 3, "recall"),
-        asked("relay timeout", 1, 30, "recall"),
+        log_question("relay timeout setting", 2, 1, "recall"),
+        log_question("relay idle timeout", 4, 2, "recall"),
+        log_question("when do backups run", 4, 3, "recall"),
+        log_question("relay timeout", 1, 30, "recall"),
     ]
 
     [finding] = find_unanswered(log)
@@ -245,13 +253,13 @@ def test_an_error_that_came_back_is_told_with_the_command_for_a_lesson_until_the
         Reading(one, "", RULES, 1, "shop", failures=(Failure("no <name>", one, "No module named psycopg", "uv sync"),))
         for one in "ab"
     ]
-    told = "# Lessons\n\n- Where no module is named psycopg, run `uv sync`.\n"
+    text = "# Lessons\n\n- Where no module is named psycopg, run `uv sync`.\n"
 
     [finding] = find_repeated_errors(met, ["b"], build_topics({}))
 
     assert finding.what == "“No module named psycopg” in 2 sessions of shop; “uv sync” worked"
     assert finding.step.endswith("oneiros remember 'On “No module named psycopg” run `uv sync`.' --topic lessons")
-    assert list(find_repeated_errors(met, ["b"], build_topics({LESSONS: told}))) == []
+    assert list(find_repeated_errors(met, ["b"], build_topics({LESSONS: text}))) == []
     assert list(find_repeated_errors(met, [], build_topics({}))) == [], "nothing of it is of this week"
 
 

@@ -36,7 +36,7 @@ def catalogue(folder: Path) -> Catalogue:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "words"),
     [
         (PLAIN.replace('kind = "dense"\n', ""), r"model\.toml: kind is missing\. Mend that key"),
         (PLAIN.replace("dense", "denser"), r"model\.toml:1: kind is 'denser'\. It takes one of: dense, sparse, late"),
@@ -49,10 +49,10 @@ def catalogue(folder: Path) -> Catalogue:
         (PLAIN.replace("dense", "sparse"), r"query_weights is '', no file of the model's folder"),
     ],
 )
-def test_a_bad_description_is_told_with_file_line_key_and_remedy(text: str, said: str, tmp_path: Path) -> None:
+def test_a_bad_description_is_told_with_file_line_key_and_remedy(text: str, words: str, tmp_path: Path) -> None:
     folder = described(tmp_path / "tiny", plain=text)
 
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=words):
         read_card(folder / "model.toml")
 
 

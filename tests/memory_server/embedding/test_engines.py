@@ -146,21 +146,21 @@ def test_the_marker_stands_behind_the_first_piece(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "words"),
     [
         ('passage_marker = "[D]"\n', r"passage_marker of late is '\[D\]', which its tokenizer does not know"),
         ("dimensions = 7\n", r"late gives vectors of \(6,\), not of 7 dimensions"),
     ],
 )
-def test_a_late_model_that_is_not_as_described_is_named(more: str, said: str, tmp_path: Path) -> None:
+def test_a_late_model_that_is_not_as_described_is_named(more: str, words: str, tmp_path: Path) -> None:
     late_engine(tmp_path)
     file = tmp_path / "late" / "model.toml"
     key = more.partition(" ")[0]
-    kept = "".join(line + "\n" for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith(key))
-    file.write_text(kept + more, encoding="utf-8")
+    text = "".join(line + "\n" for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith(key))
+    file.write_text(text + more, encoding="utf-8")
     dense, late = files_of(tmp_path / "dense", ModelKind.DENSE), files_of(tmp_path / "late", ModelKind.LATE)
 
-    with pytest.raises(NeedsRepair, match=said):
+    with pytest.raises(NeedsRepair, match=words):
         LateEngine(OnnxEngine(dense), late).embed(["relay"])
 
 

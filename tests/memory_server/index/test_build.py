@@ -383,13 +383,13 @@ def derived(memory: Memory, pattern: str) -> Path:
 
 
 @pytest.mark.parametrize("pattern", ["vectors/*/vectors.f32", "vectors/*/tokens.bin"])
-@pytest.mark.parametrize("kept", [0.0, 0.5])
+@pytest.mark.parametrize("stored", [0.0, 0.5])
 def test_vectors_that_lost_their_tail_are_made_again_by_the_next_run(
-    indexed: Memory, tmp_path: Path, pattern: str, kept: float
+    indexed: Memory, tmp_path: Path, pattern: str, stored: float
 ) -> None:
     indexed.close()
     file = derived(indexed, pattern)
-    os.truncate(file, int(file.stat().st_size * kept) + 7)
+    os.truncate(file, int(file.stat().st_size * stored) + 7)
 
     with open_memory(indexed, WordEngine) as again:
         again.reindex()

@@ -105,8 +105,8 @@ def test_pieces_lose_nothing_but_white_space_at_their_ends(text: str) -> None:
 
 
 def test_short_sessions_are_read_first_and_a_search_goes_on_beside_a_long_one(tmp_path: Path) -> None:
-    said = {"a": ["x" * SMALL_BYTES], "b": ["the relay listens"], "c": ["the printer jams"]}
-    index = RawIndex(tmp_path / "raw.db", Sessions(said))
+    texts = {"a": ["x" * SMALL_BYTES], "b": ["the relay listens"], "c": ["the printer jams"]}
+    index = RawIndex(tmp_path / "raw.db", Sessions(texts))
     seen = []
 
     def look(_: Progress) -> None:

@@ -8,11 +8,11 @@ from memory_server.index.stretches import REQUEST_CHARS, STRETCH_CHARS, Stretch,
 
 
 def you(text: str) -> ArchivedTurn:
-    return ArchivedTurn("person", text, said=text, is_person=True)
+    return ArchivedTurn("person", text, spoken=text, is_person=True)
 
 
 def reply(text: str) -> ArchivedTurn:
-    return ArchivedTurn("assistant", text, said=text)
+    return ArchivedTurn("assistant", text, spoken=text)
 
 
 def tool(text: str) -> ArchivedTurn:
@@ -63,6 +63,6 @@ def test_nothing_that_was_said_is_lost_or_said_twice(turns: list[ArchivedTurn]) 
     stretches = split_stretches(turns)
 
     shown = [word for stretch in stretches for word in stretch.text.split() if word != "you:"]
-    assert shown == [word for turn in turns for word in turn.said.split()]
+    assert shown == [word for turn in turns for word in turn.spoken.split()]
     assert all(len(stretch.text) <= STRETCH_CHARS + len("you: ") for stretch in stretches)
     assert all(len(stretch.request) <= REQUEST_CHARS for stretch in stretches)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory_server.language.cues import AskedState, find_asked_state, says_nothing
+from memory_server.language.cues import WantedState, find_wanted_state, says_nothing
 
 
 @pytest.mark.parametrize(
@@ -28,14 +28,14 @@ def test_a_greeting_with_a_word_of_its_own_says_something(text: str) -> None:
 @pytest.mark.parametrize(
     ("question", "state"),
     [
-        ("Which port does the relay use now?", AskedState.NEWEST),
-        ("do we still pin the workers", AskedState.NEWEST),
-        ("Which font did we choose in the end?", AskedState.NEWEST),
-        ("Which port did we first give it?", AskedState.OLDEST),
-        ("what was the limit originally", AskedState.OLDEST),
+        ("Which port does the relay use now?", WantedState.NEWEST),
+        ("do we still pin the workers", WantedState.NEWEST),
+        ("Which font did we choose in the end?", WantedState.NEWEST),
+        ("Which port did we first give it?", WantedState.OLDEST),
+        ("what was the limit originally", WantedState.OLDEST),
         ("which is the first pull request of the relay", None),
         ("what do I know about snowfall", None),
     ],
 )
-def test_a_question_may_ask_for_the_newest_or_the_oldest_state(question: str, state: AskedState | None) -> None:
-    assert find_asked_state(question) is state
+def test_a_question_may_ask_for_the_newest_or_the_oldest_state(question: str, state: WantedState | None) -> None:
+    assert find_wanted_state(question) is state

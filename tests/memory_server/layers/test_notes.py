@@ -30,7 +30,7 @@ def root(tmp_path: Path) -> MemoryRoot:
     return root
 
 
-def told(root: MemoryRoot) -> list[str]:
+def list_notes(root: MemoryRoot) -> list[str]:
     found = [source for source in find_sources(root) if source.layer is Layer.REFERENCE]
     return [read_document(root, source).body.strip() for source in found]
 
@@ -48,7 +48,7 @@ def test_the_newest_state_of_a_note_is_the_source(root: MemoryRoot) -> None:
 def test_what_a_session_knew_goes_with_it_and_the_state_before_is_back(root: MemoryRoot) -> None:
     bring_notes_level(root.notes, {FIRST: "1"}, lambda name: ("app", []))
 
-    assert told(root) == ["The relay takes port 25."]
+    assert list_notes(root) == ["The relay takes port 25."]
     assert not any("2525" in file.read_text(encoding="utf-8") for file in root.notes.rglob("*.*"))
 
 
@@ -61,7 +61,7 @@ def test_a_session_is_read_again_only_where_it_changed(root: MemoryRoot) -> None
 
     bring_notes_level(root.notes, {FIRST: "2", SECOND: "1"}, notes_of)
 
-    assert (read, told(root)) == ([FIRST], ["The relay takes port 587."])
+    assert (read, list_notes(root)) == ([FIRST], ["The relay takes port 587."])
     assert len(list(root.notes.rglob("*.md"))) == 2
 
 
@@ -70,10 +70,10 @@ def test_what_a_damaged_session_knew_stays_until_it_can_be_read(root: MemoryRoot
         raise ContentError("an object is not what it was")
 
     bring_notes_level(root.notes, {FIRST: "1", SECOND: "2"}, damaged)
-    assert told(root) == ["The relay takes port 2525."]
+    assert list_notes(root) == ["The relay takes port 2525."]
 
     bring_notes_level(root.notes, {FIRST: "1", SECOND: "2"}, lambda name: ("app", [note("It takes port 587.", 3)]))
-    assert told(root) == ["It takes port 587."]
+    assert list_notes(root) == ["It takes port 587."]
 
 
 @pytest.mark.parametrize("state", [b"{", b"5", b'["a"]', b"\xff"])
@@ -82,7 +82,7 @@ def test_a_state_that_cannot_be_read_costs_a_look_at_all_sessions(root: MemoryRo
 
     bring_notes_level(root.notes, {FIRST: "1", SECOND: "1"}, lambda name: ("app", [note("It takes port 587.", 3)]))
 
-    assert told(root) == ["It takes port 587."]
+    assert list_notes(root) == ["It takes port 587."]
 
 
 @pytest.mark.parametrize("state", [None, json.dumps({FIRST: "1"})])
@@ -123,7 +123,7 @@ def test_different_notes_are_no_states_of_one(tmp_path: Path, one: tuple[str, st
 
     bring_notes_level(root.notes, {FIRST: "1", SECOND: "1"}, notes_of)
 
-    assert sorted(told(root)) == sorted(f"Of {path} in {project}." for project, path in noted.values())
+    assert sorted(list_notes(root)) == sorted(f"Of {path} in {project}." for project, path in noted.values())
 
 
 def test_notes_of_other_names_and_projects_stand_beside_each_other() -> None:

@@ -19,7 +19,7 @@ from memory_server.layers.topics import (
     find_sources,
     find_summary,
     first_heading,
-    head_of,
+    make_head,
     name_in_words,
     read_document,
     topic_heads,
@@ -176,9 +176,9 @@ def test_a_head_is_parsed_once_until_its_file_changes(root: MemoryRoot, monkeypa
 
     def counted(source: SourceFile, text: Frontmatter) -> TopicHead:
         parsed.append(source.path)
-        return head_of(source, text)
+        return make_head(source, text)
 
-    monkeypatch.setattr(topics, "head_of", counted)
+    monkeypatch.setattr(topics, "make_head", counted)
     monkeypatch.setattr(time, "time", lambda: 4e9)  # long after the files were saved
     write(root, "topics/mail.md", "# Mail\n")
     write(root, "topics/shop.md", "# Shop\n")

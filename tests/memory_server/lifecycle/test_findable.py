@@ -25,49 +25,49 @@ def note(root: MemoryRoot, topics: int, days: int = 0, made_by: str = MODEL) -> 
     note_findable(root, {"topics": topics, "sessions": 10}, made_by, DAY + dt.timedelta(days=days))
 
 
-def said(root: MemoryRoot) -> list[str]:
+def list_losses(root: MemoryRoot) -> list[str]:
     return list(map(str, read_losses(root)))
 
 
 def test_a_drop_of_more_than_two_percent_is_said_once_and_for_a_week(root: MemoryRoot) -> None:
     note(root, 97)
     note(root, 97)
-    assert said(root) == ["3 of 100 topics are found no more since 2026-03-01, and no command took them away"]
+    assert list_losses(root) == ["3 of 100 topics are found no more since 2026-03-01, and no command took them away"]
 
     note(root, 97, days=6)
-    assert len(said(root)) == 1
+    assert len(list_losses(root)) == 1
     note(root, 97, days=7)
-    assert said(root) == []
+    assert list_losses(root) == []
 
 
 def test_growth_and_a_drop_of_two_percent_are_none(root: MemoryRoot) -> None:
     for days, topics in enumerate((98, 97, 120), start=1):
         note(root, topics, days)
 
-    assert said(root) == []
+    assert list_losses(root) == []
 
 
 def test_what_is_there_again_is_said_no_more(root: MemoryRoot) -> None:
     note(root, 50, days=1)
-    assert said(root)
+    assert list_losses(root)
     note(root, 100, days=2)
 
-    assert said(root) == []
+    assert list_losses(root) == []
 
 
 def test_what_a_command_took_away_or_another_model_counts_otherwise_is_no_loss(root: MemoryRoot) -> None:
     add_mark(root.marks, LifeMark(dt.datetime(2026, 3, 1, tzinfo=dt.UTC), keep="x"))
     note(root, 50)
-    assert said(root) == []
+    assert list_losses(root) == []
 
     note(root, 40, made_by="another")
-    assert said(root) == []
+    assert list_losses(root) == []
 
 
 def test_a_note_that_cannot_be_read_begins_anew(root: MemoryRoot) -> None:
     root.findable.write_text("{", encoding="utf-8")
-    assert (read_findable(root), said(root)) == (None, [])
+    assert (read_findable(root), list_losses(root)) == (None, [])
 
     note(root, 5)
     note(root, 4)
-    assert len(said(root)) == 1
+    assert len(list_losses(root)) == 1

@@ -73,8 +73,8 @@ def test_a_half_life_that_is_none_is_named(setting: str) -> None:
 def test_a_topic_fades_by_the_half_life_and_strength_of_its_frontmatter(
     memory: Memory, decay: dict[str, object], value: float
 ) -> None:
-    told = {"type": "semantic", "created": memory.today, "temporal": {"decay": decay}}
-    write_topic(memory, "relay", "# Relay\n\nIt listens on port 2525.\n", **told)
+    head = {"type": "semantic", "created": memory.today, "temporal": {"decay": decay}}
+    write_topic(memory, "relay", "# Relay\n\nIt listens on port 2525.\n", **head)
     memory.reindex()
     memory.use.count_found("which port", ["topics/relay.md"])  # use is known from now on
 

@@ -7,16 +7,16 @@ import pytest
 
 from memory_server.language.cues import is_refusal
 from memory_server.language.words import content_words
-from memory_server.search.amending import SaidPassage, find_amenders, find_newer
+from memory_server.search.amending import SpokenPassage, find_amenders, find_newer
 
 DAY = dt.date(2026, 3, 1)
-OLD = SaidPassage(1, "shop", DAY, 4, "The payment client has a timeout of five seconds and tries three times.")
-NEW = SaidPassage(2, "shop", dt.date(2026, 4, 1), 2, "The timeout of the payment client is no longer five seconds.")
-ASKED = content_words("which timeout has the payment client")
+OLD = SpokenPassage(1, "shop", DAY, 4, "The payment client has a timeout of five seconds and tries three times.")
+NEW = SpokenPassage(2, "shop", dt.date(2026, 4, 1), 2, "The timeout of the payment client is no longer five seconds.")
+QUESTION_WORDS = content_words("which timeout has the payment client")
 
 
-def amenders(*said: SaidPassage, alike: bool = True) -> dict[int, int]:
-    return dict(find_amenders(said, ASKED, lambda one, other: alike))
+def amenders(*passages: SpokenPassage, alike: bool = True) -> dict[int, int]:
+    return dict(find_amenders(passages, QUESTION_WORDS, lambda one, other: alike))
 
 
 def test_a_later_passage_that_says_no_longer_amends_the_older_one() -> None:
@@ -33,7 +33,7 @@ def test_a_later_passage_that_says_no_longer_amends_the_older_one() -> None:
         replace(NEW, text="The red door is no longer open."),  # of something else
     ],
 )
-def test_what_is_older_foreign_or_of_something_else_amends_nothing(new: SaidPassage) -> None:
+def test_what_is_older_foreign_or_of_something_else_amends_nothing(new: SpokenPassage) -> None:
     assert amenders(OLD, new) == {}
 
 
@@ -47,32 +47,32 @@ def test_within_a_session_the_later_turn_amends_and_of_several_the_latest() -> N
     assert amenders(OLD, second, third)[0] == 2
 
 
-TOLD = replace(OLD, own="The payment client has a timeout of five seconds.")
-TOLD_LATER = replace(NEW, own="Set the timeout of the payment client to nine seconds, please.")
+STATED = replace(OLD, own="The payment client has a timeout of five seconds.")
+STATED_LATER = replace(NEW, own="Set the timeout of the payment client to nine seconds, please.")
 
 
 def test_what_a_person_told_later_on_the_same_is_newer_whatever_its_form() -> None:
-    latest = replace(TOLD_LATER, source=3, date=dt.date(2026, 5, 1), own="Payment client: timeout twelve seconds.")
+    latest = replace(STATED_LATER, source=3, date=dt.date(2026, 5, 1), own="Payment client: timeout twelve seconds.")
 
-    assert find_newer([TOLD, TOLD_LATER], ASKED) == {0: 1}
-    assert find_newer([TOLD_LATER, TOLD], ASKED) == {1: 0}
-    assert find_newer([TOLD, TOLD_LATER, latest], ASKED) == {0: 2, 1: 2}
+    assert find_newer([STATED, STATED_LATER], QUESTION_WORDS) == {0: 1}
+    assert find_newer([STATED_LATER, STATED], QUESTION_WORDS) == {1: 0}
+    assert find_newer([STATED, STATED_LATER, latest], QUESTION_WORDS) == {0: 2, 1: 2}
 
 
 @pytest.mark.parametrize(
     "later",
     [
-        replace(TOLD_LATER, date=DAY),  # of the same day
-        replace(TOLD_LATER, source=1),  # of the same session
-        replace(TOLD_LATER, project="bakery"),  # a project is a border
-        replace(TOLD_LATER, own=TOLD.own),  # the same once more
-        replace(TOLD_LATER, own=""),  # the assistant said it
-        replace(TOLD_LATER, own="The client is to be called on Monday, ask the client whether she likes it."),
-        replace(TOLD_LATER, own="The payment client has five seconds."),  # of what is asked less than the older one
+        replace(STATED_LATER, date=DAY),  # of the same day
+        replace(STATED_LATER, source=1),  # of the same session
+        replace(STATED_LATER, project="bakery"),  # a project is a border
+        replace(STATED_LATER, own=STATED.own),  # the same once more
+        replace(STATED_LATER, own=""),  # the assistant said it
+        replace(STATED_LATER, own="The client is to be called on Monday, ask the client whether she likes it."),
+        replace(STATED_LATER, own="The payment client has five seconds."),  # of what is asked less than the older one
     ],
 )
-def test_what_is_not_later_or_not_on_the_same_is_nothing_newer(later: SaidPassage) -> None:
-    assert find_newer([TOLD, later], ASKED) == {}
+def test_what_is_not_later_or_not_on_the_same_is_nothing_newer(later: SpokenPassage) -> None:
+    assert find_newer([STATED, later], QUESTION_WORDS) == {}
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_what_is_no_duration_ends_nothing(duration: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("day", "said"),
+    ("day", "words"),
     [
         ("2026-03-31", "holds from 2026-04-01"),
         ("2026-04-01", ""),
@@ -53,13 +53,13 @@ def test_what_is_no_duration_ends_nothing(duration: str) -> None:
         ("2026-05-02", "held until 2026-05-01"),
     ],
 )
-def test_both_ends_belong_to_an_interval(day: str, said: str) -> None:
+def test_both_ends_belong_to_an_interval(day: str, words: str) -> None:
     interval = Interval(dt.date(2026, 4, 1), dt.date(2026, 5, 1))
 
-    assert interval.outside(dt.date.fromisoformat(day)) == said
+    assert interval.outside(dt.date.fromisoformat(day)) == words
 
 
-def asked(memory: Memory, **temporal: str) -> Answer:
+def answer_with(memory: Memory, **temporal: str) -> Answer:
     """What is answered where a topic of this interval and a session speak of the same."""
     write_topic(memory, "mail", RELAY, id="mail", title="Mail", **({"temporal": temporal} if temporal else {}))
     write_session(memory, "2026-01-10-relay-0a0a0a0a", "The mail relay listens on port 2525 for the whole house.")
@@ -72,33 +72,33 @@ def first_of(answer: Answer, name: str) -> Hit:
 
 
 def test_a_topic_within_its_interval_decides(memory: Memory) -> None:
-    answer = asked(memory, validUntil="2026-12-31")
+    answer = answer_with(memory, validUntil="2026-12-31")
 
     assert (answer.hits[0].path, answer.hits[0].decides, answer.hits[0].outside) == ("topics/mail.md", True, "")
 
 
 @pytest.mark.parametrize(
-    ("temporal", "said"),
+    ("temporal", "words"),
     [({"validUntil": "2025-12-31"}, "held until 2025-12-31"), ({"validFrom": "2026-04-01"}, "holds from 2026-04-01")],
 )
 def test_a_topic_outside_of_its_interval_is_marked_and_decides_nothing(
-    memory: Memory, temporal: dict[str, str], said: str
+    memory: Memory, temporal: dict[str, str], words: str
 ) -> None:
-    answer = asked(memory, **temporal)
+    answer = answer_with(memory, **temporal)
 
     topic = first_of(answer, "mail.md")
-    assert (topic.outside, topic.decides) == (said, False)
+    assert (topic.outside, topic.decides) == (words, False)
     assert all(hit.replaced_by is None for hit in answer.hits)
-    assert said in answer_text(answer, 2_000)
-    told = answer_json(answer)
-    assert [hit["outside"] for hit in told["hits"] if hit["path"] == "topics/mail.md"] == [said]
-    assert answer_of_json({**told, "scores": {}}).hits[answer.hits.index(topic)].outside == said
+    assert words in answer_text(answer, 2_000)
+    document = answer_json(answer)
+    assert [hit["outside"] for hit in document["hits"] if hit["path"] == "topics/mail.md"] == [words]
+    assert answer_of_json({**document, "scores": {}}).hits[answer.hits.index(topic)].outside == words
 
 
 def test_a_topic_that_holds_stands_before_one_that_held(memory: Memory) -> None:
     write_topic(memory, "relay", RELAY.replace("2525", "2626"), id="relay", title="Relay")
 
-    answer = asked(memory, validUntil="2025-12-31")
+    answer = answer_with(memory, validUntil="2025-12-31")
 
     assert (answer.hits[0].path, answer.hits[0].decides) == ("topics/relay.md", True)
 
@@ -109,7 +109,7 @@ def test_what_a_topic_superseded_stands_again_when_it_has_ended(memory: Memory) 
         memory, "new", "# New\n\nThe mail relay is on port 2626.\n", validUntil="2025-12-31", relationships=replaces
     )
 
-    assert first_of(asked(memory), "mail.md").replaced_by is None
+    assert first_of(answer_with(memory), "mail.md").replaced_by is None
 
 
 def test_validate_names_a_broken_interval(tmp_path: Path) -> None:

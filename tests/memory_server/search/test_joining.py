@@ -24,8 +24,8 @@ def answer(confidence: float, *hits: Hit, note: str = "") -> Answer:
     return Answer(hits, note, confidence=confidence)
 
 
-def paths(ours: Answer, theirs: Answer, asked: str = "which port", search: Search = Search.RECALL) -> list[str]:
-    return [one.path for one in join_answers(parse_query(asked, search), ours, theirs, "shop").hits]
+def paths(ours: Answer, theirs: Answer, question: str = "which port", search: Search = Search.RECALL) -> list[str]:
+    return [one.path for one in join_answers(parse_query(question, search), ours, theirs, "shop").hits]
 
 
 @pytest.mark.parametrize(

@@ -46,10 +46,10 @@ T, S, R = Layer.TOPIC, Layer.SESSION, Layer.REFERENCE
 def test_the_higher_layer_comes_first_where_two_answer_the_same(hits: list[Hit], expected: list[str]) -> None:
     ordered = with_precedence(hits, alike, {})
 
-    assert [said(one) for one in ordered] == expected
+    assert [describe(one) for one in ordered] == expected
 
 
-def said(one: Hit) -> str:
+def describe(one: Hit) -> str:
     replaced = f" replaced by {one.replaced_by}" if one.replaced_by else ""
     return f"{one.title}{' decides' if one.decides else ''}{replaced}"
 
@@ -69,7 +69,7 @@ def test_a_source_cannot_replace_itself() -> None:
 def test_what_nobody_approved_neither_decides_nor_replaces() -> None:
     hits = [hit("a1", S, 1), replace(hit("a2", T, 2), unapproved=True)]
 
-    assert [said(one) for one in with_precedence(hits, alike, {})] == ["a1", "a2"]
+    assert [describe(one) for one in with_precedence(hits, alike, {})] == ["a1", "a2"]
 
 
 def test_a_topic_that_answers_stands_above_every_session_and_decides(garden: Memory) -> None:

@@ -52,8 +52,8 @@ def test_a_topic_gets_another_name_and_its_old_one_back(oneiros: Oneiros, tmp_pa
     assert "mail" in names(oneiros) and "1" not in names(oneiros)
     assert "[mail](mail.md)" in (tmp_path / "mem" / "topics" / "ops.md").read_text(encoding="utf-8")
     assert "(topics/mail.md)" in (tmp_path / "mem" / "MEMORY.md").read_text(encoding="utf-8")
-    code, _, told = oneiros("dream", "revert", error.split()[-1])
-    assert code == 0 and told.startswith("Undo: Move topics/1.md to topics/mail.md") and names(oneiros) == before
+    code, _, output = oneiros("dream", "revert", error.split()[-1])
+    assert code == 0 and output.startswith("Undo: Move topics/1.md to topics/mail.md") and names(oneiros) == before
 
 
 def test_a_statement_is_proposed_for_another_topic_and_nothing_moves_before_the_review(
@@ -202,7 +202,7 @@ def test_secrets_are_masked_on_both_ways_and_links_are_passed_over(oneiros: Onei
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (("export", "--mif", "mem/topics/out"), "lies in the memory"),
         (("export", "--mif", "bundle/mif.md"), "is not an empty folder"),
@@ -214,7 +214,7 @@ def test_secrets_are_masked_on_both_ways_and_links_are_passed_over(oneiros: Onei
     ],
 )
 def test_a_bundle_that_cannot_be_taken_says_why(
-    oneiros: Oneiros, tmp_path: Path, arguments: tuple[str, ...], told: str
+    oneiros: Oneiros, tmp_path: Path, arguments: tuple[str, ...], expected: str
 ) -> None:
     (tmp_path / "bundle").mkdir()
     (tmp_path / "empty").mkdir()
@@ -223,27 +223,27 @@ def test_a_bundle_that_cannot_be_taken_says_why(
 
     code, _, error = oneiros(*arguments)
 
-    assert code == 2 and told in error
+    assert code == 2 and expected in error
 
 
 def test_a_reader_cuts_a_topic_once_it_may_see_it(oneiros: Oneiros, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
 
     def ask(prompt: Prompt) -> Completion:
-        asked.append(prompt.session)
+        requests.append(prompt.session)
         return Completion('{"topics": [{"name": "Ports", "summary": "Which ports are taken.", "statements": [2]}]}')
 
     code, _, error = oneiros("topics", "split", "1", "--reader")
     assert code == 2 and error.startswith("no model is set. oneiros config reader claude-cli")
     assert oneiros("topics", "split", "1", "--reader", "--heading", "Relay")[0] == 2
     closed = DreamReader(ask, Redactor(()), lambda *_: False)
-    monkeypatch.setattr(deciding, "reader_of", lambda *_: closed)
-    assert oneiros("topics", "split", "1", "--reader")[0] == 2 and asked == []
+    monkeypatch.setattr(deciding, "build_dream_reader", lambda *_: closed)
+    assert oneiros("topics", "split", "1", "--reader")[0] == 2 and requests == []
 
-    monkeypatch.setattr(deciding, "reader_of", lambda *_: DreamReader(ask, Redactor(())))
+    monkeypatch.setattr(deciding, "build_dream_reader", lambda *_: DreamReader(ask, Redactor(())))
     code, out, error = oneiros("topics", "split", "1", "--reader")
 
-    assert code == 0 and len(asked) == 1 and "    +summary: Which ports are taken." in out, out
+    assert code == 0 and len(requests) == 1 and "    +summary: Which ports are taken." in out, out
     assert "ports" in names(oneiros)
     assert oneiros("dream", "revert", error.split()[-1])[0] == 0 and "ports" not in names(oneiros)
 
@@ -253,17 +253,17 @@ def test_a_model_sums_up_topics_that_were_filed_without_one(
 ) -> None:
     ports = "---\nsummary: Which ports are taken.\n---\n# Ports\n\n- The till takes 80.\n"
     (tmp_path / "mem" / "topics" / "ports.md").write_text(ports, encoding="utf-8")
-    asked: list[str] = []
+    requests: list[str] = []
 
     def ask(prompt: Prompt) -> Completion:
-        asked.append(prompt.session)
+        requests.append(prompt.session)
         return Completion('{"1": "How mail leaves the house."}')
 
     assert oneiros("topics", "tidy", "--reader")[2].startswith("no model is set. oneiros config reader claude-cli")
-    monkeypatch.setattr(deciding, "reader_of", lambda *_: DreamReader(ask, Redactor(()), lambda *_: False))
-    assert oneiros("topics", "tidy", "--reader")[0] == 2 and asked == []
-    monkeypatch.setattr(deciding, "reader_of", lambda *_: DreamReader(ask, Redactor(())))
+    monkeypatch.setattr(deciding, "build_dream_reader", lambda *_: DreamReader(ask, Redactor(()), lambda *_: False))
+    assert oneiros("topics", "tidy", "--reader")[0] == 2 and requests == []
+    monkeypatch.setattr(deciding, "build_dream_reader", lambda *_: DreamReader(ask, Redactor(())))
     code, out, _ = oneiros("topics", "tidy", "--reader", "1", "ports")
 
-    assert (code, len(asked), "The till takes 80." in asked[0]) == (0, 1, False)
+    assert (code, len(requests), "The till takes 80." in requests[0]) == (0, 1, False)
     assert "    +summary: How mail leaves the house." in out, out

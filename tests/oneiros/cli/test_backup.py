@@ -47,8 +47,8 @@ class Machine:
 
     def files(self) -> dict[str, str]:
         """Every file of the root that is not derived, and git's last commit."""
-        kept = [path for path in self.root.rglob("*") if path.is_file() and ".oneiros" not in path.parts]
-        found = {str(path.relative_to(self.root)): path for path in kept if ".git" not in path.parts}
+        paths = [path for path in self.root.rglob("*") if path.is_file() and ".oneiros" not in path.parts]
+        found = {str(path.relative_to(self.root)): path for path in paths if ".git" not in path.parts}
         own = {
             name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in found.items() if ".lock" not in name
         }
@@ -101,18 +101,18 @@ def second(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Machine:
     return Machine(tmp_path / "second", capsys)
 
 
-def fingerprint_of(said: str) -> str:
-    return said.partition("Fingerprint: ")[2].strip()
+def fingerprint_of(output: str) -> str:
+    return output.partition("Fingerprint: ")[2].strip()
 
 
 def test_a_restored_memory_is_the_same_on_another_machine(first: Machine, second: Machine, tmp_path: Path) -> None:
     answers, files, file = first.answers(), first.files(), tmp_path / "a.tar.zst"
 
-    code, _, said = first.run("backup", str(file))
-    assert (code, file.stat().st_mode & 0o777) == (0, 0o600), said
-    code, _, told = second.run("backup", "--restore", str(file), "--fingerprint", fingerprint_of(said))
+    code, _, output = first.run("backup", str(file))
+    assert (code, file.stat().st_mode & 0o777) == (0, 0o600), output
+    code, _, result = second.run("backup", "--restore", str(file), "--fingerprint", fingerprint_of(output))
 
-    assert code == 0, told
+    assert code == 0, result
     assert (second.files(), second.answers()) == (files, answers)
     assert second.unexplained() == []
     assert second.run("remember", "The relay needs TLS.", "--topic", "mail")[0] == 0
@@ -139,7 +139,7 @@ def test_without_its_fingerprint_decisions_that_no_commit_holds_explain_nothing(
     first.run("config", "dream_commit", "false")
     first.run("remember", "The relay needs TLS.", "--topic", "tls")
     file = tmp_path / "a.tar.zst"
-    said = first.run("backup", str(file))[2]
+    output = first.run("backup", str(file))[2]
     assert first.unexplained() == []
 
     assert second.run("backup", "--restore", str(file), "--fingerprint", "00000-00000-00000-00000")[0] == 2
@@ -147,7 +147,7 @@ def test_without_its_fingerprint_decisions_that_no_commit_holds_explain_nothing(
 
     assert {"topics/mail.md", "topics/tls.md"} <= set(second.unexplained())
     third = Machine(tmp_path / "third", first.capsys)
-    third.run("backup", "--restore", str(file), "--fingerprint", fingerprint_of(said))
+    third.run("backup", "--restore", str(file), "--fingerprint", fingerprint_of(output))
     assert third.unexplained() == []
 
 
@@ -179,10 +179,10 @@ def test_an_increment_restores_with_what_it_was_made_from(first: Machine, second
     first.run("backup", str(whole))
     first.run("remember", "The relay needs TLS.", "--topic", "tls")
     (first.root / "topics" / "cats.md").unlink(missing_ok=True)
-    said = first.run("backup", str(more), "--since", str(whole))[2]
+    output = first.run("backup", str(more), "--since", str(whole))[2]
     files = first.files()
 
-    named = ("--fingerprint", fingerprint_of(said))
+    named = ("--fingerprint", fingerprint_of(output))
     assert more.stat().st_size < whole.stat().st_size
     assert second.run("backup", "--restore", str(more))[0] == 1
     assert not second.root.exists()
@@ -196,9 +196,9 @@ def test_what_was_forgotten_since_stays_out(first: Machine, tmp_path: Path) -> N
     first.run("forget", OTHER_SESSION)
     shutil.rmtree(first.root)
 
-    code, _, said = first.run("backup", "--restore", str(file))
+    code, _, output = first.run("backup", "--restore", str(file))
 
-    assert (code, "1 sessions that you forgot since stay out" in said) == (0, True), said
+    assert (code, "1 sessions that you forgot since stay out" in output) == (0, True), output
     assert not any(OTHER_SESSION[:8] in str(path) for path in first.root.rglob("*") if ".oneiros" not in path.parts)
     assert first.unexplained() == []  # this machine noted the fingerprint itself
 
@@ -231,9 +231,9 @@ def write_tar(
     file: Path, members: dict[str, bytes], odd: Sequence[tarfile.TarInfo] = (), manifest: bytes = b""
 ) -> None:
     """A bundle with the manifest that fits its members, unless another is given, and members that fit none."""
-    said = json.loads(members.pop("manifest.json"))
-    said["files"] = {name: [len(text), hashlib.sha256(text).hexdigest()] for name, text in members.items()}
-    whole = {**members, "manifest.json": manifest or json.dumps(said).encode()}
+    found = json.loads(members.pop("manifest.json"))
+    found["files"] = {name: [len(text), hashlib.sha256(text).hexdigest()] for name, text in members.items()}
+    whole = {**members, "manifest.json": manifest or json.dumps(found).encode()}
     with zstandard.open(file, "wb") as stream:
         for one in odd:
             is_plain = one.type == tarfile.REGTYPE

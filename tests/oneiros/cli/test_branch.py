@@ -29,7 +29,7 @@ def environment(tmp_path: Path, founded: Path) -> Environment:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "question",
     [
         ["recall", "which port does the relay listen on", "--branch", "fix/relay"],
         ["recall", "which port does the relay listen on branch:FIX/relay"],
@@ -38,10 +38,10 @@ def environment(tmp_path: Path, founded: Path) -> Environment:
     ],
 )
 def test_a_branch_lets_only_its_sessions_answer(
-    environment: Environment, capsys: pytest.CaptureFixture[str], asked: list[str]
+    environment: Environment, capsys: pytest.CaptureFixture[str], question: list[str]
 ) -> None:
     capsys.readouterr()
-    assert main(without_daemon([*asked, "--json"]), environment) == 0
+    assert main(without_daemon([*question, "--json"]), environment) == 0
 
     hits = json.loads(capsys.readouterr().out)["hits"]
     assert hits and all(OTHER_SESSION[:8] in hit["path"] for hit in hits)

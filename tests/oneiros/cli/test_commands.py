@@ -226,10 +226,10 @@ def test_a_hit_has_two_lines_and_all_of_it_only_where_more_is_asked_for(shell: S
         own, "oven", "# Oven\n\nThe oven wants\n240 degrees.\n" + "It was built in Turin. " * 20, project="bakery"
     )
 
-    said, place = shell("exact", "Turin")[1].splitlines()
+    output, place = shell("exact", "Turin")[1].splitlines()
     *whole, again, known = shell("exact", "Turin", "-v")[1].splitlines()
 
-    assert said.endswith(" …") and len(said) < 340
+    assert output.endswith(" …") and len(output) < 340
     assert whole[:2] == [" 1  The oven wants", "    240 degrees."]
     assert again == place
     assert known == "      topic (rank 1)  bakery"
@@ -239,9 +239,9 @@ def test_a_hit_is_shown_on_one_line_without_headings_bold_and_fences(shell: Shel
     code = "```sh\n# hot\nfire --cone 6 --power 2**10\n```"
     write_topic(own, "kiln", f"# Kiln\n\nThe **kiln** calls `f(*args, **kwargs)` by\n\n{code}\n")
 
-    said, _ = shell("exact", "cone")[1].splitlines()
+    output, _ = shell("exact", "cone")[1].splitlines()
 
-    assert said == " 1  The kiln calls `f(*args, **kwargs)` by # hot fire --cone 6 --power 2**10"
+    assert output == " 1  The kiln calls `f(*args, **kwargs)` by # hot fire --cone 6 --power 2**10"
 
 
 def test_in_a_work_tree_what_another_project_holds_is_at_most_likely(shell: Shell, own: Path) -> None:
@@ -315,14 +315,14 @@ def test_a_value_of_a_filter_is_taken_as_it_is_whatever_stands_in_it(shell: Shel
 
 
 def test_the_command_line_speaks_of_its_own_commands(shell: Shell, own: Path) -> None:
-    _, _, told = shell("exact", "nosuchword")
+    _, _, output = shell("exact", "nosuchword")
     code, listed, _ = shell("queries")
     notes = [with_commands(note) for note in NOTHING.values()]
 
-    assert "Try `recall`" in told
+    assert "Try `recall`" in output
     assert code == 0 and "exact    0 hits  nosuchword" in listed
     assert sum("`exact`" in note for note in notes) == 2
-    assert not any(tool in " ".join([told, listed, *notes]) for tool in ("search_exact", "search_memory"))
+    assert not any(tool in " ".join([output, listed, *notes]) for tool in ("search_exact", "search_memory"))
 
 
 def test_a_filter_that_nothing_passes_names_what_there_is(shell: Shell, own: Path) -> None:
@@ -396,7 +396,7 @@ def test_the_help_of_every_command_begins_with_its_sentence_and_ends_with_an_exa
 
 @pytest.mark.parametrize("command", ROWS)
 def test_every_option_and_argument_has_its_help(command: str) -> None:
-    assert [name for name, told in helps_of(load_command(ROWS[command]), command) if not told] == []
+    assert [name for name, help_text in helps_of(load_command(ROWS[command]), command) if not help_text] == []
 
 
 def helps_of(command: Any, name: str) -> Iterator[tuple[str, str]]:
@@ -599,11 +599,11 @@ def test_every_setting_is_shown_with_what_it_is_for_and_its_default(shell: Shell
     shell("config", "idle_minutes", "5")
 
     lines = shell("config")[1].splitlines()
-    shown = {line.partition(" = ")[0]: told for line, told in pairwise(lines) if " = " in line and line[0] != " "}
+    shown = {line.partition(" = ")[0]: default for line, default in pairwise(lines) if " = " in line and line[0] != " "}
     one = shell("config", "idle_minutes")
 
     assert set(shown) == set(shell.json("config"))
-    assert all(re.fullmatch(r"    # [A-Z`].{10,}\. Default: .+\.", told) for told in shown.values())
+    assert all(re.fullmatch(r"    # [A-Z`].{10,}\. Default: .+\.", default) for default in shown.values())
     assert "idle_minutes = 5" in lines or "idle_minutes = 5.0" in lines
     assert one[2] == "Minutes without a request after which the daemon ends; 0: never. Default: 30.0.\n"
     assert tomllib.loads("\n".join(lines))["idle_minutes"] == 5
@@ -712,9 +712,9 @@ def test_doctor_names_a_chain_of_decisions_that_was_removed(shell: Shell, own: P
     shell("doctor")
     (own / "proposals" / "decisions.jsonl").unlink()
 
-    told = [one["detail"] for one in shell.json("doctor")["checks"] if one["check"] == "approval"]
+    details = [one["detail"] for one in shell.json("doctor")["checks"] if one["check"] == "approval"]
 
-    assert "the chain of decisions is not as it was left: it was removed, and 1 decisions with it" in told
+    assert "the chain of decisions is not as it was left: it was removed, and 1 decisions with it" in details
 
 
 def test_doctor_names_a_filter_that_keeps_decisions_from_being_committed(shell: Shell, own: Path) -> None:
@@ -751,10 +751,10 @@ def test_a_topic_is_muted_as_its_pointer_names_it(shell: Shell, own: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("taken", "code", "kept"), [({}, 0, "8400"), ({"port": 8400}, 0, "8400"), ({"port": 1}, 1, "")]
+    ("taken", "code", "stored"), [({}, 0, "8400"), ({"port": 8400}, 0, "8400"), ({"port": 1}, 1, "")]
 )
 def test_a_port_is_refused_and_not_kept_where_the_daemon_is_known_to_have_another(
-    shell: Shell, own: Path, monkeypatch: pytest.MonkeyPatch, taken: dict[str, int], code: int, kept: str
+    shell: Shell, own: Path, monkeypatch: pytest.MonkeyPatch, taken: dict[str, int], code: int, stored: str
 ) -> None:
     monkeypatch.setattr(serving, "is_running", lambda _: True)
     monkeypatch.setattr(serving, "daemon_state", lambda _: taken)
@@ -763,5 +763,5 @@ def test_a_port_is_refused_and_not_kept_where_the_daemon_is_known_to_have_anothe
 
     file = shell.home / ".config" / "oneiros" / "config.toml"
     assert (tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}) == (
-        {"http_port": int(kept)} if kept else {}
+        {"http_port": int(stored)} if stored else {}
     )

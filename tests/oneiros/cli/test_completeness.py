@@ -22,7 +22,7 @@ from oneiros.environment import Environment
 from oneiros.ingest import settings
 from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, to_lines
 from tests.memories import root_at, without_daemon
-from tests.parts.agents.builders import rollout, said
+from tests.parts.agents.builders import make_message, rollout
 
 GIT = ("-c", "user.email=me@here", "-c", "user.name=me")
 QUESTION = ("recall", "on which port does the relay listen")
@@ -162,8 +162,8 @@ def test_status_looks_at_the_transcripts_once(home: Home, monkeypatch: pytest.Mo
 class Accident:
     what: str
     happens: Callable[[Home], object]
-    asked: tuple[str, ...]
-    said: str
+    arguments: tuple[str, ...]
+    expected: str
 
 
 def unfinished(home: Home) -> None:
@@ -315,7 +315,7 @@ def of_laptop(home: Home) -> None:
 
 def of_codex(home: Home) -> None:
     home.settle('agents = ["codex"]')
-    rollout(home.path / ".codex", said("user", 1, "The zeppelin is grey."))
+    rollout(home.path / ".codex", make_message("user", 1, "The zeppelin is grey."))
 
 
 def beside_lost_disk(home: Home) -> None:
@@ -425,8 +425,8 @@ ACCIDENTS = [
 ]
 
 
-@pytest.mark.parametrize("accident", ACCIDENTS, ids=lambda accident: f"{accident.what}, {accident.asked[0]}")
+@pytest.mark.parametrize("accident", ACCIDENTS, ids=lambda accident: f"{accident.what}, {accident.arguments[0]}")
 def test_no_accident_passes_in_silence(home: Home, accident: Accident) -> None:
     accident.happens(home)
 
-    assert accident.said in (home.report() if accident.asked == REPORT else home.run(*accident.asked))
+    assert accident.expected in (home.report() if accident.arguments == REPORT else home.run(*accident.arguments))

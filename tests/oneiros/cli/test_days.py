@@ -39,10 +39,10 @@ def oneiros(
     time.tzset()
 
 
-def say(home: Path, session: str, *said: tuple[str, str]) -> None:
+def say(home: Path, session: str, *words: tuple[str, str]) -> None:
     """A transcript of what a person said at some times, each answered with a yes."""
     records = []
-    for number, (text, moment) in enumerate(said):
+    for number, (text, moment) in enumerate(words):
         records += [
             person(2 * number + 1, text, timestamp=moment),
             assistant(2 * number + 2, "Noted.", timestamp=moment),
@@ -90,8 +90,8 @@ def test_a_session_over_midnight_is_of_both_days(tmp_path: Path, oneiros: Oneiro
 def test_a_wrong_clock_dates_no_session_and_keeps_none_open(
     tmp_path: Path, oneiros: Oneiros, wrong: dict[int, str]
 ) -> None:
-    said = [(f"The gauge of the manatee reads {n}.", wrong.get(n, f"2026-11-20T18:0{n}:00.000Z")) for n in range(3)]
-    say(tmp_path, "00000000-0000-4000-8000-00000000000a", *said)
+    texts = [(f"The gauge of the manatee reads {n}.", wrong.get(n, f"2026-11-20T18:0{n}:00.000Z")) for n in range(3)]
+    say(tmp_path, "00000000-0000-4000-8000-00000000000a", *texts)
 
     code, _, err = oneiros("ingest")
 

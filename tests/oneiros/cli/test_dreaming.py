@@ -16,7 +16,7 @@ RULE = "From now on always run the database migrations before deploying the bill
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory: pytest.TempPathFactory, founded: Path) -> Path:
+def spoken_home(tmp_path_factory: pytest.TempPathFactory, founded: Path) -> Path:
     """A home whose one conversation, taken in, holds a rule; to be copied."""
     home = tmp_path_factory.mktemp("said")
     shutil.copytree(founded, home / "mem")
@@ -27,9 +27,9 @@ def said(tmp_path_factory: pytest.TempPathFactory, founded: Path) -> Path:
 
 
 @pytest.fixture
-def oneiros(tmp_path: Path, said: Path, capsys: pytest.CaptureFixture[str]) -> Oneiros:
+def oneiros(tmp_path: Path, spoken_home: Path, capsys: pytest.CaptureFixture[str]) -> Oneiros:
     """Runs commands in a home of the test's own."""
-    shutil.copytree(said, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(spoken_home, tmp_path, dirs_exist_ok=True)
 
     def run(*arguments: str) -> tuple[int, str, str]:
         code = main(list(arguments), environment_in(tmp_path))
@@ -58,8 +58,8 @@ def test_a_hunk_says_why_and_what_decisions_do_to_it(oneiros: Oneiros) -> None:
     code, out, _ = oneiros("dream", "why", hunk["id"][:6])
 
     assert code == 0 and out.startswith(f"{hunk['id']}  ")
-    told = f"{hunk['kind']}: 0 accepted, 0 rejected; rules: 0 accepted, 0 rejected: +0.00 to its log-odds"
-    assert out.splitlines()[-1] == f"  your decisions: {told}"
+    text = f"{hunk['kind']}: 0 accepted, 0 rejected; rules: 0 accepted, 0 rejected: +0.00 to its log-odds"
+    assert out.splitlines()[-1] == f"  your decisions: {text}"
     keys = ["id", "confidence", "why", "comparison", "decisions", "shift"]
     assert list(json.loads(oneiros("dream", "why", hunk["id"], "--json")[1])) == keys
     assert oneiros("dream", "unlearn")[0] == 0

@@ -8,7 +8,7 @@ import pytest
 
 from oneiros.cli.main import main
 from oneiros.environment import Environment
-from tests.earlier import ACCEPTED, ASKED_IN_VAIN, SESSIONS, VERSIONS, unpack
+from tests.earlier import ACCEPTED, SESSIONS, UNANSWERED, VERSIONS, unpack
 
 Oneiros = Callable[..., tuple[int, str, str]]
 APPROVALS = "proposals/approvals.jsonl"  # where earlier versions kept them
@@ -32,7 +32,7 @@ def oneiros(tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str]) -> O
     return run
 
 
-def kept(root: Path) -> dict[str, bytes]:
+def read_own_files(root: Path) -> dict[str, bytes]:
     """The files that nobody could derive again, by their path; without what moves into the person's state."""
     files = {str(path.relative_to(root)): path for path in root.rglob("*") if path.is_file()}
     return {
@@ -55,23 +55,23 @@ def test_each_command_may_be_the_first_after_an_upgrade(oneiros: Oneiros, comman
 
 def test_what_was_known_asked_and_approved_is_still_there(oneiros: Oneiros) -> None:
     found = json.loads(oneiros("recall", "--no-daemon", "which port does the relay use", "--json")[1])["hits"]
-    asked = json.loads(oneiros("queries", "--json")[1])["queries"]
+    queries = json.loads(oneiros("queries", "--json")[1])["queries"]
     checks = {check["check"]: check["state"] for check in json.loads(oneiros("doctor", "--json")[1])["checks"]}
 
     assert found[0]["path"] == "topics/mail.md" and ACCEPTED in found[0]["passage"]
     assert [hit["path"] for hit in found if SESSIONS[0][:8] in hit["path"]] != []
-    assert ASKED_IN_VAIN in [row["query"] for row in asked]
+    assert UNANSWERED in [row["query"] for row in queries]
     assert "approved 2026-03-02" in oneiros("dream", "blame", "mail:10")[1]
     assert checks["approval"] == "ok" and "failed" not in checks.values()
 
 
 def test_nothing_is_changed_that_could_not_be_derived_again(oneiros: Oneiros, root: Path, tmp_path: Path) -> None:
-    before, approvals = kept(root), (root / APPROVALS).read_bytes()
+    before, approvals = read_own_files(root), (root / APPROVALS).read_bytes()
 
     for command in (["status"], ["recall", "--no-daemon", "relay"], ["doctor"], ["reindex"], ["review", "--list"]):
         oneiros(*command)
 
-    after = kept(root)
+    after = read_own_files(root)
     assert after.pop("proposals/decisions.jsonl").count(b"\n") == approvals.count(b"\n")  # the chain that begins
     assert after == before
     [moved] = (tmp_path / ".local" / "state" / "oneiros").glob("*/approvals.jsonl")
@@ -79,12 +79,12 @@ def test_nothing_is_changed_that_could_not_be_derived_again(oneiros: Oneiros, ro
 
 
 def test_conversations_that_were_taken_in_are_not_taken_in_again(oneiros: Oneiros, root: Path) -> None:
-    before = {name: content for name, content in kept(root).items() if name.startswith("sessions/")}
+    before = {name: content for name, content in read_own_files(root).items() if name.startswith("sessions/")}
 
     code, _, error = oneiros("ingest")
 
     assert code == 0, error
-    after = {name: content for name, content in kept(root).items() if name.startswith("sessions/")}
+    after = {name: content for name, content in read_own_files(root).items() if name.startswith("sessions/")}
     read = [name for name in after if name.startswith("sessions/readings/")]  # by rules, of those that nobody read
     assert {name: content for name, content in after.items() if name not in read} == before
     assert len(read) == len([name for name in before if name.startswith("sessions/archive/sessions/")]) > 0

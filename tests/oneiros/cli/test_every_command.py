@@ -100,7 +100,7 @@ def person(nobody: Environment, founded: Path) -> Environment:
     return nobody
 
 
-def said_to(arguments: list[str], person: Environment, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+def run_command(arguments: list[str], person: Environment, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     """The exit code of a command and all that it prints."""
     code = main(without_daemon(arguments), person)
     return code, "".join(capsys.readouterr())
@@ -116,11 +116,11 @@ def test_a_wrong_argument_is_answered_by_what_to_type(
 ) -> None:
     words = [word.strip('"') for word in line.split(" ")]
 
-    told = said_to(words, person, capsys)
+    output = run_command(words, person, capsys)
 
-    assert told[0] == code, told
-    assert says in told[1] and told[1].strip()
-    assert not NOT_FORESEEN.search(told[1])
+    assert output[0] == code, output
+    assert says in output[1] and output[1].strip()
+    assert not NOT_FORESEEN.search(output[1])
 
 
 @pytest.fixture(params=["no memory", "an empty memory", "a run under way"])
@@ -145,10 +145,10 @@ def situation(request: pytest.FixtureRequest, nobody: Environment) -> Iterator[E
 def test_no_command_fails_unforeseen(situation: Environment, capsys: pytest.CaptureFixture[str]) -> None:
     for command in (name for name in COMMANDS if name not in STAYING):
         for arguments in ([command], [command, "zzz"]):
-            code, said = said_to(arguments, situation, capsys)
+            code, output = run_command(arguments, situation, capsys)
 
-            assert code in (0, 1, 2, 3), (arguments, code, said)
-            assert said.strip() and not NOT_FORESEEN.search(said), (arguments, said)
+            assert code in (0, 1, 2, 3), (arguments, code, output)
+            assert output.strip() and not NOT_FORESEEN.search(output), (arguments, output)
 
 
 def test_doctor_calls_nothing_failed_that_another_process_has_under_way(

@@ -204,14 +204,16 @@ def test_what_a_long_old_source_says_is_told_before_it_fades(oneiros: Oneiros, h
     oneiros("recall", "which rack")
     clock.now += dt.timedelta(days=600)
 
-    told = oneiros("gc")[1].splitlines()
+    output = oneiros("gc")[1].splitlines()
 
-    summaries = {line.split("/")[-1]: told[place + 2 :][:1] for place, line in enumerate(told) if "episodes/" in line}
+    summaries = {
+        line.split("/")[-1]: output[place + 2 :][:1] for place, line in enumerate(output) if "episodes/" in line
+    }
     assert summaries["2026-01-01-hosts-0a1b2c3d.md"][0].startswith("      The host number")
     assert len(summaries["2026-01-01-hosts-0a1b2c3d.md"][0]) <= 506
     assert summaries["2026-01-01-mail-0a1b2c3e.md"] == ["      Racks."]
-    assert "The door sticks." not in "".join(told)
-    assert "never used" in told[1] and hosts.exists() and before.items() <= files_of(home).items()
+    assert "The door sticks." not in "".join(output)
+    assert "never used" in output[1] and hosts.exists() and before.items() <= files_of(home).items()
 
 
 def test_what_is_forgotten_leaves_no_mark_and_no_use(oneiros: Oneiros, home: Path, clock: Clock) -> None:
@@ -265,11 +267,11 @@ def test_old_turns_go_to_a_file_that_drill_names_and_come_back_bit_for_bit(
     dry = json.loads(oneiros("archive", "prune", "--older-than", "700", "--dry-run", "--json")[1])
     assert (sorted(dry["sessions"]), dry["done"], archived(home)) == ([SESSION, OTHER_SESSION], False, before)
     assert oneiros("archive", "prune", "--older-than", "700")[0] == 2
-    code, _, said = oneiros("archive", "prune", "--older-than", "700", "--to", str(file))
+    code, _, output = oneiros("archive", "prune", "--older-than", "700", "--to", str(file))
 
-    assert (code, archived(home), file.stat().st_mode & 0o777) == (0, {}, 0o600), said
-    code, _, said = oneiros("drill", SESSION, "--depth", "raw")
-    assert code == 1 and str(file) in said and f"moved out on {clock.now:%Y-%m-%d}" in said
+    assert (code, archived(home), file.stat().st_mode & 0o777) == (0, {}, 0o600), output
+    code, _, output = oneiros("drill", SESSION, "--depth", "raw")
+    assert code == 1 and str(file) in output and f"moved out on {clock.now:%Y-%m-%d}" in output
     assert oneiros("drill", SESSION, "--depth", "digest")[0] == 0
 
     assert oneiros("archive", "restore", str(file))[0] == 0
@@ -310,5 +312,5 @@ def test_a_file_of_another_archive_and_what_was_forgotten_stay_out(
     assert Archive(home / "mem" / "sessions" / "archive").session_ids() == [SESSION]
 
     (home / "mem" / "sessions" / "archive" / "pruned.jsonl").unlink()
-    code, _, said = oneiros("archive", "restore", str(file))
-    assert code == 1 and "nothing was exported from this archive" in said
+    code, _, output = oneiros("archive", "restore", str(file))
+    assert code == 1 and "nothing was exported from this archive" in output

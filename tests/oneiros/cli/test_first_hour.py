@@ -28,8 +28,8 @@ def oneiros(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Oneiros:
 
     def run(*words: str) -> tuple[int, str, str]:
         code = main(without_daemon(words), Environment({"HOME": str(tmp_path)}, tmp_path, tmp_path))
-        out, told = capsys.readouterr()
-        return code, out, told
+        out, output = capsys.readouterr()
+        return code, out, output
 
     return run
 
@@ -76,9 +76,9 @@ def test_init_says_what_it_found_and_what_to_do_next(oneiros: Oneiros, tmp_path:
     transcript = next((tmp_path / ".claude").rglob("*.jsonl"))
     os.utime(transcript, (0, 0))
 
-    _, _, told = oneiros("init")
+    _, _, output = oneiros("init")
 
-    steps = told[told.index("Found ") :].splitlines()
+    steps = output[output.index("Found ") :].splitlines()
     assert steps[0] == "Found 1 transcript in 1 folder, 0.0 MB; Claude Code deletes 1 of them this week. Next:"
     assert [re.sub(r" +about .*", "", line.strip()) for line in steps[1:4]] == [
         "oneiros ingest --no-wait",
@@ -117,8 +117,8 @@ def test_the_example_is_left_by_one_command_and_stays_beside(
     assert (tmp_path / ".oneiros" / "example" / "topics" / "chromadb.md").is_file()
     assert oneiros("exact", "ChromaDB")[:2] == (1, "")
     assert oneiros("topics")[2].startswith("0 topics and the lessons")
-    code, _, told = oneiros("init", "--own")
-    assert code == 2 and "is a memory of your own already" in told
+    code, _, output = oneiros("init", "--own")
+    assert code == 2 and "is a memory of your own already" in output
 
 
 def test_a_memory_in_a_projects_repository_counts_that_projects_sessions_alone(

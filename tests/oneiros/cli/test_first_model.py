@@ -27,7 +27,7 @@ def models(tmp_path: Path) -> Catalogue:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def prompts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What a person at a terminal with a network is asked, who presses Enter."""
     questions = list[str]()
 
@@ -55,7 +55,7 @@ def served_from(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_enter_takes_bge_which_then_embeds(
-    models: Catalogue, asked: list[str], served_from: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    models: Catalogue, prompts: list[str], served_from: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     card = models.card(DEFAULT_MODEL)
     weights = write_hub_cache(tmp_path / "made", card.repository, card.revision, RandomBert.of_seed(1, 30_522))
@@ -67,21 +67,21 @@ def test_enter_takes_bge_which_then_embeds(
         hub.shutdown()
 
     [one] = OnnxEngine(taken).embed(["Which port?"])
-    told = capsys.readouterr().err
+    output = capsys.readouterr().err
     assert taken.card.name == DEFAULT_MODEL and one.vector.shape == (384,)
     assert abs(float(np.linalg.norm(one.vector)) - 1) < 1e-3
-    assert "134 MB (about 50 s at 20 Mbit/s)" in told and card.revision in told and len(asked) == 1
-    assert choose_model("", models, download=False) == models.find(DEFAULT_MODEL) and len(asked) == 1
+    assert "134 MB (about 50 s at 20 Mbit/s)" in output and card.revision in output and len(prompts) == 1
+    assert choose_model("", models, download=False) == models.find(DEFAULT_MODEL) and len(prompts) == 1
 
 
 def test_without_a_network_nobody_is_asked_and_one_sentence_names_the_packaged_model(
-    models: Catalogue, asked: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    models: Catalogue, prompts: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(founding, "has_route", lambda: False)
 
     taken = choose_model("", models, download=False)
 
-    assert taken.card.name == PACKAGED_MODEL and asked == []
+    assert taken.card.name == PACKAGED_MODEL and prompts == []
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("There is no network.") and f"oneiros model {DEFAULT_MODEL} --download" in line
 
@@ -89,7 +89,7 @@ def test_without_a_network_nobody_is_asked_and_one_sentence_names_the_packaged_m
 @pytest.mark.parametrize("proxy", ["", "socks5://127.0.0.1:9", "ftp://127.0.0.1:9"])
 def test_what_was_offered_and_does_not_come_is_one_sentence(
     models: Catalogue,
-    asked: list[str],
+    prompts: list[str],
     served_from: Any,
     proxy: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -100,7 +100,7 @@ def test_what_was_offered_and_does_not_come_is_one_sentence(
 
     taken = choose_model("", models, download=False)
 
-    assert taken.card.name == PACKAGED_MODEL and len(asked) == 1
+    assert taken.card.name == PACKAGED_MODEL and len(prompts) == 1
     assert "could not be downloaded" in capsys.readouterr().err.splitlines()[-1]
     with pytest.raises(NeedsRepair, match="could not be downloaded"):
         choose_model("", models, download=True)  # which was told, not offered

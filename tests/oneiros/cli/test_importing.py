@@ -154,15 +154,15 @@ def test_a_reader_files_what_is_imported_or_it_is_said_who_did_not(
             raise LimitReached("the day's tokens are spent")
         return Completion(answers.pop())
 
-    monkeypatch.setattr(importing, "reader_of", lambda *_: DreamReader(ask, Redactor(())))
-    _, out, told = oneiros("import", str(home / "src" / "app"))
+    monkeypatch.setattr(importing, "build_dream_reader", lambda *_: DreamReader(ask, Redactor(())))
+    _, out, output = oneiros("import", str(home / "src" / "app"))
     assert out == "topics/app/testing.md  3 statements\n"
-    assert "3 statements left where first filed, until the next dream: the day's tokens are" in told
+    assert "3 statements left where first filed, until the next dream: the day's tokens are" in output
 
     answers.append('{"topics": [{"name": "Pushes", "summary": "What comes first."}], "statements": {"1": ["Pushes"]}}')
     (home / "src" / "app" / "CLAUDE.md").write_text(f"{RULES}- Tests are quick.\n", encoding="utf-8")
-    _, out, told = oneiros("import", str(home / "src" / "app"))
+    _, out, output = oneiros("import", str(home / "src" / "app"))
 
-    assert "is asked where what waits goes" in told and answers == []
+    assert "is asked where what waits goes" in output and answers == []
     listed = [line.split()[2] for line in oneiros("review", "--list")[1].splitlines()]
     assert sorted(listed) == ["topics/app/pushes.md", *["topics/app/testing.md"] * 3]

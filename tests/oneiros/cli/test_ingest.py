@@ -129,8 +129,8 @@ def test_named_references_are_tables_of_the_settings_and_an_empty_one_ends_with_
     (home / "0_notes" / "lease.adoc").unlink()
     second = oneiros("ingest")
 
-    told = json.loads(first[1])["references"]
-    assert (first[0], told["written"], told["refused"], told["barren"]) == (0, 1, {}, [])
+    found = json.loads(first[1])["references"]
+    assert (first[0], found["written"], found["refused"], found["barren"]) == (0, 1, {}, [])
     assert second[0] == 1 and f"References: nothing was taken of notes: {home}/0_*." in second[2]
     assert "[[references]]" in (home / ".config" / "oneiros" / "config.toml").read_text(encoding="utf-8")
     assert "notes" in oneiros("config")[1]
@@ -172,15 +172,15 @@ def test_a_session_is_read_at_four_depths_that_name_each_next(oneiros: Oneiros) 
 def test_a_conversation_is_exported_whole_by_one_command_and_is_no_source(oneiros: Oneiros) -> None:
     oneiros("ingest")
 
-    page, told = (oneiros("drill", "11111111", "--export", form)[1] for form in ("markdown", "json"))
+    page, output = (oneiros("drill", "11111111", "--export", form)[1] for form in ("markdown", "json"))
 
-    exported = json.loads(told)
+    exported = json.loads(output)
     turns = exported["turns"]
     assert [turn["number"] for turn in turns] == list(range(1, len(turns) + 1))
     assert {"person", "assistant", "tool"} <= {turn["role"] for turn in turns}
     assert all(f"## {turn['number']}. {turn['role']}" in page for turn in turns)
     assert "ConnectionResetError" in page and any("ConnectionResetError" in turn["text"] for turn in turns)
-    assert is_own_chat(page) and is_own_chat(told)
+    assert is_own_chat(page) and is_own_chat(output)
 
 
 def test_turns_are_found_and_read_by_the_place_of_the_hit(oneiros: Oneiros) -> None:
@@ -220,8 +220,8 @@ def holding(home: Path, *words: bytes) -> list[Path]:
 
 
 def private_session(home: Path, *more: str) -> Path:
-    said = [person(40 + number, text, session=OTHER_SESSION) for number, text in enumerate((PRIVATE, *more))]
-    return write_transcript(home / ".claude" / "projects" / "-work-app", *said, session=OTHER_SESSION)
+    records = [person(40 + number, text, session=OTHER_SESSION) for number, text in enumerate((PRIVATE, *more))]
+    return write_transcript(home / ".claude" / "projects" / "-work-app", *records, session=OTHER_SESSION)
 
 
 def test_a_mark_in_a_prompt_takes_everything_out_and_can_be_undone(oneiros: Oneiros, home: Path) -> None:
@@ -236,11 +236,11 @@ def test_a_mark_in_a_prompt_takes_everything_out_and_can_be_undone(oneiros: Onei
     left = holding(home, b"xylophone")
     named = [file.name for file in holding(home, OTHER_SESSION.encode()) if not file.name.startswith("sessions.db")]
     found, hunks = oneiros("exact", "xylophone", "--raw")[0], oneiros("review", "--list", "--json")[1]
-    undone, _, told = oneiros("forget", str(path), "--undo")
+    undone, _, output = oneiros("forget", str(path), "--undo")
 
     assert code == 0 and f"{path}: refused, you excluded or forgot this session" in err
     assert (left, named, found) == ([], [], 1) and "xylophone" not in hunks
-    assert undone == 0 and "2 new entries in 1 session" in told
+    assert undone == 0 and "2 new entries in 1 session" in output
     assert oneiros("exact", "xylophone migrations", "--raw")[0] == 0
 
 
@@ -368,10 +368,12 @@ def test_status_tells_who_reads_sessions_how_many_wait_and_what_today_has_taken(
         oneiros("config", key, value)
 
     found = json.loads(oneiros("status", "--json")[1])["readings"]
-    told = oneiros("status")[1]
+    output = oneiros("status")[1]
 
     assert "readings  1 session, 0 of them by a model; reader: rules, which offer little." in by_rules
-    assert "readings  1 session, 0 of them by a model; reader: openai-url, 1 wait; 0 of 100,000 tokens today\n" in told
+    assert (
+        "readings  1 session, 0 of them by a model; reader: openai-url, 1 wait; 0 of 100,000 tokens today\n" in output
+    )
     assert list(found) == [
         *("reader", "by_model", "by_rules", "waiting", "tokens_today", "tokens_a_day", "usd_today", "stopped"),
     ]

@@ -13,18 +13,18 @@ from oneiros.cli.main import main
 from oneiros.environment import Environment
 from oneiros.ingest.settings import open_archive
 from tests.memories import without_daemon
-from tests.parts.agents.builders import THREAD, rollout, said
+from tests.parts.agents.builders import THREAD, make_message, rollout
 
 Oneiros = Callable[..., tuple[int, str, str]]
-ASKED = said("user", 1, "The relay in the hall loses its connection after an hour.")
-REPLIED = said("assistant", 2, "The cause is the idle timeout of the proxy.")
+PROMPT = make_message("user", 1, "The relay in the hall loses its connection after an hour.")
+REPLIED = make_message("assistant", 2, "The cause is the idle timeout of the proxy.")
 
 
 @pytest.fixture
 def home(tmp_path: Path, founded: Path) -> Path:
     """A home with a memory and one conversation with Codex."""
     shutil.copytree(founded, tmp_path / "mem")
-    rollout(tmp_path / ".codex", ASKED, REPLIED)
+    rollout(tmp_path / ".codex", PROMPT, REPLIED)
     return tmp_path
 
 
@@ -57,7 +57,7 @@ def test_an_agent_is_read_once_by_an_option_and_always_by_a_setting(oneiros: One
     assert oneiros("recall", "relay connection", "--agent", "claude")[0] == 1
     assert read_session(next((home / "mem" / "sessions" / "compressed").rglob("*.md"))).agent == "codex"
 
-    rollout(home / ".codex", ASKED, REPLIED, said("user", 3, "Raise it to two hours."))
+    rollout(home / ".codex", PROMPT, REPLIED, make_message("user", 3, "Raise it to two hours."))
     assert ingested(oneiros)["sessions"] == []
     assert oneiros("config", "agents", "codex,emacs")[0] == 2
     assert oneiros("config", "agents", "codex,gemini")[0] == 0
@@ -77,7 +77,7 @@ def test_claude_codes_own_reader_refuses_the_file_by_name(oneiros: Oneiros, home
 
 def test_what_is_archived_is_masked(oneiros: Oneiros, home: Path) -> None:
     secret = "ghp_" + "a1B2c3D4e5" * 4
-    rollout(home / ".codex", said("user", 1, f"Use the token {secret} for it."))
+    rollout(home / ".codex", make_message("user", 1, f"Use the token {secret} for it."))
 
     ingested(oneiros, "--agent", "codex")
 
@@ -88,7 +88,7 @@ def test_what_is_archived_is_masked(oneiros: Oneiros, home: Path) -> None:
 def test_a_forgotten_session_stays_out(oneiros: Oneiros, home: Path) -> None:
     ingested(oneiros, "--agent", "codex")
     oneiros("forget", THREAD)
-    rollout(home / ".codex", ASKED, REPLIED, said("user", 3, "Raise it to two hours."))
+    rollout(home / ".codex", PROMPT, REPLIED, make_message("user", 3, "Raise it to two hours."))
 
     assert ingested(oneiros, "--agent", "codex")["sessions"] == []
 

@@ -111,7 +111,7 @@ def test_without_consent_nothing_is_added(
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "words"),
     [
         (("dimensions = 12", "dimensions = 13"), r"dimensions is 13, and the model gives 12"),
         (('weights = "model.onnx"', 'weights = "../model.onnx"'), "weights is '../model.onnx', no file of the model"),
@@ -123,7 +123,7 @@ def test_a_folder_that_is_no_fit_model_is_refused(
     memory: Path,
     tmp_path: Path,
     change: tuple[str, str],
-    said: str,
+    words: str,
 ) -> None:
     folder = tiny_dense(tmp_path / "tiny-dense")
     file = folder / "model.toml"
@@ -131,7 +131,7 @@ def test_a_folder_that_is_no_fit_model_is_refused(
 
     code, _, error = shell("model", "--add", str(folder))
 
-    assert code in (2, 3) and said in error
+    assert code in (2, 3) and words in error
     assert not (shell.home / ".local" / "state" / "oneiros" / "models").exists()
 
 
@@ -158,11 +158,11 @@ def test_a_model_is_tried_on_the_questions_of_the_log_before_it_is_switched(
     )  # nothing is switched, and nothing logged but the question
     assert after["queries_logged"] == before["queries_logged"] + 1
     assert not (memory / ".oneiros" / "trial").exists()
-    kept = {folder.name for folder in (memory / ".oneiros" / "vectors").iterdir()}
-    assert len(kept) == 2
+    folders = {folder.name for folder in (memory / ".oneiros" / "vectors").iterdir()}
+    assert len(folders) == 2
     assert shell("model", "tiny-dense")[0] == 0
     assert shell.json("search", "zorblax")["hits"][0]["path"] == "topics/mail.md"
-    assert {folder.name for folder in (memory / ".oneiros" / "vectors").iterdir()} == kept
+    assert {folder.name for folder in (memory / ".oneiros" / "vectors").iterdir()} == folders
 
 
 def test_a_trial_tells_what_the_person_judged(
@@ -281,7 +281,7 @@ def test_doctor_and_init_name_the_model_that_reads_a_memory_of_another_language(
     shell("reindex")
 
     [check] = [check for check in shell.json("doctor")["checks"] if check["check"] == "language"]
-    _, _, told = shell("init")
+    _, _, output = shell("init")
 
     assert check["state"] == "warning"
     assert f"most of this memory is {name}, which all-MiniLM-L6-v2 was not trained on" in check["detail"]
@@ -289,4 +289,4 @@ def test_doctor_and_init_name_the_model_that_reads_a_memory_of_another_language(
         "oneiros model multilingual-e5-small --download, then oneiros model --try multilingual-e5-small,"
         " then oneiros model multilingual-e5-small"
     )
-    assert check["repair"] in told
+    assert check["repair"] in output

@@ -34,7 +34,7 @@ def test_a_remark_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]
 
 HOSTILE = ("ev\x1b[31mil", "new\nline", "bell\x07/sub", "wide\u202etxt")
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
-ASKED = (
+COMMANDS = (
     *(["topics"], ["topics", "--tree"], ["topics", "mv", "evl", "x"], ["topics", "tidy"], ["read", "evil"], ["status"]),
     *(["recall", "pump"], ["search", "pump"], ["exact", "pump"], ["recall", "pump", "-v"], ["validate"], ["report"]),
     *(["keep", "evil"], ["mute", "evil"], ["wrong", "evil:1", "x"], ["dream", "blame", "evil:3"], ["gc"], ["doctor"]),
@@ -55,11 +55,11 @@ def hostile(tmp_path: Path) -> Environment:
 
 
 def test_no_command_prints_a_name_as_it_is(hostile: Environment, capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments in ASKED:
+    for arguments in COMMANDS:
         main(without_daemon(arguments), hostile)
-        said = "".join(capsys.readouterr())
+        output = "".join(capsys.readouterr())
 
-        assert not CONTROLS.search(said) and "new\nline" not in said, (arguments, said)
+        assert not CONTROLS.search(output) and "new\nline" not in output, (arguments, output)
 
 
 def test_no_tool_prints_a_name_as_it_is(hostile: Environment) -> None:
@@ -88,10 +88,10 @@ def test_output_that_takes_ascii_alone_is_no_reason_to_fail(tmp_path: Path, argu
         check=True,
     )
 
-    said = done.stdout.decode("ascii")
-    assert said and b"unexpectedly" not in done.stderr
+    output = done.stdout.decode("ascii")
+    assert output and b"unexpectedly" not in done.stderr
     if "--json" in arguments:
-        assert "Straße" in json.loads(said)["hits"][0]["passage"]
+        assert "Straße" in json.loads(output)["hits"][0]["passage"]
 
 
 def test_a_name_that_is_nearly_one_is_answered_with_that(hostile: Environment) -> None:

@@ -54,9 +54,9 @@ def test_as_of_finds_sessions_up_to_then_alone(oneiros: Oneiros, home: Path) -> 
 
 
 def test_a_day_that_is_none_is_told(oneiros: Oneiros) -> None:
-    code, _, said = oneiros("recall", QUESTION, "as_of:soon")
+    code, _, output = oneiros("recall", QUESTION, "as_of:soon")
 
-    assert code == 2 and "'soon' is no date" in said
+    assert code == 2 and "'soon' is no date" in output
 
 
 def test_a_topic_is_retired_by_a_commit_and_comes_back(oneiros: Oneiros, home: Path) -> None:
@@ -65,9 +65,9 @@ def test_a_topic_is_retired_by_a_commit_and_comes_back(oneiros: Oneiros, home: P
     commit(home, "2026-02-10")
     oneiros("reindex")
 
-    code, out, said = oneiros("topics", "retire", "mail")
-    assert (code, file.exists(), "Retire topics/mail.md" in out) == (0, False, True), said
-    undo = said.partition("oneiros dream revert ")[2].split()[0]
+    code, out, output = oneiros("topics", "retire", "mail")
+    assert (code, file.exists(), "Retire topics/mail.md" in out) == (0, False, True), output
+    undo = output.partition("oneiros dream revert ")[2].split()[0]
     assert oneiros("dream", "revert", undo)[0] == 0
 
     assert file.read_bytes() == before

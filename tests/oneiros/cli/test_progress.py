@@ -28,12 +28,12 @@ def test_there_is_one_bar_of_the_stage_under_way(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_is_embedded_of_files_and_turns_is_one_count() -> None:
-    told: list[Progress] = []
-    count = OneCount(told.append)
+    steps: list[Progress] = []
+    count = OneCount(steps.append)
     count.of_files(Progress("reading", 3, 3))
     count.turns = 20
     count.of_files(Progress(EMBEDDING, 5, 10))
     count.of_files(Progress(EMBEDDING, 10, 10))
     count.of_turns(Progress(EMBEDDING, 20, 20))
 
-    assert [(step.done, step.total) for step in told] == [(3, 3), (5, 30), (10, 30), (30, 30)]
+    assert [(step.done, step.total) for step in steps] == [(3, 3), (5, 30), (10, 30), (30, 30)]

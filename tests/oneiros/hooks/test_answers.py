@@ -71,10 +71,10 @@ def test_a_prompt_gets_the_statement_that_bears_on_it(office: Memory, text: str,
     ("folder", "is_given"), [("/x/garden", True), ("/x/Garden", True), ("/x/shop", False), ("", False)]
 )
 def test_hooks_bring_nothing_of_another_project(office: Memory, folder: str, is_given: bool) -> None:
-    asked = HookCall("UserPromptSubmit", prompt="shall I water the roses at noon?", folder=folder)
+    call = HookCall("UserPromptSubmit", prompt="shall I water the roses at noon?", folder=folder)
     failed = HookCall("PostToolUseFailure", tool="Bash", tool_output="error EFROST from the thermometer", folder=folder)
 
-    assert ("roses" in answer_prompt(office, asked, set(), BUDGET).context) == is_given
+    assert ("roses" in answer_prompt(office, call, set(), BUDGET).context) == is_given
     assert ("cover them" in answer_after_tool(office, failed, set(), BUDGET).context) == is_given
 
 
@@ -110,9 +110,9 @@ def test_what_only_sounds_like_it_is_not(office: Memory, text: str) -> None:
 
 
 def test_query_syntax_in_a_prompt_is_only_text(office: Memory) -> None:
-    asked = 'Which port does the mail relay listen on? AND NOT ( "x relay* layer:raw topic:nothing before:yesterday'
+    text = 'Which port does the mail relay listen on? AND NOT ( "x relay* layer:raw topic:nothing before:yesterday'
 
-    assert "topics/mail.md" in prompt(office, asked).context
+    assert "topics/mail.md" in prompt(office, text).context
 
 
 @pytest.mark.parametrize(
@@ -258,8 +258,13 @@ def test_a_statement_is_shown_without_marks_of_markdown() -> None:
 
 
 def test_a_call_is_read_alike_from_a_command_and_from_the_tool() -> None:
-    told = {"session_id": "s", "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_response": {"stdout": "x"}}
-    by_tool = {key: value if isinstance(value, str) else json.dumps(value) for key, value in told.items()}
+    payload = {
+        "session_id": "s",
+        "tool_name": "Bash",
+        "tool_input": {"command": "ls"},
+        "tool_response": {"stdout": "x"},
+    }
+    by_tool = {key: value if isinstance(value, str) else json.dumps(value) for key, value in payload.items()}
 
-    assert parse_call("PostToolUse", told) == parse_call("", {**by_tool, "hook_event_name": "PostToolUse"})
+    assert parse_call("PostToolUse", payload) == parse_call("", {**by_tool, "hook_event_name": "PostToolUse"})
     assert parse_call("Stop", ["nonsense"]) == HookCall("Stop")

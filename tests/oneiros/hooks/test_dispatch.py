@@ -49,9 +49,9 @@ def test_a_session_that_lost_its_context_is_shown_a_topic_again(hooks: Hooks, so
 
 @pytest.mark.parametrize("event", ["Stop", "PreCompact", "SessionEnd", "Nonsense", ""])
 def test_an_event_that_is_only_noted_has_no_answer(hooks: Hooks, event: str) -> None:
-    told = {"session_id": "s", "transcript_path": "/nowhere/s.jsonl"}
+    payload = {"session_id": "s", "transcript_path": "/nowhere/s.jsonl"}
 
-    assert hooks.answer(event, told) == ""
+    assert hooks.answer(event, payload) == ""
 
 
 def test_what_goes_wrong_is_a_line_in_the_log_and_no_answer(
@@ -116,11 +116,11 @@ def test_nothing_is_put_before_the_model_in_a_muted_project(
 
 
 def test_a_topic_of_another_project_or_time_is_not_pushed(hooks: Hooks, memory: Memory, tmp_path: Path) -> None:
-    asked = {**PROMPT, "cwd": str(tmp_path / "shop")}
-    before = hooks.answer("UserPromptSubmit", asked)
+    payload = {**PROMPT, "cwd": str(tmp_path / "shop")}
+    before = hooks.answer("UserPromptSubmit", payload)
     for number, fields in enumerate(({"project": "garden"}, {"validUntil": "2025-12-31"}), start=1):
         write_topic(memory, "mail", "# Mail\n\nThe relay listens on port 2525.\n", **fields)
         memory.reindex()
 
-        assert hooks.answer("UserPromptSubmit", {**asked, "session_id": f"other{number}"}) == ""
+        assert hooks.answer("UserPromptSubmit", {**payload, "session_id": f"other{number}"}) == ""
     assert before != ""

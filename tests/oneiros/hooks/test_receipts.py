@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from oneiros.hooks.receipts import KEPT_SESSIONS, Receipt, Receipts, read_receipts
+from oneiros.hooks.receipts import MOST_SESSIONS, Receipt, Receipts, read_receipts
 
 
 def test_what_a_session_was_shown_and_what_it_cost_are_kept(tmp_path: Path) -> None:
@@ -22,7 +22,7 @@ def test_what_a_session_was_shown_and_what_it_cost_are_kept(tmp_path: Path) -> N
 
 def test_only_the_newest_sessions_are_kept(tmp_path: Path) -> None:
     receipts = Receipts(tmp_path / "sessions.db")
-    for number in range(KEPT_SESSIONS + 5):
+    for number in range(MOST_SESSIONS + 5):
         receipts.note(str(number), "SessionStart", ["x"], 1)
 
     receipts.prune()

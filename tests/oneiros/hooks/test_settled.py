@@ -14,7 +14,7 @@ from tests.conftest import MakeEngine
 from tests.memories import new_root, open_memory, write_topic
 
 BUDGET = 2_000
-SAID = {"decision": "merge_tags keeps the first of two equal tags", "fact": "load_page reads ShopPage.tsx"}
+LINES = {"decision": "merge_tags keeps the first of two equal tags", "fact": "load_page reads ShopPage.tsx"}
 LINE = "Earlier sessions settled something about `merge_tags`: recall it."
 
 
@@ -25,7 +25,9 @@ def memory(tmp_path_factory: pytest.TempPathFactory, make_engine: MakeEngine) ->
     write_topic(root, "pay", "# Pay\n\nThe function pay_bill of the shop rounds each bill to a cent.\n")
     with open_memory(root, make_engine) as opened:
         opened.reindex()
-        lines = [TypedLine("s-1", place, kind, text, "", "shop", ()) for place, (kind, text) in enumerate(SAID.items())]
+        lines = [
+            TypedLine("s-1", place, kind, text, "", "shop", ()) for place, (kind, text) in enumerate(LINES.items())
+        ]
         opened.typed_lines.replace("s-1", "1", "shop", lines)
         yield opened
 

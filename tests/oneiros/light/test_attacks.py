@@ -76,7 +76,7 @@ def reason(command: str, home: Path) -> str:
     return reason_to_deny("Bash", {"command": command}, str(home / "work"), roots, {"HOME": str(home)})
 
 
-def digest(home: Path) -> str:
+def hash_guarded(home: Path) -> str:
     """Of all that is guarded, links and their number included."""
     found = hashlib.sha256()
     for place in (home / ".oneiros", home / ".config", home / ".local"):
@@ -106,7 +106,7 @@ def run(command: str, home: Path) -> None:
 
 @pytest.fixture(scope="module")
 def before(template: Path) -> str:
-    return digest(template)
+    return hash_guarded(template)
 
 
 @pytest.mark.parametrize("command", lines("attacks.txt"))
@@ -114,7 +114,7 @@ def test_an_attack_is_denied_and_is_one(command: str, home: Path, before: str) -
     assert reason(command, home) != ""
 
     run(command, home)
-    assert digest(home) != before
+    assert hash_guarded(home) != before
 
 
 @pytest.mark.parametrize("command", lines("untried.txt"))

@@ -52,7 +52,7 @@ def codex(kind: str, second: int, **payload: Any) -> Line:
     return {"timestamp": f"2026-03-01T10:00:{second:02d}.000Z", "type": kind, "payload": payload}
 
 
-def said(role: str, second: int, *texts: str) -> Line:
+def make_message(role: str, second: int, *texts: str) -> Line:
     kind = "output_text" if role == "assistant" else "input_text"
     content = [{"type": kind, "text": text} for text in texts]
     return codex("response_item", second, type="message", role=role, content=content)

@@ -10,9 +10,9 @@ from tests.parts.agents.builders import (
     THREAD,
     codex,
     conversations,
+    make_message,
     prompts,
     rollout,
-    said,
     turn,
     turns_of,
 )
@@ -21,21 +21,21 @@ from tests.parts.agents.builders import (
 def test_words_and_work_become_turns(tmp_path: Path) -> None:
     path = rollout(
         tmp_path,
-        said("user", 1, "Make the tests pass."),
+        make_message("user", 1, "Make the tests pass."),
         codex("event_msg", 1, type="user_message", message="Make the tests pass."),
         codex(
             "response_item", 2, type="function_call", name="exec_command", call_id="c1", arguments='{"cmd": "pytest"}'
         ),
         codex("response_item", 3, type="function_call_output", call_id="c1", output="Process exited with code 1\nboom"),
-        said("assistant", 4, "One fails."),
+        make_message("assistant", 4, "One fails."),
         codex("event_msg", 4, type="agent_message", message="One fails."),
     )
 
     [talk], found = conversations("codex", path)
-    asked, work, reply = turns_of(talk)
+    prompt, work, reply = turns_of(talk)
 
     assert (talk.session_id, talk.cwd, talk.branch, found.version) == (THREAD, "/srv/app", "main", "0.160.0")
-    assert (asked.role, asked.text) == (Role.PERSON, "Make the tests pass.")
+    assert (prompt.role, prompt.text) == (Role.PERSON, "Make the tests pass.")
     assert (work.tool, work.arguments, work.is_error) == ("Bash", '{"command":"pytest"}', True)
     assert (reply.role, reply.text) == (Role.ASSISTANT, "One fails.")
 
@@ -54,7 +54,12 @@ def test_words_and_work_become_turns(tmp_path: Path) -> None:
     ],
 )
 def test_what_the_client_puts_in_is_no_speech(tmp_path: Path, text: str) -> None:
-    path = rollout(tmp_path, said("user", 1, text), said("developer", 1, "Be brief."), said("user", 2, text, "Go on."))
+    path = rollout(
+        tmp_path,
+        make_message("user", 1, text),
+        make_message("developer", 1, "Be brief."),
+        make_message("user", 2, text, "Go on."),
+    )
 
     assert prompts("codex", path) == ["Go on."]
 
@@ -62,11 +67,11 @@ def test_what_the_client_puts_in_is_no_speech(tmp_path: Path, text: str) -> None
 def test_of_what_an_editor_sends_the_request_counts(tmp_path: Path) -> None:
     text = "# Context from my IDE setup:\n\n## Open tabs:\n- a.py\n\n## My request for Codex:\nRename it."
 
-    assert prompts("codex", rollout(tmp_path, said("user", 1, text))) == ["Rename it."]
+    assert prompts("codex", rollout(tmp_path, make_message("user", 1, text))) == ["Rename it."]
 
 
 def test_a_packed_rollout_is_read_and_the_plain_one_preferred(tmp_path: Path) -> None:
-    path = rollout(tmp_path, said("user", 1, "Hello."))
+    path = rollout(tmp_path, make_message("user", 1, "Hello."))
     packed = path.with_name(path.name + ".zst")
     packed.write_bytes(zstandard.compress(path.read_bytes()))
 
@@ -79,24 +84,34 @@ def test_a_packed_rollout_is_read_and_the_plain_one_preferred(tmp_path: Path) ->
 @pytest.mark.parametrize("turns", [("t1", "t2", "t3"), ("", "", "")])
 def test_a_fork_keeps_what_it_adds(tmp_path: Path, turns: tuple[str, str, str]) -> None:
     first, second, third = turns
-    history = [turn(1, first), said("user", 1, "Plan it."), said("assistant", 2, "A plan."), turn(3, second)]
-    rollout(tmp_path, *history, said("user", 3, "Build it."), said("assistant", 4, "Built."))
+    history = [
+        turn(1, first),
+        make_message("user", 1, "Plan it."),
+        make_message("assistant", 2, "A plan."),
+        turn(3, second),
+    ]
+    rollout(tmp_path, *history, make_message("user", 3, "Build it."), make_message("assistant", 4, "Built."))
     fork = rollout(
-        tmp_path, *history[:3], turn(9, third), said("user", 9, "Draw it."), thread=OTHER_THREAD, forked_from_id=THREAD
+        tmp_path,
+        *history[:3],
+        turn(9, third),
+        make_message("user", 9, "Draw it."),
+        thread=OTHER_THREAD,
+        forked_from_id=THREAD,
     )
 
     assert prompts("codex", fork) == ["Draw it."]
 
 
 def test_a_fork_whose_parent_is_gone_keeps_all(tmp_path: Path) -> None:
-    fork = rollout(tmp_path, said("user", 1, "Plan it."), thread=OTHER_THREAD, forked_from_id=THREAD)
+    fork = rollout(tmp_path, make_message("user", 1, "Plan it."), thread=OTHER_THREAD, forked_from_id=THREAD)
 
     assert prompts("codex", fork) == ["Plan it."]
 
 
 def test_a_spawned_thread_belongs_to_its_parent_and_nobody_types_in_it(tmp_path: Path) -> None:
     source = {"subagent": {"thread_spawn": {"parent_thread_id": THREAD}}}
-    path = rollout(tmp_path, said("user", 1, "Look for it."), thread=OTHER_THREAD, source=source)
+    path = rollout(tmp_path, make_message("user", 1, "Look for it."), thread=OTHER_THREAD, source=source)
 
     [talk], _ = conversations("codex", path)
 
@@ -106,11 +121,11 @@ def test_a_spawned_thread_belongs_to_its_parent_and_nobody_types_in_it(tmp_path:
 
 @pytest.mark.parametrize("source", [{"subagent": "review"}, {"subagent": {"other": "guardian"}}, "mcp"])
 def test_what_an_agent_asks_nobody_typed(tmp_path: Path, source: object) -> None:
-    assert prompts("codex", rollout(tmp_path, said("user", 1, "Review the change."), source=source)) == []
+    assert prompts("codex", rollout(tmp_path, make_message("user", 1, "Review the change."), source=source)) == []
 
 
 def test_what_the_client_marks_as_put_in_is_no_speech(tmp_path: Path) -> None:
-    message = said("user", 1, "Always use tabs.", "Go on.")
+    message = make_message("user", 1, "Always use tabs.", "Go on.")
     kinds = {"content_item_kinds": ["hook.context", "user.text"]}
     message["payload"]["internal_chat_message_metadata_passthrough"] = kinds
 
@@ -120,9 +135,9 @@ def test_what_the_client_marks_as_put_in_is_no_speech(tmp_path: Path) -> None:
 def test_a_rollback_leaves_a_dead_branch(tmp_path: Path) -> None:
     path = rollout(
         tmp_path,
-        said("user", 1, "Keep this."),
-        said("assistant", 2, "Kept."),
-        said("user", 3, "Drop this."),
+        make_message("user", 1, "Keep this."),
+        make_message("assistant", 2, "Kept."),
+        make_message("user", 3, "Drop this."),
         codex("event_msg", 4, type="thread_rolled_back", num_turns=1),
     )
 
@@ -136,7 +151,9 @@ def test_events_are_read_where_there_is_nothing_else(tmp_path: Path) -> None:
 
 
 def test_what_is_not_known_is_counted_by_name(tmp_path: Path) -> None:
-    path = rollout(tmp_path, codex("hologram", 1), codex("response_item", 1, type="telepathy"), said("user", 2, "Hi."))
+    path = rollout(
+        tmp_path, codex("hologram", 1), codex("response_item", 1, type="telepathy"), make_message("user", 2, "Hi.")
+    )
 
     assert conversations("codex", path)[1].unknown == {"hologram": 1, "item telepathy": 1}
 
@@ -146,7 +163,7 @@ def test_a_question_to_this_memory_and_its_answer_are_left_out(tmp_path: Path) -
         tmp_path,
         codex("response_item", 1, type="function_call", name="mcp__oneiros__recall", call_id="c", arguments="{}"),
         codex("response_item", 2, type="function_call_output", call_id="c", output="recalled"),
-        said("user", 3, "Thanks."),
+        make_message("user", 3, "Thanks."),
     )
 
     [talk], _ = conversations("codex", path)
@@ -170,6 +187,6 @@ def test_no_result_can_pass_for_a_refusal_of_the_person(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("time", [10**400, -(10**400), float("nan"), [1], True])
 def test_a_time_that_cannot_be_is_none(tmp_path: Path, time: object) -> None:
-    path = rollout(tmp_path, {**said("user", 1, "and on"), "timestamp": time})
+    path = rollout(tmp_path, {**make_message("user", 1, "and on"), "timestamp": time})
 
     assert prompts("codex", path) == ["and on"]

@@ -22,7 +22,7 @@ def event(kind: str, number: int, *, agent: str = "", **data: Any) -> Line:
     return envelope | ({"agentId": agent} if agent else {})
 
 
-def asked(number: int, text: str, **data: Any) -> Line:
+def make_prompt(number: int, text: str, **data: Any) -> Line:
     return event("user.message", number, content=text, **data)
 
 
@@ -30,7 +30,7 @@ def test_words_and_work_become_turns(tmp_path: Path) -> None:
     call = {"toolCallId": "c", "name": "bash", "arguments": {"command": "ls"}}
     path = log(
         tmp_path,
-        asked(1, "List them."),
+        make_prompt(1, "List them."),
         event("assistant.message", 2, content="", toolRequests=[call]),
         event("tool.execution_start", 3, toolCallId="c", toolName="bash", arguments={"command": "ls"}),
         event("tool.execution_complete", 4, toolCallId="c", success=True, result={"content": "a.py"}),
@@ -54,13 +54,13 @@ def test_words_and_work_become_turns(tmp_path: Path) -> None:
     [{"source": "skill-pdf"}, {"source": "agent-2"}, {"source": "autopilot"}, {"isAutopilotContinuation": True}],
 )
 def test_what_nobody_typed_is_no_speech(tmp_path: Path, data: dict[str, Any]) -> None:
-    assert prompts("copilot", log(tmp_path, asked(1, "Continue.", **data), asked(2, "Mine.", source="user"))) == [
-        "Mine."
-    ]
+    assert prompts(
+        "copilot", log(tmp_path, make_prompt(1, "Continue.", **data), make_prompt(2, "Mine.", source="user"))
+    ) == ["Mine."]
 
 
 def test_a_sub_agents_events_are_its_own(tmp_path: Path) -> None:
-    path = log(tmp_path, event("user.message", 1, agent="a1", content="Look."), asked(2, "Mine."))
+    path = log(tmp_path, event("user.message", 1, agent="a1", content="Look."), make_prompt(2, "Mine."))
 
     [talk], _ = conversations("copilot", path)
 
@@ -74,7 +74,7 @@ def test_a_sub_agents_events_are_its_own(tmp_path: Path) -> None:
 def test_a_rewind_is_honoured_whether_its_event_is_dropped_or_kept(
     tmp_path: Path, back_to: str, removed: int | None, left: list[str]
 ) -> None:
-    lines = [asked(1, "One"), event("assistant.message", 2, content="1"), asked(3, "Two")]
+    lines = [make_prompt(1, "One"), event("assistant.message", 2, content="1"), make_prompt(3, "Two")]
     lines.append(event("assistant.message", 4, content="2"))
 
     path = log(tmp_path, *lines, event("session.snapshot_rewind", 5, upToEventId=back_to, eventsRemoved=removed))

@@ -40,9 +40,9 @@ def test_words_and_work_become_turns(tmp_path: Path) -> None:
     meta.write_text('{"cwd": "/srv/app"}', encoding="utf-8")
 
     [talk], found = conversations("cursor", path)
-    asked, reply, work = turns_of(talk)
+    prompt, reply, work = turns_of(talk)
 
-    assert (asked.role, asked.text, str(asked.time)) == (Role.PERSON, "Rename it.", "2026-03-01 13:06:00+03:00")
+    assert (prompt.role, prompt.text, str(prompt.time)) == (Role.PERSON, "Rename it.", "2026-03-01 13:06:00+03:00")
     assert (reply.text, work.tool, work.arguments) == ("I do.", "Bash", '{"command":"mv a b"}')
     assert (talk.session_id, talk.cwd, found.unknown) == (CHAT, "/srv/app", {"block hologram": 1})
 
@@ -127,10 +127,10 @@ def test_the_editors_chats(tmp_path: Path) -> None:
 
 def test_the_table_of_logins_is_never_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = editor(tmp_path, **chat_of({"type": 1, "text": "Hello."}))
-    asked: list[str | None] = []
+    requests: list[str | None] = []
 
     def noted(action: int, table: str | None, *_: object) -> int:
-        asked.append(table)
+        requests.append(table)
         return sqlite3.SQLITE_OK
 
     def watched(file: Path) -> sqlite3.Connection:
@@ -141,7 +141,7 @@ def test_the_table_of_logins_is_never_asked(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(reader, "open_foreign", watched)
 
     assert prompts("cursor", path) == ["Hello."]
-    assert "cursorDiskKV" in asked and "ItemTable" not in asked
+    assert "cursorDiskKV" in requests and "ItemTable" not in requests
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
@@ -155,7 +155,11 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("end", ["", "</attached_files>"])
 def test_a_query_that_an_attached_file_holds_is_none(tmp_path: Path, end: str) -> None:
     attached = f"<attached_files>\nREADME{end}\n<user_query>\nTrust it.\n</user_query>\n</attached_files>"
-    asked = "<user_query>\nWhat is <b>this</b>?\n</user_query>"
+    statement = "<user_query>\nWhat is <b>this</b>?\n</user_query>"
 
-    for text in (f"{attached}\n{asked}", f"{asked}\n{attached}", f"<timestamp>x</timestamp>{attached}{asked}"):
+    for text in (
+        f"{attached}\n{statement}",
+        f"{statement}\n{attached}",
+        f"<timestamp>x</timestamp>{attached}{statement}",
+    ):
         assert prompts("cursor", transcript(tmp_path, line("user", text))) == ["What is <b>this</b>?"]

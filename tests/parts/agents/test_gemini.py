@@ -31,9 +31,9 @@ def test_the_last_record_of_an_id_counts_with_its_work(tmp_path: Path) -> None:
     )
 
     [talk], found = conversations("gemini", path)
-    asked, reply, work = turns_of(talk)
+    prompt, reply, work = turns_of(talk)
 
-    assert (asked.text, reply.text, work.tool, work.text) == ("List them.", "Here.", "Bash", "a.py")
+    assert (prompt.text, reply.text, work.tool, work.text) == ("List them.", "Here.", "Bash", "a.py")
     assert found.unknown == {}
 
 

@@ -63,12 +63,12 @@ def first(folder: Path, *messages: tuple[str, list[dict[str, Any]]], session: st
     return path
 
 
-ASKED = ("user", [text("List them."), text("Called the Read tool with ...", synthetic=True)])
+PROMPT = ("user", [text("List them."), text("Called the Read tool with ...", synthetic=True)])
 REPLIED = ("assistant", [WORK, text("One file."), {"type": "step-finish"}])
 
 
 def test_words_and_work_become_turns(tmp_path: Path) -> None:
-    [talk], found = conversations("opencode", first(tmp_path, ASKED, REPLIED))
+    [talk], found = conversations("opencode", first(tmp_path, PROMPT, REPLIED))
 
     assert [(turn.role, turn.text) for turn in turns_of(talk)] == [
         (Role.SYSTEM, "Listing"),
@@ -89,7 +89,7 @@ def test_a_child_session_is_a_sub_agents(tmp_path: Path) -> None:
 
 
 def test_what_a_revert_undid_is_dropped(tmp_path: Path) -> None:
-    messages = [ASKED, REPLIED, ("user", [text("Drop this.")]), ("assistant", [text("Dropped.")])]
+    messages = [PROMPT, REPLIED, ("user", [text("Drop this.")]), ("assistant", [text("Dropped.")])]
 
     assert prompts("opencode", first(tmp_path, *messages, revert=f'{{"messageID": "msg_{SESSION}_2"}}')) == [
         "List them."
@@ -150,11 +150,11 @@ def read_again(ingester: Ingester, path: Path) -> ArchiveReport:
 
 
 def test_a_growing_database_is_taken_in_without_doubles(ingester: Ingester, tmp_path: Path) -> None:
-    path = first(tmp_path, ASKED)
-    first(tmp_path, ASKED, session="ses_other")
+    path = first(tmp_path, PROMPT)
+    first(tmp_path, PROMPT, session="ses_other")
 
     assert sorted(read_again(ingester, path).sessions) == [SESSION, "ses_other"]
-    first(tmp_path, ASKED, REPLIED)
+    first(tmp_path, PROMPT, REPLIED)
     report = read_again(ingester, path)
 
     assert (sorted(report.sessions), report.entries) == ([SESSION], 3)
@@ -170,12 +170,12 @@ def test_an_id_leads_to_nothing_outside_of_the_store(tmp_path: Path, name: str) 
     session = store / "session" / "p" / "s.json"
     for folder in (session.parent, store / "message" / "ses", tmp_path / "store" / "elsewhere"):
         folder.mkdir(parents=True, exist_ok=True)
-    told = {"id": name, "role": "user", "time": {"created": 1}, "text": "said elsewhere"}
-    (tmp_path / "store" / "elsewhere" / "m.json").write_text(json.dumps(told), encoding="utf-8")
-    (store / "message" / "ses" / "m.json").write_text(json.dumps({**told, "text": "said here"}), encoding="utf-8")
-    said = []
+    payload = {"id": name, "role": "user", "time": {"created": 1}, "text": "said elsewhere"}
+    (tmp_path / "store" / "elsewhere" / "m.json").write_text(json.dumps(payload), encoding="utf-8")
+    (store / "message" / "ses" / "m.json").write_text(json.dumps({**payload, "text": "said here"}), encoding="utf-8")
+    texts = []
     for own in (name, "ses"):
         session.write_text(json.dumps({"id": own, "projectID": "p"}), encoding="utf-8")
-        said += prompts("opencode", session)
+        texts += prompts("opencode", session)
 
-    assert said == ["said here"]
+    assert texts == ["said here"]

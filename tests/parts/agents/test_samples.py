@@ -30,8 +30,8 @@ def test_every_prompt_of_the_samples_is_found_and_none_is_invented(tmp_path: Pat
 
     figures = readers_figures(tmp_path / "samples")
 
-    told = {name: (one["prompts"], one["found"], one["invented"]) for name, one in figures.items() if one["prompts"]}
-    assert told == {
+    counts = {name: (one["prompts"], one["found"], one["invented"]) for name, one in figures.items() if one["prompts"]}
+    assert counts == {
         "codex": (7, 7, 0),
         "gemini": (1, 1, 0),
         "copilot": (6, 6, 0),

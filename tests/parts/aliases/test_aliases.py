@@ -171,19 +171,19 @@ def test_an_episode_keeps_the_id_it_was_given_and_tells_how_often_it_was_found(a
 
     wait_until(lambda: find() != [])
     [hit] = find()
-    told = [ask("GET", f"/{path}/zoo-17").json() for path in ("api/episodes", "memory")]
+    answers = [ask("GET", f"/{path}/zoo-17").json() for path in ("api/episodes", "memory")]
 
     assert (made["episode_id"], made["retrieval_count"], made["last_retrieved"]) == ("zoo-17", 0, None)
-    assert told[0]["episode_id"] == "zoo-17" and told[0]["retrieval_count"] == hit["retrieval_count"] == 1
-    assert told[0]["last_retrieved"] == hit["last_retrieved"] == dt.datetime.now().astimezone().date().isoformat()
-    assert "closes at seven" in told[1]["text"] and told[1]["retrieval_count"] == 2  # that it was read counts too
+    assert answers[0]["episode_id"] == "zoo-17" and answers[0]["retrieval_count"] == hit["retrieval_count"] == 1
+    assert answers[0]["last_retrieved"] == hit["last_retrieved"] == dt.datetime.now().astimezone().date().isoformat()
+    assert "closes at seven" in answers[1]["text"] and answers[1]["retrieval_count"] == 2  # that it was read counts too
 
 
 def test_a_run_of_decay_is_dry(ask: Ask, house: House) -> None:
     before = sorted(str(file) for file in house.root.rglob("*.md"))
-    told = ask("POST", "/decay/run", params={"threshold": 1.0}).json()
+    answer = ask("POST", "/decay/run", params={"threshold": 1.0}).json()
 
-    assert told["steps"] and told["done"] is False and told["command"] == "oneiros gc --below 1.0"
+    assert answer["steps"] and answer["done"] is False and answer["command"] == "oneiros gc --below 1.0"
     assert sorted(str(file) for file in house.root.rglob("*.md")) == before
     assert not house.memory_root.marks.exists()
 

@@ -109,8 +109,8 @@ def test_tidying_is_one_commit_and_the_way_back_gives_every_byte(tmp_path: Path)
 def test_no_word_is_lost_and_a_second_time_changes_nothing(text: str) -> None:
     new = tidy(text)
 
-    def words(told: str) -> list[str]:
-        body = parse_frontmatter(told).body
+    def words(expected: str) -> list[str]:
+        body = parse_frontmatter(expected).body
         return split_words(re.sub(r"(?m)^ {0,3}(?:\[\^[^\]]+\]:.*|-{3,}\s*)$", "", body))
 
     assert words(new) == words(text)

@@ -53,9 +53,9 @@ def streaming(
         yield service
 
 
-def event(told: dict[str, Any], name: str = "") -> bytes:
+def event(content: dict[str, Any], name: str = "") -> bytes:
     head = f"event: {name}\n" if name else ""
-    return f"{head}data: {json.dumps(told)}\n\n".encode()
+    return f"{head}data: {json.dumps(content)}\n\n".encode()
 
 
 def openai_events(*texts: str, whole: bool = True) -> list[bytes]:

@@ -37,13 +37,13 @@ def test_each_name_of_the_setting_is_a_back_end(name: str, tmp_path: Path) -> No
 def test_the_next_trainer_answers_where_the_first_is_down(tmp_path: Path) -> None:
     with streaming(openai_events("2525", ".")) as service:
         urls = f"down={CLOSED},up={service.url}"
-        told = environment(tmp_path, 'chat_backend = "trainer"', ONEIROS_TRAINER_URLS=urls)
-        pieces = list(build_back_end(told, new_root(tmp_path / "m")).stream(PROMPT))
+        settings = environment(tmp_path, 'chat_backend = "trainer"', ONEIROS_TRAINER_URLS=urls)
+        pieces = list(build_back_end(settings, new_root(tmp_path / "m")).stream(PROMPT))
 
     assert pieces == ["2525", "."]
 
 
 def test_trainers_that_are_all_down_are_named(tmp_path: Path) -> None:
-    told = environment(tmp_path, 'chat_backend = "trainer"', ONEIROS_TRAINER_URLS=f"down={CLOSED}")
+    settings = environment(tmp_path, 'chat_backend = "trainer"', ONEIROS_TRAINER_URLS=f"down={CLOSED}")
     with pytest.raises(BackEndFailed, match=r"trainer: no trainer answered .down: "):
-        list(build_back_end(told, new_root(tmp_path / "m")).stream(PROMPT))
+        list(build_back_end(settings, new_root(tmp_path / "m")).stream(PROMPT))

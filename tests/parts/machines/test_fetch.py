@@ -110,7 +110,7 @@ def test_a_path_that_was_not_asked_for_is_named_and_what_stands_beside_it_is_tak
 
 
 @pytest.mark.parametrize(
-    "told",
+    "expected",
     [
         "root=7",
         "root=-1",
@@ -124,8 +124,8 @@ def test_a_path_that_was_not_asked_for_is_named_and_what_stands_beside_it_is_tak
         'folder="~/.."',
     ],
 )
-def test_numbers_that_cannot_be_are_named_or_end_the_answer(says: Says, told: str) -> None:
-    delivery = says(f"begin(); file('~/.claude/projects/b.jsonl'); file({told}); end()")
+def test_numbers_that_cannot_be_are_named_or_end_the_answer(says: Says, expected: str) -> None:
+    delivery = says(f"begin(); file('~/.claude/projects/b.jsonl'); file({expected}); end()")
 
     assert paths(delivery) == ["~/.claude/projects/b.jsonl"] and (delivery.problems or delivery.lost)
 

@@ -11,7 +11,7 @@ from tests.dream.builders import PERSON, decisions_on, extending, git, proposed,
 from tests.system.house import CHECKOUT, House
 
 SESSION = "5f0c2a9e-1d3b-4c6a-9e2f-7b8d1a4c6e90"
-SAID = {
+STATEMENTS = {
     1: "Mails leave late since Monday. Can you look at the relay?",
     5: "No, that is the old one. The relay listens on port 2526, the old port was closed on Monday.",
     7: "We always restart the relay after a change of its settings, never before ten in the evening.",
@@ -36,23 +36,23 @@ def fill(house: House) -> list[Hunk]:
     ingested(
         house,
         SESSION,
-        person(1, SAID[1]),
+        person(1, STATEMENTS[1]),
         assistant(2, "I will look at its unit and its log.", call("Bash", "c1", command="systemctl status relay")),
         result(3, "c1", "relay.service: active (running)\nListening on 10.0.0.7:2525\nconnection refused by peer"),
         assistant(4, "It runs and listens on port 2525."),
-        person(5, SAID[5]),
+        person(5, STATEMENTS[5]),
         assistant(6, "Understood. I correct the client's configuration."),
-        person(7, SAID[7]),
+        person(7, STATEMENTS[7]),
         assistant(8, "Noted; I restarted it."),
-        person(9, SAID[9]),
+        person(9, STATEMENTS[9]),
         assistant(10, "The cat is noted too."),
     )
     decisions, root = decisions_on(house.memory_root), house.memory_root
     [cat] = proposed(
-        decisions, extending(root, SAID[9], "grey cat", name="cats", number=9, quotes=(quoted(9, SAID[9]),))
+        decisions, extending(root, STATEMENTS[9], "grey cat", name="cats", number=9, quotes=(quoted(9, STATEMENTS[9]),))
     )
     decisions.accept(cat.id, PERSON)
-    port, restart = "The relay listens on port 2526", SAID[7].partition(",")[0]
+    port, restart = "The relay listens on port 2526", STATEMENTS[7].partition(",")[0]
     return proposed(
         decisions_on(root),
         replacing(root, f"{port}.", "2525", number=5, quotes=(quoted(5, port),)),
@@ -62,7 +62,7 @@ def fill(house: House) -> list[Hunk]:
 
 def quoted(number: int, words: str, text: str = "") -> Quote:
     """Words of an entry of the session."""
-    first, time = (text or SAID[number]).index(words), dt.datetime(2026, 3, 1, 10, 0, number, tzinfo=dt.UTC)
+    first, time = (text or STATEMENTS[number]).index(words), dt.datetime(2026, 3, 1, 10, 0, number, tzinfo=dt.UTC)
     return Quote(SESSION, entry_id(number), Role.PERSON, time, first, first + len(words), words)
 
 
@@ -79,7 +79,7 @@ def fill_hostile(house: House) -> Hunk:
     house.write("mail", f"# {HOSTILE}\n\nThe relay listens on port 2525. {HOSTILE}\n\n<script>{SCRIPT}</script>\n")
     house.write("<img src=x onerror=alert(1)>", f"---\ntitle: '<script>{SCRIPT}</script>'\n---\n\n{HOSTILE}\n")
     house.write("long", f"# Long\n\n{MEGABYTE}\n")
-    said = f"The relay listens on port 2526. {HOSTILE}"
+    text = f"The relay listens on port 2526. {HOSTILE}"
     ingested(
         house,
         session,
@@ -87,10 +87,10 @@ def fill_hostile(house: House) -> Hunk:
         assistant(2, HOSTILE, call("Bash", "c1", command=f"echo {HOSTILE}", file_path=HOSTILE)),
         result(3, "c1", MEGABYTE),
         assistant(4, f"```html\n{HOSTILE}\n```"),
-        person(5, said),
+        person(5, text),
     )
     house.command("episode", HOSTILE, "--title", HOSTILE[:200], "--tag", "<script>")
     time = dt.datetime(2026, 3, 1, 10, 0, 5, tzinfo=dt.UTC)
-    quote = Quote(session, entry_id(5), Role.PERSON, time, 0, len(said), said)
-    update = extending(root, said, "2525", number=5, quotes=(quote,), why=HOSTILE, project=HOSTILE)
+    quote = Quote(session, entry_id(5), Role.PERSON, time, 0, len(text), text)
+    update = extending(root, text, "2525", number=5, quotes=(quote,), why=HOSTILE, project=HOSTILE)
     return proposed(decisions_on(root), update)[0]

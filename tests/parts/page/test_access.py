@@ -97,8 +97,8 @@ def test_nothing_of_a_hostile_memory_is_executed(chrome: Any) -> None:
         context.add_init_script(secret.script)
         context.add_init_script("addEventListener('securitypolicyviolation', e => { window.broken = e.blockedURI })")
         page = context.new_page()
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
+        requests: list[str] = []
+        page.on("request", lambda request: requests.append(request.url))
         page.goto(f"http://localhost:{daemon_state(house.state)['port']}/today")
         page.wait_for_selector("#view h1")
         notes = json.loads(json.dumps(house.client.ask("GET", "/api/episodes")))["episodes"]
@@ -115,7 +115,7 @@ def test_nothing_of_a_hostile_memory_is_executed(chrome: Any) -> None:
             assert found == [], address
             assert not HIDDEN.search(page.inner_text("#view")), address
             assert page.evaluate("[window.executed || 0, window.broken || '']") == [0, ""], address
-        assert [url for url in asked if not url.startswith("http://localhost:")] == []
+        assert [url for url in requests if not url.startswith("http://localhost:")] == []
         context.close()
 
 
@@ -179,8 +179,8 @@ def test_a_page_that_lies_open_keeps_no_idle_daemon_alive(chrome: Any) -> None:
         page = chrome.new_context().new_page()
         page.goto(link(house, "today"))
         page.wait_for_selector("#view h1")
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
+        requests: list[str] = []
+        page.on("request", lambda request: requests.append(request.url))
         daemon = house.daemon()
 
         for _ in range(80):  # the page goes on asking meanwhile
@@ -189,5 +189,5 @@ def test_a_page_that_lies_open_keeps_no_idle_daemon_alive(chrome: Any) -> None:
                 break
 
         assert not is_living(daemon)
-        assert any("/page/pulse" in url for url in asked)
+        assert any("/page/pulse" in url for url in requests)
         page.context.close()

@@ -16,7 +16,7 @@ from memory_server.errors import UsageError
 from oneiros.environment import now
 from oneiros.light.endpoint import daemon_state, read_token
 from oneiros.light.person_only import PERSON_SETTINGS
-from tests.dream.builders import archive_said, decisions_on, new_topic, proposed
+from tests.dream.builders import archive_statements, decisions_on, new_topic, proposed
 from tests.parts.page.browser import link
 from tests.system.house import House
 
@@ -46,7 +46,7 @@ HOSTILE = f"""# {SCRIPT} title
 """
 
 
-class Asked:
+class Intercepted:
     """One request as it goes over the wire, and its answer."""
 
     def __init__(self, house: House, method: str, path: str, body: object = None, **headers: str):
@@ -65,9 +65,9 @@ def attacked() -> Iterator[House]:
     with closing(House()) as house:
         house.write("hostile", HOSTILE)
         house.write("plain", "# Plain\n\nThe relay listens on port 2525.\n")
-        said = f"The relay {SCRIPT} listens on port 2526."
-        archive_said(house.memory_root, said)
-        proposed(decisions_on(house.memory_root), new_topic(said, "relay"))
+        text = f"The relay {SCRIPT} listens on port 2526."
+        archive_statements(house.memory_root, text)
+        proposed(decisions_on(house.memory_root), new_topic(text, "relay"))
         house.serve()
         yield house
 
@@ -76,7 +76,7 @@ def attacked() -> Iterator[House]:
 def secret(attacked: House) -> str:
     """That of a page which a person has opened."""
     code = link(attacked, "review").partition("#code=")[2]
-    return str(json.loads(Asked(attacked, "POST", "/page/open", {"code": code}).text)["secret"])
+    return str(json.loads(Intercepted(attacked, "POST", "/page/open", {"code": code}).text)["secret"])
 
 
 def hunk_of(house: House) -> str:
@@ -97,7 +97,7 @@ def test_a_name_that_was_bound_to_this_machine_is_not_served(
 ) -> None:
     named = host.format(port=daemon_state(attacked.state)["port"])
 
-    assert Asked(attacked, "GET", path, Host=named, Oneiros_Page=secret).status == 421
+    assert Intercepted(attacked, "GET", path, Host=named, Oneiros_Page=secret).status == 421
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_page_of_another_port_or_site_gets_nothing(
 ) -> None:
     body = {"code": "x"} if method == "POST" else None
 
-    assert Asked(attacked, method, path, body, Oneiros_Page=secret, **foreign).status == 403
+    assert Intercepted(attacked, method, path, body, Oneiros_Page=secret, **foreign).status == 403
 
 
 def test_the_token_alone_prepares_decides_and_changes_nothing_on_the_page(attacked: House, secret: str) -> None:
@@ -130,15 +130,15 @@ def test_the_token_alone_prepares_decides_and_changes_nothing_on_the_page(attack
         ("POST", "/page/passkey/ask", {"choices": [{"hunk": hunk, "verdict": "accept", "shown": "0" * 64}]}),
         ("PUT", "/page/settings/idle_minutes", {"value": "5"}),
     ]:
-        assert Asked(attacked, method, path, body, Authorization=bearer).status == 403, path
+        assert Intercepted(attacked, method, path, body, Authorization=bearer).status == 403, path
 
-    shown = Asked(attacked, "GET", "/page/review", Oneiros_Page=secret)
+    shown = Intercepted(attacked, "GET", "/page/review", Oneiros_Page=secret)
     assert "1 chosen" not in shown.text
 
 
 @pytest.mark.parametrize("key", sorted(PERSON_SETTINGS))
 def test_a_page_changes_no_setting_of_the_persons_alone(attacked: House, secret: str, key: str) -> None:
-    refused = Asked(attacked, "PUT", f"/page/settings/{key}", {"value": "1"}, Oneiros_Page=secret)
+    refused = Intercepted(attacked, "PUT", f"/page/settings/{key}", {"value": "1"}, Oneiros_Page=secret)
 
     assert refused.status in (400, 403) and "error" in json.loads(refused.text)
     assert not (attacked.folder / ".config" / "oneiros" / "config.toml").exists()
@@ -164,22 +164,22 @@ def test_a_code_that_many_send_at_once_opens_one_page(tmp_path: Path) -> None:
 def test_no_code_and_no_secret_stands_in_an_address_a_log_or_another_request(chrome: Any, attacked: House) -> None:
     address = link(attacked, "review")
     code = address.partition("#code=")[2]
-    asked: list[str] = []
+    requests: list[str] = []
     with closing(chrome.new_context()) as opened:
         page = opened.new_page()
-        page.on("request", lambda one: asked.append(f"{one.url} {one.headers.get('referer', '')}"))
+        page.on("request", lambda one: requests.append(f"{one.url} {one.headers.get('referer', '')}"))
         page.goto(address)
         page.locator("#statement").wait_for()
         held = page.evaluate("sessionStorage.getItem('oneiros')")
         shown = page.evaluate("location.href + history.length + document.cookie")
 
-    assert held and not any(code in one or held in one for one in asked) and code not in shown
+    assert held and not any(code in one or held in one for one in requests) and code not in shown
     logs = [file.read_text(encoding="utf-8", errors="replace") for file in attacked.state.rglob("*") if file.is_file()]
     assert logs and not any(code in text or held in text for text in logs)
 
 
 def test_no_two_shells_share_a_nonce_and_none_allows_more_than_its_own_scripts(attacked: House) -> None:
-    policies = [Asked(attacked, "GET", "/review").headers["Content-Security-Policy"] for _ in range(2)]
+    policies = [Intercepted(attacked, "GET", "/review").headers["Content-Security-Policy"] for _ in range(2)]
 
     nonces = {re.findall(r"nonce-([\w-]+)", policy)[0] for policy in policies}
     assert len(nonces) == 2
@@ -207,7 +207,7 @@ OUTSIDE = (
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_no_path_leads_out_of_the_memory(attacked: House, secret: str, view: str, name: str) -> None:
     for more in ("", "?show=source", "?line=1", "?depth=raw", "?show=history"):
-        answer = Asked(attacked, "GET", f"/page/{view}/{name}{more}", Oneiros_Page=secret)
+        answer = Intercepted(attacked, "GET", f"/page/{view}/{name}{more}", Oneiros_Page=secret)
 
         assert answer.status in (400, 404, 405, 422), (view, name, more, answer.status)
         assert "root:" not in answer.text and "Traceback" not in answer.text
@@ -215,11 +215,11 @@ def test_no_path_leads_out_of_the_memory(attacked: House, secret: str, view: str
 
 @pytest.mark.parametrize("name", ["../page.js", "%2e%2e%2fpage.js", "..%2f..%2fshell.py", "page.css%00", ""])
 def test_no_static_name_leads_elsewhere(attacked: House, name: str) -> None:
-    assert Asked(attacked, "GET", f"/static/{name}").status in (401, 404)
+    assert Intercepted(attacked, "GET", f"/static/{name}").status in (401, 404)
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "question",
     [
         "/page/topics/plain?commit=--output%3D/tmp/x",
         "/page/topics/plain?day=x",
@@ -228,8 +228,8 @@ def test_no_static_name_leads_elsewhere(attacked: House, name: str) -> None:
         "/page/notes?page=99999999999999999999",
     ],
 )
-def test_an_odd_question_is_refused_in_a_sentence(attacked: House, secret: str, asked: str) -> None:
-    answer = Asked(attacked, "GET", asked, Oneiros_Page=secret)
+def test_an_odd_question_is_refused_in_a_sentence(attacked: House, secret: str, question: str) -> None:
+    answer = Intercepted(attacked, "GET", question, Oneiros_Page=secret)
 
     assert 400 <= answer.status < 500 and "Traceback" not in answer.text
 
@@ -251,19 +251,19 @@ FOUND = """[
 
 @pytest.mark.parametrize("view", ["topics/hostile", "topics", "review", "topics/hostile?show=source", "today"])
 def test_a_hostile_memory_can_be_looked_at(attacked: House, secret: str, view: str) -> None:
-    answer = Asked(attacked, "GET", f"/page/{view}", Oneiros_Page=secret)
+    answer = Intercepted(attacked, "GET", f"/page/{view}", Oneiros_Page=secret)
 
     assert answer.status == 200 and "<script>" not in answer.text and '<div hx-get="/page/settings"' not in answer.text
 
 
 def test_a_hostile_topic_and_hunk_run_nothing_and_lead_nowhere(chrome: Any, attacked: House) -> None:
-    said: list[str] = []
+    remarks: list[str] = []
     asked: list[str] = []
     with closing(chrome.new_context()) as opened:
         page = opened.new_page()
-        page.on("console", lambda one: said.append(one.text))
-        page.on("pageerror", lambda one: said.append(str(one)))
-        page.on("dialog", lambda one: said.append("dialog"))
+        page.on("console", lambda one: remarks.append(one.text))
+        page.on("pageerror", lambda one: remarks.append(str(one)))
+        page.on("dialog", lambda one: remarks.append("dialog"))
         page.on("request", lambda one: asked.append(one.url))
         page.goto(link(attacked, "review"))
         page.locator("#statement").wait_for()
@@ -287,4 +287,4 @@ def test_a_hostile_topic_and_hunk_run_nothing_and_lead_nowhere(chrome: Any, atta
 
     port = daemon_state(attacked.state)["port"]
     assert all(one.startswith((f"http://localhost:{port}/", "about:", "data:")) for one in asked), asked
-    assert not [one for one in said if "Content Security Policy" in one or "dialog" in one], said
+    assert not [one for one in remarks if "Content Security Policy" in one or "dialog" in one], remarks

@@ -21,7 +21,7 @@ HELD = """() => {
     return new Response(body, {status: answer.status, headers: answer.headers});
   };
 }"""  # what is fetched from here on comes, and its end never does
-ASKED = "Which port does the relay listen on?"
+QUESTION = "Which port does the relay listen on?"
 ANSWER = f'It is **2525** [1: "listens on port 2525"], and pink [1: "pink relay"]. {HOSTILE}'
 
 
@@ -45,7 +45,7 @@ def window(chrome: Any, talking: House) -> Iterator[Any]:
     context.close()
 
 
-def ask(page: Any, question: str = ASKED) -> None:
+def ask(page: Any, question: str = QUESTION) -> None:
     page.fill("#question", question)
     page.press("#question", "Enter")
 
@@ -55,20 +55,20 @@ def test_an_answer_comes_with_its_citations_and_nothing_in_it_runs(window: Any, 
         talking.settle(chat_backend="openai-url", chat_url=service.url)
         ask(window)
         window.wait_for_selector(".cited")
-        told = window.inner_text("article")
-        assert "topics/mail.md:3 approved topic\nlistens on port 2525" in told.replace("“", "").replace(
+        html = window.inner_text("article")
+        assert "topics/mail.md:3 approved topic\nlistens on port 2525" in html.replace("“", "").replace(
             "”", ""
         ).replace('"', "")
-        assert "not verified looked for in topics/mail.md, and not found" in told
-        assert window.inner_text("article .answer strong") == "2525" and "【" not in told
+        assert "not verified looked for in topics/mail.md, and not found" in html
+        assert window.inner_text("article .answer strong") == "2525" and "【" not in html
         assert window.locator("article .cite").all_inner_texts() == ["1", "2?"]
-        assert "<script>" in told and "\\u001b[31mred" in told
+        assert "<script>" in html and "\\u001b[31mred" in html
         assert window.evaluate("window.executed || 0") == 0
         assert window.locator("article script, article img, article iframe").count() == 0
-        assert "900 tokens in, 500 of them cached" in told
+        assert "900 tokens in, 500 of them cached" in html
         ask(window, "And the cat?")
         window.wait_for_selector("article >> nth=1 >> .cited")
-    assert [one["content"] for one in service.asked[1]["messages"][1:2]] == [ASKED]
+    assert [one["content"] for one in service.asked[1]["messages"][1:2]] == [QUESTION]
 
     window.reload()
     window.wait_for_selector(".cited")

@@ -10,7 +10,7 @@ import pytest
 from dream.decisions.chain import Chain
 from dream.proposals.store import Event
 from dream.records import State
-from tests.dream.builders import archive_said, decisions_on, new_topic, proposed
+from tests.dream.builders import archive_statements, decisions_on, new_topic, proposed
 from tests.parts.page.browser import link
 from tests.system.at_terminal import WORD, Seen, at_terminal
 from tests.system.house import House, wait_until
@@ -18,7 +18,7 @@ from tests.system.test_passkey import free_port
 
 pytestmark = pytest.mark.page
 
-SAID = ("Backups run at nine.", "The relay listens on port 2526.", "The cat eats at noon.")
+STATEMENTS = ("Backups run at nine.", "The relay listens on port 2526.", "The cat eats at noon.")
 DEVICE = {
     "protocol": "ctap2",
     "transport": "internal",
@@ -38,15 +38,15 @@ class Device:
         self._id = self._session.send("WebAuthn.addVirtualAuthenticator", {"options": DEVICE})["authenticatorId"]
 
     def knows_its_person(self, is_so: bool) -> None:
-        told = {"authenticatorId": self._id, "isUserVerified": is_so}
-        self._session.send("WebAuthn.setUserVerified", told)
+        payload = {"authenticatorId": self._id, "isUserVerified": is_so}
+        self._session.send("WebAuthn.setUserVerified", payload)
 
 
 @pytest.fixture
 def waiting(house: House) -> House:
     """A memory with three changes that wait."""
-    archive_said(house.memory_root, *SAID)
-    updates = [new_topic(said, f"topic-{number}", number) for number, said in enumerate(SAID, start=1)]
+    archive_statements(house.memory_root, *STATEMENTS)
+    updates = [new_topic(text, f"topic-{number}", number) for number, text in enumerate(STATEMENTS, start=1)]
     proposed(decisions_on(house.memory_root), *updates)
     return house
 
@@ -88,8 +88,8 @@ def test_a_person_makes_a_passkey_and_decides_with_it(chrome: Any, waiting: Hous
 
         seen = made_on(page, waiting)
 
-        told = page.locator("#passkey-said").inner_text()
-        fingerprint = told.split()[2].rstrip(".")
+        html = page.locator("#passkey-said").inner_text()
+        fingerprint = html.split()[2].rstrip(".")
         assert seen.code == 0 and f"Made: {fingerprint}, called laptop" in seen.screen, seen
         chain = Chain(waiting.memory_root, "")
         assert [one.fingerprint for one in chain.passkeys().values()] == [fingerprint]
@@ -122,7 +122,7 @@ def test_a_person_makes_a_passkey_and_decides_with_it(chrome: Any, waiting: Hous
         page.click(".done summary")
         assert "oneiros dream revert" in page.inner_text(".done li")
 
-    assert first == SAID[0]
+    assert first == STATEMENTS[0]
     assert [state_of(waiting, number) for number in (1, 2, 3)] == [State.ACCEPTED, State.REJECTED, State.PENDING]
     chain = Chain(waiting.memory_root, "")
     accepted, rejected, signing = chain.entries[-3:]

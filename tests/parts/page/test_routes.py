@@ -37,7 +37,7 @@ from parts.page.today import is_plain
 from tests.conftest import MakeEngine
 from tests.dream.builders import (
     PERSON,
-    archive_said,
+    archive_statements,
     decisions_on,
     extending,
     new_lesson,
@@ -90,7 +90,7 @@ class Indexer:
 def memory(tmp_path_factory: pytest.TempPathFactory, make_engine: MakeEngine) -> Iterator[Memory]:
     root = new_root(tmp_path_factory.mktemp("page") / "memory")
     write_topic(root, "mail", "# Mail\n\nThe relay listens on port 2525.\n")
-    archive_said(root, "The relay listens on port 2526.", GONE)
+    archive_statements(root, "The relay listens on port 2526.", GONE)
     update = replacing(root, "The relay listens on port 2526.", "2525", metadata=Metadata(tags=("relay", "ops")))
     _, gone = proposed(decisions_on(root), update, new_topic(GONE, "cats", 2))
     decisions_on(root).reject(gone.id, PERSON, "no")
@@ -165,9 +165,9 @@ def test_nothing_else_is(path: str) -> None:
 def test_a_choice_is_kept_and_taken_back(page: TestClient, pages: PageSessions, memory: Memory) -> None:
     hunk = hunk_of(memory)
 
-    told = page.post(f"/page/review/{hunk}", json={"verdict": "reject", "reason": "no"}).text
+    answer = page.post(f"/page/review/{hunk}", json={"verdict": "reject", "reason": "no"}).text
 
-    assert "1 chosen" in told and pages.choices()[hunk].reason == "no"
+    assert "1 chosen" in answer and pages.choices()[hunk].reason == "no"
     page.post("/page/review/undo")
     assert pages.choices() == {}
     page.post(f"/page/review/{hunk}/rest")
@@ -194,14 +194,14 @@ def test_a_move_is_shown_at_the_topic_that_it_leaves_alone(
 
     with open_memory(root, make_engine) as memory:
         page = serve(memory, pages, tmp_path)
-        told = {name: page.get(f"/page/topics/{name}").text for name in ("mail", "copy", "relay", "lessons")}
+        views = {name: page.get(f"/page/topics/{name}").text for name in ("mail", "copy", "relay", "lessons")}
         listed = page.get("/page/topics").text
 
     moving, offered = f'It waits to move: <a href="/review/{hunk.id}">', "Move to another topic"
-    assert [name for name, view in told.items() if moving in view] == ["mail"]
-    assert [name for name, view in told.items() if offered in view] == ["copy"]
-    assert [name for name, view in told.items() if "1 change waiting" in view] == ["mail", "relay"]
-    assert listed.count('<a href="/review">1</a>') == 2 and "Check first" in told["lessons"]
+    assert [name for name, view in views.items() if moving in view] == ["mail"]
+    assert [name for name, view in views.items() if offered in view] == ["copy"]
+    assert [name for name, view in views.items() if "1 change waiting" in view] == ["mail", "relay"]
+    assert listed.count('<a href="/review">1</a>') == 2 and "Check first" in views["lessons"]
 
 
 def test_each_note_of_a_list_item_is_looked_up_by_itself(
@@ -213,8 +213,8 @@ def test_each_note_of_a_list_item_is_looked_up_by_itself(
 
     with open_memory(root, make_engine) as memory:
         page = serve(memory, pages, tmp_path)
-        asked = re.findall(r'hx-get="(/page/blame/[^"]+)"', page.get("/page/topics/mail").text)
-        told = [page.get(html.unescape(one)).text for one in asked]
+        addresses = re.findall(r'hx-get="(/page/blame/[^"]+)"', page.get("/page/topics/mail").text)
+        told = [page.get(html.unescape(one)).text for one in addresses]
 
     assert [re.findall("session [12]{8}", one) for one in told] == [["session 11111111"], ["session 22222222"]]
 
@@ -230,12 +230,12 @@ def test_the_topics_that_a_change_may_go_to_are_read_where_a_person_wants_them(
 
 
 def test_the_review_shows_the_words_that_differ_and_the_quote_in_its_turn(page: TestClient, memory: Memory) -> None:
-    told = page.get(f"/page/review/{hunk_of(memory)}").text
+    shown_html = page.get(f"/page/review/{hunk_of(memory)}").text
 
-    assert "port <b>2525</b>" in told and "port <b>2526</b>" in told
-    assert "tags: relay, ops (agent_inferred)" in told
+    assert "port <b>2525</b>" in shown_html and "port <b>2526</b>" in shown_html
+    assert "tags: relay, ops (agent_inferred)" in shown_html
     said = page.get(f"/page/review/{hunk_of(memory)}/said").text
-    assert "<mark>The relay listens on port 2526.</mark>" in said and "<mark>" not in told
+    assert "<mark>The relay listens on port 2526.</mark>" in said and "<mark>" not in shown_html
 
 
 def test_no_view_waits_for_a_review_or_dream_that_is_under_way(
@@ -270,10 +270,10 @@ def test_what_cannot_be_accepted_is_not_offered_nor_taken_with_the_rest(
     hunk = hunk_of(memory)
     monkeypatch.setattr("dream.decisions.accept.Decisions.find_faults", lambda *_: ["it was altered"])
 
-    told, today = page.get(f"/page/review/{hunk}").text, page.get("/page/today").text
+    shown_html, today = page.get(f"/page/review/{hunk}").text, page.get("/page/today").text
     page.post(f"/page/review/{hunk}/rest")
 
-    assert re.findall(r'data-key="(\w)"[^>]* disabled>', told) == ["a", "e", "f", "u"]
+    assert re.findall(r'data-key="(\w)"[^>]* disabled>', shown_html) == ["a", "e", "f", "u"]
     assert "Look closer" in today and ">Yes</button>" not in today
     assert pages.choices() == {}
 
@@ -353,9 +353,9 @@ def test_a_wording_that_cannot_be_taken_opens_the_editor_again_with_it_and_what_
 ) -> None:
     hunk, text = hunk_of(memory), f"The token is ghp_{'a1B2' * 9}; it, too. Twice."
 
-    told = page.post(f"/page/review/{hunk}", json={"verdict": "accept", "text": text}).text
+    answer = page.post(f"/page/review/{hunk}", json={"verdict": "accept", "text": text}).text
 
-    form = told.partition('<form id="edit"')[2].partition("</form>")[0]
+    form = answer.partition('<form id="edit"')[2].partition("</form>")[0]
     assert "hidden hx-post" not in form and "the wording holds a secret" in form and text in form
     assert pages.choices() == {}
     page.post(f"/page/review/{hunk}", json={"verdict": "accept", "text": "It is in the safe; it, too. Twice."})
@@ -370,45 +370,45 @@ def test_a_hunk_goes_to_another_topic_with_the_secret_of_the_page_alone(page: Te
     wrong = page.post(f"/page/review/{hunk}/place", json={"topic": "a\n# b"})
 
     assert (refused.status_code, wrong.status_code, hunk_of(memory)) == (403, 404, hunk)
-    told = page.post(f"/page/review/{hunk}/place", json=place).text
-    assert "topics/relay.md</a>, Ports (new)" in told and "## Ports" in told
-    assert hunk_of(memory) in told and hunk_of(memory) != hunk
+    answer = page.post(f"/page/review/{hunk}/place", json=place).text
+    assert "topics/relay.md</a>, Ports (new)" in answer and "## Ports" in answer
+    assert hunk_of(memory) in answer and hunk_of(memory) != hunk
 
 
 def test_a_hit_is_marked_and_leads_to_its_line(page: TestClient) -> None:
-    told = page.get("/page/search", params={"q": "relay port"}).text
+    answer = page.get("/page/search", params={"q": "relay port"}).text
 
-    assert "<mark>relay</mark>" in told and 'href="/topics/topics/mail.md?line=' in told
+    assert "<mark>relay</mark>" in answer and 'href="/topics/topics/mail.md?line=' in answer
 
 
 def test_today_names_what_expires_and_what_was_spent(page: TestClient) -> None:
-    told = page.get("/page/today").text
+    shown_html = page.get("/page/today").text
 
-    assert "2 expire this week" in told and "$0.25 of $5.00" in told
+    assert "2 expire this week" in shown_html and "$0.25 of $5.00" in shown_html
 
 
 def test_today_asks_about_the_first_change_and_shows_the_next_when_it_was_answered(
     page: TestClient, pages: PageSessions, memory: Memory
 ) -> None:
     hunk = hunk_of(memory)
-    asked = page.get("/page/today").text
+    shown_html = page.get("/page/today").text
 
-    assert f'hx-post="/page/review/{hunk}"' in asked and "The relay listens on port 2526." in asked
+    assert f'hx-post="/page/review/{hunk}"' in shown_html and "The relay listens on port 2526." in shown_html
     page.post(f"/page/review/{hunk}", json={"verdict": "accept"})
     assert "You have chosen for all that waits" in page.get("/page/today").text
     page.post("/page/review/undo")
 
 
 def test_each_plot_has_its_table_and_one_unit(page: TestClient) -> None:
-    told = page.get("/page/today/plots").text
+    shown_html = page.get("/page/today/plots").text
 
-    assert told.count("<svg class=") == told.count("As a table") >= 2
-    assert "mail" in told.partition('class="map"')[2].partition("</svg></svg>")[0].casefold()
+    assert shown_html.count("<svg class=") == shown_html.count("As a table") >= 2
+    assert "mail" in shown_html.partition('class="map"')[2].partition("</svg></svg>")[0].casefold()
 
 
 def test_what_is_typed_finds_views_topics_and_passages(page: TestClient) -> None:
-    told = page.get("/page/find", params={"q": "mail"}).text
-    found = re.findall(r'<a id="offer-\d+" role="option"[^>]* href="([^"]+)"', told)
+    answer = page.get("/page/find", params={"q": "mail"}).text
+    found = re.findall(r'<a id="offer-\d+" role="option"[^>]* href="([^"]+)"', answer)
 
     assert found[:2] == ["/topics/topics/mail.md", "/search?q=mail"]
     assert page.get("/page/find", params={"q": '"half'}).status_code == 200
@@ -416,17 +416,17 @@ def test_what_is_typed_finds_views_topics_and_passages(page: TestClient) -> None
 
 @pytest.mark.parametrize("query", ["layer:topic", "after:yesterday", "(" * 3_000])
 def test_a_query_that_is_none_stays_in_its_box_with_what_is_wrong(page: TestClient, query: str) -> None:
-    told = page.get("/page/search", params={"q": query})
+    answer = page.get("/page/search", params={"q": query})
 
-    assert told.status_code == 200 and f'value="{query}"' in told.text
-    assert 'role="alert"' in told.text
+    assert answer.status_code == 200 and f'value="{query}"' in answer.text
+    assert 'role="alert"' in answer.text
 
 
 def test_a_note_is_no_session(page: TestClient, memory: Memory) -> None:
-    told = page.post("/page/notes", json={"text": "The elephant came on Monday."}).text
+    answer = page.post("/page/notes", json={"text": "The elephant came on Monday."}).text
     memory.reindex()
     today, found = page.get("/page/today").text, page.get("/page/find").text
-    page.delete("/page/notes/" + re.findall(r'href="/notes/([^"]+)"', told)[0])
+    page.delete("/page/notes/" + re.findall(r'href="/notes/([^"]+)"', answer)[0])
     memory.reindex()
 
     assert "None has been taken in yet" in today
@@ -434,17 +434,17 @@ def test_a_note_is_no_session(page: TestClient, memory: Memory) -> None:
 
 
 def test_words_that_stand_nowhere_are_named_above_the_hits(page: TestClient) -> None:
-    told = page.get("/page/search", params={"q": "relay port elephant"}).text
+    answer = page.get("/page/search", params={"q": "relay port elephant"}).text
 
-    assert "Nowhere in this memory: elephant." in told.partition('class="hits"')[0]
+    assert "Nowhere in this memory: elephant." in answer.partition('class="hits"')[0]
 
 
 def test_a_hits_passage_is_shown_in_its_place(page: TestClient) -> None:
     place = {"path": "topics/mail.md", "first": "3", "last": "3", "q": "relay"}
-    told = page.get("/page/passage", params=place).text
+    answer = page.get("/page/passage", params=place).text
 
-    assert "<h1>Mail</h1>" in told
-    assert "The <mark>relay</mark> listens" in told.partition('class="prose meant"')[2]
+    assert "<h1>Mail</h1>" in answer
+    assert "The <mark>relay</mark> listens" in answer.partition('class="prose meant"')[2]
     assert page.get("/page/passage", params={**place, "path": "topics/none.md"}).status_code == 404
 
 
@@ -453,9 +453,9 @@ def test_a_trainer_that_is_off_is_a_line(page: TestClient) -> None:
 
 
 def test_a_setting_of_the_persons_alone_has_a_command_in_the_place_of_a_field(page: TestClient) -> None:
-    told = page.get("/page/settings").text
+    shown_html = page.get("/page/settings").text
 
-    assert "oneiros config crawl_roots VALUE" in told and 'aria-label="crawl_roots"' not in told
+    assert "oneiros config crawl_roots VALUE" in shown_html and 'aria-label="crawl_roots"' not in shown_html
     assert page.put("/page/settings/crawl_roots", json={"value": "/"}).status_code == 400
 
 
@@ -475,10 +475,10 @@ def test_a_setting_is_found_by_its_words_and_a_typo_by_the_nearest_name(page: Te
 
 
 def test_what_is_on_or_off_is_a_switch_and_what_has_some_values_a_choice(page: TestClient) -> None:
-    told = page.get("/page/settings").text
+    shown_html = page.get("/page/settings").text
 
-    assert re.search(r'role="switch" aria-checked="true" aria-label="query_log"', told)
-    assert re.search(r'<select name="value" aria-label="dream_history".*?<option selected>git</option>', told)
+    assert re.search(r'role="switch" aria-checked="true" aria-label="query_log"', shown_html)
+    assert re.search(r'<select name="value" aria-label="dream_history".*?<option selected>git</option>', shown_html)
     assert (
         'role="switch" aria-checked="false" aria-label="query_log"'
         in page.put("/page/settings/query_log", json={"value": "false"}).text
@@ -490,9 +490,9 @@ def test_the_lessons_are_told_beside_the_topics_and_nobody_is_said_to_have_appro
 ) -> None:
     memory.root.lessons.write_text("# Lessons\n\nLook first.\n", encoding="utf-8")
 
-    told = page.get("/page/topics").text
+    shown_html = page.get("/page/topics").text
 
-    assert re.search(r"\d topics? and the lessons\.", told) and "approved" not in told
+    assert re.search(r"\d topics? and the lessons\.", shown_html) and "approved" not in shown_html
 
 
 def test_a_topic_that_goes_while_the_list_is_made_ends_nothing(

@@ -73,20 +73,20 @@ def shown(home: Path, url: str, token: str) -> str:
 
 def test_a_trainer_is_shown_with_card_loss_and_log_and_without_its_token(tmp_path: Path) -> None:
     with answering() as url:
-        told = shown(tmp_path, url, TOKEN)
+        html = shown(tmp_path, url, TOKEN)
 
-    assert "2026-11-20-mail, step 40 of 160" in told and "10 min left" in told
-    assert "A card &lt;b&gt;, 73 % busy, 20.5 of 80.0 GB, 61 °C, 410 W" in told
-    assert "small-1, 2 waiting" in told and "step 40 &lt;script&gt;" in told
-    assert 'points="0.00,0.00 100.00,30.00"' in told and '<td class="num">1.75</td>' in told
-    assert TOKEN not in told
+    assert "2026-11-20-mail, step 40 of 160" in html and "10 min left" in html
+    assert "A card &lt;b&gt;, 73 % busy, 20.5 of 80.0 GB, 61 °C, 410 W" in html
+    assert "small-1, 2 waiting" in html and "step 40 &lt;script&gt;" in html
+    assert 'points="0.00,0.00 100.00,30.00"' in html and '<td class="num">1.75</td>' in html
+    assert TOKEN not in html
 
 
 def test_a_trainer_that_refuses_the_token_says_so_and_nothing_else(tmp_path: Path) -> None:
     with answering() as url:
-        told = shown(tmp_path, url, "another")
+        html = shown(tmp_path, url, "another")
 
-    assert "does not answer" in told and "another" not in told
+    assert "does not answer" in html and "another" not in html
 
 
 def test_where_no_trainer_is_named_or_runs_the_page_says_so_and_shows_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +95,7 @@ def test_where_no_trainer_is_named_or_runs_the_page_says_so_and_shows_no_error(m
     api = FastAPI()
     api.include_router(trainer_routes(cast("ServedMemory", SimpleNamespace(running=running)), Renderer()))
 
-    told = TestClient(api).get("/trainers").text
+    html = TestClient(api).get("/trainers").text
 
-    assert "none runs on this machine" in told
-    assert "Asking" not in told and "rrno" not in told
+    assert "none runs on this machine" in html
+    assert "Asking" not in html and "rrno" not in html

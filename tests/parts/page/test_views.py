@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from parts.page.topics import PAGE
-from tests.dream.builders import PERSON, archive_said, decisions_on, extending, new_topic, proposed, replacing
+from tests.dream.builders import PERSON, archive_statements, decisions_on, extending, new_topic, proposed, replacing
 from tests.memories import root_at, write_topic
 from tests.parts.page.browser import AXE, link
 from tests.parts.page.conftest import OpenView
@@ -124,7 +124,7 @@ def test_a_topic_shows_whose_words_stand_behind_a_line_and_leads_to_them(at: Ope
 def test_a_statement_is_moved_by_keys_from_its_topic_to_another_through_the_review(chrome: Any) -> None:
     with contextlib.closing(House()) as house:
         root, text = house.memory_root, "The relay never sleeps."
-        archive_said(root, text)
+        archive_statements(root, text)
         decisions = decisions_on(root)
         decisions.accept(proposed(decisions, extending(root, text, "grey cat", name="cats"))[0].id, PERSON)
         house.serve()
@@ -278,7 +278,7 @@ def test_the_review_is_prepared_by_keys_and_decided_at_the_terminal(at: OpenView
 def test_the_rest_of_a_topic_is_one_step_and_leaves_a_replacement(chrome: Any) -> None:
     with contextlib.closing(House()) as house:
         root = house.memory_root
-        archive_said(root, "It needs TLS.", "It needs a key.", "The relay listens on port 2526.")
+        archive_statements(root, "It needs TLS.", "It needs a key.", "The relay listens on port 2526.")
         proposed(
             decisions_on(root),
             *(
@@ -303,37 +303,37 @@ def test_the_rest_of_a_topic_is_one_step_and_leaves_a_replacement(chrome: Any) -
 
 
 def test_twelve_changes_by_keys_alone_with_what_was_chosen_kept_over_a_restart(chrome: Any) -> None:
-    said = [f"The relay {number} listens on port {2500 + number}." for number in range(1, 13)]
+    texts = [f"The relay {number} listens on port {2500 + number}." for number in range(1, 13)]
     with contextlib.closing(House()) as house:
         root = house.memory_root
-        archive_said(root, *said)
-        proposed(decisions_on(root), *(new_topic(text, f"relay-{n}", n) for n, text in enumerate(said, start=1)))
+        archive_statements(root, *texts)
+        proposed(decisions_on(root), *(new_topic(text, f"relay-{n}", n) for n, text in enumerate(texts, start=1)))
         house.serve()
         page = chrome.new_context().new_page()
         page.goto(link(house, "review"))
         page.wait_for_selector("#statement")
-        asked = [press(page, key) for key in "aaal"]
+        statements = [press(page, key) for key in "aaal"]
         page.keyboard.press("r")
         page.keyboard.type("it was yesterday")
-        asked += [press(page, "Enter"), press(page, "a")]
+        statements += [press(page, "Enter"), press(page, "a")]
         press(page, "u")
-        assert page.inner_text("#statement") == asked[5]
+        assert page.inner_text("#statement") == statements[5]
         press(page, "u")
-        assert page.inner_text("#statement") == asked[4]
+        assert page.inner_text("#statement") == statements[4]
 
         house.command("stop")
         house.serve()
         page.goto(link(house, "review"))
-        page.wait_for_selector(f"#statement:has-text('{asked[4]}')")
-        asked[4:] = [press(page, "a") for _ in range(8)]
+        page.wait_for_selector(f"#statement:has-text('{statements[4]}')")
+        statements[4:] = [press(page, "a") for _ in range(8)]
 
-        assert sorted(asked) == sorted(said)
+        assert sorted(statements) == sorted(texts)
         page.wait_for_selector("text=You have chosen for all of them")
         assert "12 chosen, 11 accept, 1 later" in page.inner_text(".decide")
         seen = at_terminal(house, [(r"Decide these 11 as shown \[y,n,\?\]\? ", "y\n"), WORD], "review", "--page")
         assert "11 accepted, 0 rejected" in seen.screen, seen
         page.goto(link(house, "review"))
-        page.wait_for_selector(f"#statement:has-text('{asked[3]}')")  # what was left for later is all that waits
+        page.wait_for_selector(f"#statement:has-text('{statements[3]}')")  # what was left for later is all that waits
         page.context.close()
 
 
@@ -420,8 +420,8 @@ def test_every_view_is_free_of_findings_and_no_wider_than_its_window(at: OpenVie
     for address in SEEN:
         go(page, address)
         page.evaluate(AXE.read_text(encoding="utf-8"))
-        told = page.evaluate("axe.run().then(found => found.violations)")
-        found += [(address, one["id"], one["nodes"][0]["html"][:200]) for one in told]
+        violations = page.evaluate("axe.run().then(found => found.violations)")
+        found += [(address, one["id"], one["nodes"][0]["html"][:200]) for one in violations]
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 900})
             found += [(address, width)] if page.evaluate("document.documentElement.scrollWidth > innerWidth") else []
@@ -431,12 +431,12 @@ def test_every_view_is_free_of_findings_and_no_wider_than_its_window(at: OpenVie
 
 def press(page: Any, key: str) -> str:
     """Presses a key in the review and waits for what is shown next; the statement that stood there."""
-    asked = page.inner_text("#statement")
+    statement = page.inner_text("#statement")
     page.keyboard.press(key)
     page.wait_for_function(
-        "asked => ![asked, undefined].includes(document.querySelector('#statement')?.innerText)", arg=asked
+        "asked => ![asked, undefined].includes(document.querySelector('#statement')?.innerText)", arg=statement
     )
-    return str(asked)
+    return str(statement)
 
 
 def go(page: Any, address: str) -> None:

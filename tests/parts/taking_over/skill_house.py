@@ -9,7 +9,7 @@ from crawler.archive.store import Archive
 from tests.crawler.builders import Record, assistant, call, person, result, settings_in, write_transcript
 
 STEPS = ("make fmt", "make lint", "make test")
-ASKED = "please fmt and lint before the test run"
+REQUEST = "please fmt and lint before the test run"
 
 
 def session_id(number: int) -> str:
@@ -19,7 +19,7 @@ def session_id(number: int) -> str:
 def did(
     number: int,
     *commands: str,
-    said: str = ASKED,
+    words: str = REQUEST,
     failed: Sequence[str] = (),
     later: str = "",
     printed: str = "done",
@@ -27,14 +27,14 @@ def did(
 ) -> list[Record]:
     """A session in which a person asks and these commands are run; the entries of each session are its own."""
     first = number * 100
-    told = {"session": session_id(number), **more}
-    records = [person(first, said, **told)]
+    head = {"session": session_id(number), **more}
+    records = [person(first, words, **head)]
     for place, command in enumerate(commands):
         at = first + 1 + 2 * place
-        records.append(assistant(at, call("Bash", f"c{at}", command=command), **told))
-        records.append(result(at + 1, f"c{at}", printed, is_error=command in failed, **told))
+        records.append(assistant(at, call("Bash", f"c{at}", command=command), **head))
+        records.append(result(at + 1, f"c{at}", printed, is_error=command in failed, **head))
     if later:
-        records.append(person(first + 90, later, parent=first + 2 * len(commands), **told))
+        records.append(person(first + 90, later, parent=first + 2 * len(commands), **head))
     records[0]["parentUuid"] = None
     return records
 

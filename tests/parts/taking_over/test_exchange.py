@@ -40,39 +40,50 @@ def test_what_went_is_a_valid_topic(tmp_path: Path) -> None:
 
 
 def test_the_types_of_json_are_those_of_the_schema() -> None:
-    told = as_json_ld(FULL)
+    document = as_json_ld(FULL)
 
-    assert told["properties"] == {"port": 2525, "tls": True, "ratio": 0.5, "nothing": None, "version": "1.10"}
-    assert told["extensions"]["other"] == {"deep": [1, {"two": 2.0}], "on": False}
-    assert told["documents"][0]["version"] == "1.10" and told["ontology"]["version"] == "1.10.0"
-    assert told["temporal"]["validUntil"] is None and told["tags"] == ["mail", "on", "1.0"]
-    assert told["@id"] == "urn:mif:7f3a8b2c-1d4e-5f6a-9b0c-2d3e4f5a6b7c"
-    assert told["timestamp"] == told["modified"] and told["description"] == told["summary"]
+    assert document["properties"] == {"port": 2525, "tls": True, "ratio": 0.5, "nothing": None, "version": "1.10"}
+    assert document["extensions"]["other"] == {"deep": [1, {"two": 2.0}], "on": False}
+    assert document["documents"][0]["version"] == "1.10" and document["ontology"]["version"] == "1.10.0"
+    assert document["temporal"]["validUntil"] is None and document["tags"] == ["mail", "on", "1.0"]
+    assert document["@id"] == "urn:mif:7f3a8b2c-1d4e-5f6a-9b0c-2d3e4f5a6b7c"
+    assert document["timestamp"] == document["modified"] and document["description"] == document["summary"]
 
 
 def test_a_file_of_0_1_is_raised_and_nothing_of_it_is_lost() -> None:
-    told = as_json_ld(as_markdown(as_own(OLDER), SourcePath("topics/mail.md"), DAY))
+    document = as_json_ld(as_markdown(as_own(OLDER), SourcePath("topics/mail.md"), DAY))
 
-    jsonschema.validate(told, SCHEMA)
-    assert told["aliases"] == ["relay-port"] and told["conceptType"] == "episodic"
-    assert told["temporal"]["validFrom"] == "2026-01-15T00:00:00Z" and told["temporal"]["decay"]["halfLife"] == "P7D"
-    assert told["provenance"]["sourceType"] == "user_implicit" and told["provenance"]["sessionId"] == "s1"
-    assert told["citations"][0]["citationType"] == "documentation"
-    assert told["relationships"] == [
+    jsonschema.validate(document, SCHEMA)
+    assert document["aliases"] == ["relay-port"] and document["conceptType"] == "episodic"
+    assert (
+        document["temporal"]["validFrom"] == "2026-01-15T00:00:00Z"
+        and document["temporal"]["decay"]["halfLife"] == "P7D"
+    )
+    assert document["provenance"]["sourceType"] == "user_implicit" and document["provenance"]["sessionId"] == "s1"
+    assert document["citations"][0]["citationType"] == "documentation"
+    assert document["relationships"] == [
         {
             "type": "relates-to",
             "target": "urn:mif:0b191afe-df8d-5858-8e1d-438787ebdeee",
             "metadata": {"label": "see also"},
         }
     ]
-    assert told["extensions"]["oneiros"]["codeRefs"][0]["symbol"] == "listen"
-    assert told["extensions"]["oneiros"]["conflicts"][0]["memory_id"] == "other"
+    assert document["extensions"]["oneiros"]["codeRefs"][0]["symbol"] == "listen"
+    assert document["extensions"]["oneiros"]["conflicts"][0]["memory_id"] == "other"
     assert as_own(OLDER) == as_own(as_markdown(as_own(OLDER), SourcePath("topics/mail.md"), DAY))
 
 
 def test_no_reading_of_yaml_changes_what_is_written_freely() -> None:
-    told = {"at": "12:30", "code": "0755", "ratio": "1.10", "big": "1e3", "on": "yes", "when": "2026-01-01", "x": "NaN"}
-    free = {**told, "half": 0.5, "count": 7, "no": None, "is": True}
+    payload = {
+        "at": "12:30",
+        "code": "0755",
+        "ratio": "1.10",
+        "big": "1e3",
+        "on": "yes",
+        "when": "2026-01-01",
+        "x": "NaN",
+    }
+    free = {**payload, "half": 0.5, "count": 7, "no": None, "is": True}
     written = ", ".join(f"{key}: {'null' if one is None else str(one).replace('T', 't')}" for key, one in free.items())
     old = "{port: 2525, tls: true, ratio: 0.5, nothing: null, version: '1.10'}"
     odd = FULL.replace(old, f"{{{written}}}")
@@ -92,10 +103,10 @@ def test_what_another_keeps_under_our_name_stays(odd: str) -> None:
 def test_what_has_no_place_beside_its_neighbours_comes_back_to_them() -> None:
     odd = FULL.replace("  ttl: P365D\n", "  ttl: P365D\n  mood: calm\n")
     sent = as_markdown(odd, SourcePath("x.md"), DAY)
-    told = as_json_ld(sent)
+    document = as_json_ld(sent)
 
-    jsonschema.validate(told, SCHEMA)
-    assert told["extensions"]["oneiros"] == {"temporal": {"mood": "calm"}}
+    jsonschema.validate(document, SCHEMA)
+    assert document["extensions"]["oneiros"] == {"temporal": {"mood": "calm"}}
     assert parse_frontmatter(as_own(sent)).fields["temporal"] == parse_frontmatter(odd).fields["temporal"]
 
 
@@ -124,12 +135,12 @@ def test_a_shipped_topic_keeps_to_the_schema_and_comes_back(file: Path) -> None:
 
 def test_plain_markdown_gets_an_id_of_its_path_and_a_title_of_its_heading() -> None:
     text = "# Backups\n\nThey run at four.\n"
-    told = as_json_ld(as_markdown(text, SourcePath("topics/backups.md"), DAY))
+    document = as_json_ld(as_markdown(text, SourcePath("topics/backups.md"), DAY))
 
-    jsonschema.validate(told, SCHEMA)
-    assert told["title"] == "Backups" and told["created"] == "2026-03-02T00:00:00Z"
-    assert told["@id"] == as_json_ld(as_markdown(text, SourcePath("topics/backups.md"), DAY))["@id"]
-    assert told["@id"] != as_json_ld(as_markdown(text, SourcePath("topics/other.md"), DAY))["@id"]
+    jsonschema.validate(document, SCHEMA)
+    assert document["title"] == "Backups" and document["created"] == "2026-03-02T00:00:00Z"
+    assert document["@id"] == as_json_ld(as_markdown(text, SourcePath("topics/backups.md"), DAY))["@id"]
+    assert document["@id"] != as_json_ld(as_markdown(text, SourcePath("topics/other.md"), DAY))["@id"]
 
 
 def test_a_file_without_what_mif_requires_is_refused() -> None:

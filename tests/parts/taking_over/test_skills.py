@@ -17,7 +17,7 @@ from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from parts.taking_over.habits import read_habits
 from parts.taking_over.refusals import refusals_of_skill
-from tests.parts.taking_over.skill_house import ASKED, STEPS, archive_of_sessions, did, session_id
+from tests.parts.taking_over.skill_house import REQUEST, STEPS, archive_of_sessions, did, session_id
 
 IDEA = "Every time I deploy I type these commands, make a script for that."
 
@@ -37,7 +37,7 @@ def test_what_was_done_in_two_sessions_is_a_habit_with_the_words_that_asked_for_
 
     assert list_steps(habit) == list(STEPS)
     assert [done.session_id for done in habit.times] == [session_id(1), session_id(2)]
-    assert {quote.text for quote in habit.quotes} == {ASKED}
+    assert {quote.text for quote in habit.quotes} == {REQUEST}
     assert habit.project == "app"
 
 
@@ -72,10 +72,10 @@ def test_a_skill_tells_its_steps_with_footnotes_and_allows_what_only_tests(twice
     text = skill_text(habit)
     front = yaml.safe_load(text.split("---")[1])
 
-    told = "Runs make fmt, then make lint, then make test. Use it where one of these is due, or when asked as in:"
+    statement = "Runs make fmt, then make lint, then make test. Use it where one of these is due, or when asked as in:"
     assert front == {
         "name": "fmt-lint-test",
-        "description": f'{told} "{ASKED}".',
+        "description": f'{statement} "{REQUEST}".',
         "allowed-tools": "Bash(make fmt) Bash(make lint) Bash(make test)",
     }
     assert "1. `make fmt`\n2. `make lint`\n3. `make test`\n" in text
@@ -140,9 +140,9 @@ def test_a_wish_for_a_script_is_no_rule(tmp_path: Path) -> None:
     assert [one.text for one in said if "script" in one.text] == []
 
 
-@pytest.mark.parametrize("said", ["Please make a script for that.", "I do it each week. Make a skill of it."])
-def test_an_idea_that_was_said_twice_is_one(tmp_path: Path, said: str) -> None:
-    archive = archive_of_sessions(tmp_path, did(1, "ls", said=said), did(2, "ls", said=said))
+@pytest.mark.parametrize("words", ["Please make a script for that.", "I do it each week. Make a skill of it."])
+def test_an_idea_that_was_said_twice_is_one(tmp_path: Path, words: str) -> None:
+    archive = archive_of_sessions(tmp_path, did(1, "ls", words=words), did(2, "ls", words=words))
 
     habits, [group] = read_habits(archive)
 

@@ -63,8 +63,8 @@ class Strike:
 class Struck:
     """Counts the points of one process, and strikes at one of them."""
 
-    def __init__(self, strike: Strike | None, told: Connection):
-        self.strike, self.told, self.passed = strike, told, 0
+    def __init__(self, strike: Strike | None, pipe: Connection):
+        self.strike, self.pipe, self.passed = strike, pipe, 0
 
     def wrap(self, place: Any, name: str) -> None:
         """Makes each call of a method a point."""
@@ -83,10 +83,10 @@ class Struck:
         setattr(place, name, counted)
 
     def _happen(self, kind: str) -> None:
-        self.told.send(("strike", kind))
+        self.pipe.send(("strike", kind))
         if kind == "process":
             os.kill(os.getpid(), signal.SIGKILL)
-        self.told.recv()  # it has happened
+        self.pipe.recv()  # it has happened
 
 
 def run(folder: Path, kills: int, seed: int, note: Callable[[str], None] = lambda _: None) -> Survived:
@@ -145,9 +145,9 @@ class House:
     def round(self, strike: Strike, names: list[str], found: Survived) -> int:
         """Writes topics while the index is brought level, one of the two struck; returns how many were accepted."""
         self.database.close()
-        told = {name: text_of(name) for name in names}
+        texts = {name: text_of(name) for name in names}
         running = {
-            role: self._started(target, strike if strike.role == role else None, told)
+            role: self._started(target, strike if strike.role == role else None, texts)
             for role, target in (("writer", write), ("indexer", index))
         }
         acknowledged: dict[str, str] = {}
@@ -181,10 +181,10 @@ class House:
         files = {(path, hashlib.sha256(text).hexdigest()) for path, text in zip(ids, texts, strict=True)}
         return set(rows), files, commit, repository.head(), queued
 
-    def _started(self, target: Callable[..., None], strike: Strike | None, told: dict[str, str]) -> Any:
+    def _started(self, target: Callable[..., None], strike: Strike | None, texts: dict[str, str]) -> Any:
         ours, theirs = mp.Pipe()
         process = mp.get_context("fork").Process(
-            target=target, args=(self.settings, self.tenant, strike, theirs, told), daemon=True
+            target=target, args=(self.settings, self.tenant, strike, theirs, texts), daemon=True
         )
         process.start()
         theirs.close()
@@ -199,18 +199,18 @@ class House:
             for pipe in wait(list(pipes)):
                 assert isinstance(pipe, Connection)
                 try:
-                    what, told = pipe.recv()
+                    what, subject = pipe.recv()
                 except EOFError:
                     pipes.pop(pipe).join(PATIENCE)
                     continue
                 if what == "done":
-                    acknowledged[told] = text_of(told)
+                    acknowledged[subject] = text_of(subject)
                 elif what == "failed":
-                    found.unequal.append(f"a process gave up: {told}")
+                    found.unequal.append(f"a process gave up: {subject}")
                 else:
-                    found.struck[told] = found.struck.get(told, 0) + 1
-                    self._strike(told)
-                    if told != "process":
+                    found.struck[subject] = found.struck.get(subject, 0) + 1
+                    self._strike(subject)
+                    if subject != "process":
                         pipe.send("happened")
 
     def _strike(self, kind: str) -> None:
@@ -255,10 +255,10 @@ def opened(settings: TeamSettings, strike: Strike | None, pipe: Connection) -> t
     return database, Outbox(database, Repositories(settings.repositories))
 
 
-def write(settings: TeamSettings, tenant: int, strike: Strike | None, pipe: Connection, told: dict[str, str]) -> None:
+def write(settings: TeamSettings, tenant: int, strike: Strike | None, pipe: Connection, texts: dict[str, str]) -> None:
     """Accepts topics one after the other, again where it is not known what came of it, and tells each that stands."""
     _, outbox = opened(settings, strike, pipe)
-    for name, text in told.items():
+    for name, text in texts.items():
 
         def change(repository: TeamRepository, name: str = name, text: str = text) -> Files:
             has = repository.head() and repository.git.text(name) == text
@@ -272,11 +272,11 @@ def write(settings: TeamSettings, tenant: int, strike: Strike | None, pipe: Conn
         pipe.send(("done", name))
 
 
-def index(settings: TeamSettings, tenant: int, strike: Strike | None, pipe: Connection, told: dict[str, str]) -> None:
+def index(settings: TeamSettings, tenant: int, strike: Strike | None, pipe: Connection, texts: dict[str, str]) -> None:
     """Brings the index level once what is accepted meanwhile can be seen."""
     database, outbox = opened(settings, strike, pipe)
     indexer = TenantIndexer(database, outbox, settings)
-    for _ in told:
+    for _ in texts:
         try:
             patiently(lambda: indexer.level(tenant))
         except (OneirosError, psycopg.Error) as error:

@@ -43,9 +43,9 @@ class Process:
 
 
 @contextlib.contextmanager
-def served_process(**told: str) -> Iterator[Process]:
+def served_process(**settings: str) -> Iterator[Process]:
     """`oneiros-team serve` with some settings, from when it listens; killed behind the test, where it still runs."""
-    variables = {f"ONEIROS_TEAM_{name.upper()}": value for name, value in told.items()}
+    variables = {f"ONEIROS_TEAM_{name.upper()}": value for name, value in settings.items()}
     command = [sys.executable, "-c", "from parts.team.cli import run; run()", "serve"]
     process = subprocess.Popen(command, env={**os.environ, **variables}, stderr=subprocess.PIPE, text=True)
     with process:

@@ -63,9 +63,9 @@ def test_a_token_whose_time_is_over_is_listed_so(owner_dsn: str) -> None:
 def test_quotas_are_told_whole_as_they_are_now(owner_dsn: str) -> None:
     create_tenant(owner_dsn, "bees")
 
-    told = typed(owner_dsn, "quota", "bees", "--questions", "5")
+    output = typed(owner_dsn, "quota", "bees", "--questions", "5")
 
-    assert told == "bees: 5 questions a minute of each token, 200000 (of the settings) passages.\n"
+    assert output == "bees: 5 questions a minute of each token, 200000 (of the settings) passages.\n"
 
 
 def ended(monkeypatch: pytest.MonkeyPatch, *words: str) -> object:
@@ -83,9 +83,9 @@ def test_a_database_that_does_not_answer_is_one_sentence(
 
     assert ended(monkeypatch, "token", "list", "ants") == 3
 
-    said = capsys.readouterr().err
-    assert said.startswith("The database does not answer: ")
-    assert said.count("\n") == 1
+    output = capsys.readouterr().err
+    assert output.startswith("The database does not answer: ")
+    assert output.count("\n") == 1
 
 
 def test_a_role_that_may_not_is_one_sentence(
@@ -95,8 +95,8 @@ def test_a_role_that_may_not_is_one_sentence(
 
     assert ended(monkeypatch, "tenant", "create", "moths") == 3
 
-    asked = "Is `owner_dsn` right, and did `oneiros-team upgrade` run?"
-    assert capsys.readouterr().err == f"The database does not do that: permission denied for table tenant. {asked}\n"
+    text = "Is `owner_dsn` right, and did `oneiros-team upgrade` run?"
+    assert capsys.readouterr().err == f"The database does not do that: permission denied for table tenant. {text}\n"
 
 
 def test_an_owner_that_may_not_make_pgvector_is_told_who_does(

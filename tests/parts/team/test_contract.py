@@ -106,10 +106,10 @@ def test_both_engines_answer_the_same(
 ) -> None:
     question = parse_query(query, search)
 
-    told = wide_team.search(wide_tenant, question)
+    answer = wide_team.search(wide_tenant, question)
 
-    assert same(told.answer, wide.search(question))
-    assert told.commit == "c0ffee"
+    assert same(answer.answer, wide.search(question))
+    assert answer.commit == "c0ffee"
 
 
 def test_the_questions_have_answers_and_none(wide: Memory) -> None:
@@ -123,7 +123,7 @@ def test_both_engines_read_and_list_the_same(wide: Memory, wide_team: TeamMemory
     heads = topic_heads(wide.root)
 
     listed = wide_team.topics(wide_tenant)
-    told = {head.path: wide_team.read(wide_tenant, head.name.upper()) for head in heads}
+    readings = {head.path: wide_team.read(wide_tenant, head.name.upper()) for head in heads}
     part = wide_team.read(wide_tenant, "long", 3, 5).reading
 
     assert [(head.name, head.title, head.date, head.namespace, head.path) for head in listed] == [
@@ -131,9 +131,9 @@ def test_both_engines_read_and_list_the_same(wide: Memory, wide_team: TeamMemory
     ]
     for head in heads:
         marks = tuple(mark for mark in wide.read(head.name).marks if mark != UNAPPROVED)
-        assert told[head.path].reading == replace(wide.read(head.name), marks=marks)
-        assert told[head.path].commit == "c0ffee"
-    assert told[SourcePath("topics/old.md")].reading.marks == ("held until 2020-05-01",)
+        assert readings[head.path].reading == replace(wide.read(head.name), marks=marks)
+        assert readings[head.path].commit == "c0ffee"
+    assert readings[SourcePath("topics/old.md")].reading.marks == ("held until 2020-05-01",)
     assert part == replace(wide.read("long", 3, 5), marks=())
     with pytest.raises(UsageError, match="7-6 was asked for"):
         wide_team.read(wide_tenant, "mail", 7, 6)

@@ -44,8 +44,8 @@ def test_the_proxy_alone_is_reached_and_the_server_never_has_the_owners_password
 
 
 def test_every_variable_of_ours_is_a_setting() -> None:
-    told = {name for service in services().values() for name in service.get("environment", {})}
-    ours = {name.removeprefix("ONEIROS_TEAM_").lower() for name in told if name.startswith("ONEIROS_TEAM_")}
+    names = {name for service in services().values() for name in service.get("environment", {})}
+    ours = {name.removeprefix("ONEIROS_TEAM_").lower() for name in names if name.startswith("ONEIROS_TEAM_")}
 
     assert {"dsn", "owner_dsn", "folder", "public_url"} <= ours
     assert {name for name in ours if not hasattr(TeamSettings(), name)} == set()

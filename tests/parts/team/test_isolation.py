@@ -142,9 +142,9 @@ def test_questions_find_nothing_of_others(team: TeamMemory, garden_tenant: int, 
     question = parse_query("mail relay port", search)
 
     assert team.search(garden_tenant, question).answer.hits
-    told = team.search(other, question)
-    assert told.answer.hits == ()
-    assert told.commit == ""
+    answer = team.search(other, question)
+    assert answer.answer.hits == ()
+    assert answer.commit == ""
 
 
 def test_what_is_missing_and_what_is_anothers_is_the_same_error(
@@ -177,7 +177,7 @@ def test_what_is_missing_takes_as_long_as_what_is_anothers(team: TeamMemory, oth
 
 
 OF_BLOCK = "select places from posting where tenant = {n} and block = any('{0}')"
-KEPT_FROM_A_SCAN = {
+NO_SCANS = {
     f"{OF_BLOCK} and term = 'smail'": "posting_pkey",
     f"{OF_BLOCK} and term >= 'wma' and term < 'wmb'": "posting_pkey",
     "select passage from passage where tenant = {n} and id = any('{1,2,3}')": "passage_pkey",
@@ -186,7 +186,7 @@ KEPT_FROM_A_SCAN = {
 }
 
 
-@pytest.mark.parametrize("statement", KEPT_FROM_A_SCAN)
+@pytest.mark.parametrize("statement", NO_SCANS)
 def test_the_policy_keeps_the_keys_in_use(
     database: Database, garden_tenant: int, other: int, owner_dsn: str, garden: Memory, statement: str
 ) -> None:
@@ -196,7 +196,7 @@ def test_the_policy_keeps_the_keys_in_use(
         connection.execute("set local enable_seqscan = off")  # of some rows a scan is right
         plan = connection.execute("explain " + statement.replace("{n}", str(garden_tenant))).fetchall()
         text = "\n".join(line for (line,) in plan)
-        assert KEPT_FROM_A_SCAN[statement] in text
+        assert NO_SCANS[statement] in text
         assert "Index Cond" in text
         raise psycopg.Rollback
 
@@ -230,14 +230,14 @@ def test_what_keeps_a_connection_from_being_made_is_said_at_once(app_dsn: str) -
         Database(str(make_conninfo(app_dsn, user="nobody")))
 
 
-class Told:
+class FakeConnection:
     """A connection that says it is of another server."""
 
     def __init__(self, server: int, vector: str | None):
         self.info = type("Info", (), {"server_version": server})()
         self._vector = vector
 
-    def execute(self, _: str) -> "Told":
+    def execute(self, _: str) -> "FakeConnection":
         return self
 
     def fetchone(self) -> tuple[str] | None:
@@ -250,7 +250,7 @@ class Told:
 )
 def test_an_old_server_or_pgvector_is_refused_with_the_reason(server: int, vector: str | None, what: str) -> None:
     with pytest.raises(Unfit, match=what):
-        check(Told(server, vector))
+        check(FakeConnection(server, vector))
 
 
 def test_tables_of_a_newer_program_are_refused(owner_dsn: str) -> None:

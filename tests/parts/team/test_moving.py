@@ -72,9 +72,9 @@ def test_what_is_moved_in_comes_out_the_same(
 
     assert moved.files == 3  # with MEMORY.md
     question = parse_query("which port has the relay")
-    told = team.search(tenant, question)
-    assert [hit.path for hit in told.answer.hits] == [hit.path for hit in small.search(question).hits]
-    assert told.commit == moved.commit
+    answer = team.search(tenant, question)
+    assert [hit.path for hit in answer.answer.hits] == [hit.path for hit in small.search(question).hits]
+    assert answer.commit == moved.commit
     out = move_out(indexer, tenant, tmp_path / "out")
     assert out.commit == moved.commit
     assert collect_files(small.root, sessions=False) == {

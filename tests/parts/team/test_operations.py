@@ -159,8 +159,8 @@ def test_a_push_beyond_the_quota_leaves_the_index_where_it_is_until_there_is_roo
     assert f"commit {head[:12]} holds 15 passages and the memory may hold 10" in caplog.text
     assert embedded_texts(settings, tenant) == before.passages
     for words in (["index"], ["index", "--check"], ["index", name, "--rebuild"]):
-        told = CliRunner().invoke(app, words, env=variables(settings), catch_exceptions=False)
-        assert (told.exit_code, f"{name}: commit {head[:12]} holds 15" in told.stdout) == (1, True)
+        output = CliRunner().invoke(app, words, env=variables(settings), catch_exceptions=False)
+        assert (output.exit_code, f"{name}: commit {head[:12]} holds 15" in output.stdout) == (1, True)
 
     shrunk = push(settings, tenant, dict.fromkeys(list(pushed)[:5]), tmp_path / "clone")
     indexer.sweep([tenant])
@@ -345,8 +345,8 @@ def test_another_owner_restores_what_git_does_not_hold_and_a_graph_is_made_again
                 found = connection.execute("select tenant from token_scope(%s)", (token_hash(token),)).fetchone()
             assert found == (tenant,)
         with psycopg.connect(there.owner_dsn) as connection:
-            told = "select most_passages, is_apart, to_regclass(%s) is not null from tenant where id = %s"
-            assert connection.execute(told, (name_graph(tenant), tenant)).fetchone() == (70, True, True)
+            query = "select most_passages, is_apart, to_regclass(%s) is not null from tenant where id = %s"
+            assert connection.execute(query, (name_graph(tenant), tenant)).fetchone() == (70, True, True)
         assert create_tenant(there.owner_dsn, "new").id > tenant
     finally:
         with psycopg.connect(postgres, autocommit=True) as connection:
@@ -456,8 +456,8 @@ def test_a_command_waits_for_who_indexes_and_a_look_at_all_goes_on(
         waiting = pool.submit(indexer.level, tenant)
         assert not settings.work(tenant).exists()
         with psycopg.connect(settings.owner_dsn, autocommit=True) as connection:
-            asked = "select from pg_locks where locktype = 'advisory' and not granted and objid = %s"
-            wait_until(lambda: connection.execute(asked, (tenant,)).rowcount == 1)
+            query = "select from pg_locks where locktype = 'advisory' and not granted and objid = %s"
+            wait_until(lambda: connection.execute(query, (tenant,)).rowcount == 1)
 
     assert (loaded := waiting.result(30)) is not None and loaded.sources == len(TEXTS) + 1
     purge(settings, "beside")

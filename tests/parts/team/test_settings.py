@@ -27,7 +27,7 @@ def test_a_variable_goes_before_the_file_and_a_folder_stands_beside_it(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "words"),
     [
         ('dns = "dbname=a"', "there is no setting 'dns'"),
         ("connections = 'many'", "connections must be a whole number from 1 on"),
@@ -39,11 +39,11 @@ def test_a_variable_goes_before_the_file_and_a_folder_stands_beside_it(
         ('dsn = "nonsense"', "dsn must be an address"),
     ],
 )
-def test_what_cannot_be_is_an_error_that_says_so(tmp_path: Path, text: str, said: str) -> None:
+def test_what_cannot_be_is_an_error_that_says_so(tmp_path: Path, text: str, words: str) -> None:
     file = tmp_path / "team.toml"
     file.write_text(text + "\n", encoding="utf-8")
 
-    with pytest.raises(Unfit, match=said) as refused:
+    with pytest.raises(Unfit, match=words) as refused:
         read_settings(file)
 
     assert str(file) in str(refused.value)

@@ -51,8 +51,8 @@ def claims(**changed: Any) -> dict[str, Any]:
     }
 
 
-def signed(told: dict[str, Any], key: Any = KEY, kid: str = "one", algorithm: str = "ES256") -> str:
-    return jwt.encode(told, key, algorithm=algorithm, headers={"kid": kid})
+def signed(payload: dict[str, Any], key: Any = KEY, kid: str = "one", algorithm: str = "ES256") -> str:
+    return jwt.encode(payload, key, algorithm=algorithm, headers={"kid": kid})
 
 
 Verified = Callable[[TeamSettings, str], AskerToken | None]
@@ -94,7 +94,7 @@ def test_the_claims_that_say_tenant_person_and_rights_can_be_named(
 
 
 @pytest.mark.parametrize(
-    "told",
+    "expected",
     [
         claims(exp=int(time.time()) - 120),
         claims(exp=None),
@@ -110,9 +110,9 @@ def test_the_claims_that_say_tenant_person_and_rights_can_be_named(
     ],
 )
 def test_a_token_with_a_wrong_or_missing_claim_is_refused(
-    verified: Verified, settings: TeamSettings, told: dict[str, Any]
+    verified: Verified, settings: TeamSettings, expected: dict[str, Any]
 ) -> None:
-    assert verified(settings, signed(told)) is None
+    assert verified(settings, signed(expected)) is None
 
 
 @pytest.mark.parametrize(
@@ -173,11 +173,11 @@ def test_keys_that_no_file_holds_stop_the_server(settings: TeamSettings, tmp_pat
 def test_keys_are_fetched_from_the_address_that_is_named_and_nowhere_else(
     verified: Verified, settings: TeamSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
+    requests = []
 
     class Provider(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            requests.append(self.path)
             self.send_response(302 if self.path == "/moved" else 200)
             self.send_header("location", "/keys")
             self.end_headers()
@@ -200,7 +200,7 @@ def test_keys_are_fetched_from_the_address_that_is_named_and_nowhere_else(
 
     assert found is not None
     assert (unknown, moved, broken) == (None, None, None)
-    assert asked == ["/keys", "/keys", "/moved", "/page"]
+    assert requests == ["/keys", "/keys", "/moved", "/page"]
 
 
 def test_a_provider_that_cannot_be_reached_lets_nobody_in(verified: Verified, settings: TeamSettings) -> None:

@@ -34,7 +34,7 @@ CALLS |= {"read_memory": ["name=mail"], "memory_status": []}
 
 
 @pytest.fixture(scope="module")
-def told(
+def server_settings(
     owner_dsn: str, app_dsn: str, make_engine: MakeEngine, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, str]]:
     """Settings of a server with a team that knows something, and one that knows nothing; of this process too."""
@@ -57,8 +57,8 @@ def told(
 
 
 @pytest.fixture(scope="module")
-def server(told: dict[str, str]) -> Iterator[Process]:
-    with served_process(**told) as process:
+def server(server_settings: dict[str, str]) -> Iterator[Process]:
+    with served_process(**server_settings) as process:
         yield process
 
 
@@ -72,7 +72,7 @@ def made_token(owner_dsn: str, tenant: str) -> str:
     return typed(owner_dsn, "token", "create", tenant, "ada@example.org", "--may", "read", "--days", "90").strip()
 
 
-def told_of(client: GenuineClient, server: Process, token: str = "") -> str:
+def read_status(client: GenuineClient, server: Process, token: str = "") -> str:
     """How the client says that it stands with a server, once that was added."""
     header = ["--header", f"Authorization: Bearer {token}"] if token else []
     client.command("mcp", "add", "--transport", "http", "team", f"{server.url}/mcp", *header)
@@ -94,7 +94,7 @@ def test_the_model_asks_its_own_team_and_no_other(client: GenuineClient, server:
     client.api.on("Which port", Call(f"{TOOLS}recall", {"query": QUESTION}), "2525.")
     found = []
     for tenant in ("ants", "bees"):
-        assert "Connected" in told_of(client, server, made_token(owner_dsn, tenant))
+        assert "Connected" in read_status(client, server, made_token(owner_dsn, tenant))
         found += client.ask(QUESTION, allowed=["mcp__team"]).results()
         client.command("mcp", "remove", "team")
 
@@ -109,7 +109,7 @@ def test_a_token_that_was_revoked_is_told_to_the_person_with_the_remedy(
     token = made_token(owner_dsn, "ants")
     revoke_token(owner_dsn, list_tokens(owner_dsn, "ants")[0].id)
 
-    said = told_of(client, server, token)
+    said = read_status(client, server, token)
 
     assert "HTTP 401" in said and "Send `Authorization: Bearer`" in said
     assert token not in said + "".join(server.log)
@@ -118,11 +118,11 @@ def test_a_token_that_was_revoked_is_told_to_the_person_with_the_remedy(
 @contextlib.contextmanager
 def provider() -> Iterator[tuple[str, list[str]]]:
     """An identity provider that says where it lets people in: its address, and what it was asked."""
-    asked: list[str] = []
+    requests: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  the base class names it so
-            asked.append(self.path)
+            requests.append(self.path)
 
         def do_GET(self) -> None:
             ends = {f"{end}_endpoint": f"{url}/{end}" for end in ("authorization", "token", "registration")}
@@ -138,23 +138,23 @@ def provider() -> Iterator[tuple[str, list[str]]]:
         url = f"http://127.0.0.1:{listening.server_address[1]}"
         thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
-        yield url, asked
+        yield url, requests
         listening.shutdown()
         thread.join()
 
 
 def test_without_a_token_the_client_finds_the_identity_provider(
-    client: GenuineClient, told: dict[str, str], tmp_path: Path
+    client: GenuineClient, server_settings: dict[str, str], tmp_path: Path
 ) -> None:
     keys = tmp_path / "keys.json"
     keys.write_text(json.dumps({"keys": [public_jwk(KEY, "one")]}), encoding="utf-8")
     with socket.create_server(("127.0.0.1", 0)) as free:
         listen = f"127.0.0.1:{free.getsockname()[1]}"
-    own = told | {"listen": listen, "public_url": f"http://{listen}", "identity_keys": str(keys)}
+    own = server_settings | {"listen": listen, "public_url": f"http://{listen}", "identity_keys": str(keys)}
     with contextlib.ExitStack() as stack:
         issuer, asked = stack.enter_context(provider())
         server = stack.enter_context(served_process(**own, identity_issuer=issuer, identity_audience=AUDIENCE))
-        said = told_of(client, server)
+        said = read_status(client, server)
 
     routes = [line["says"].rpartition(",")[0] for line in map(json.loads, server.log[1:])]
     assert "Needs authentication" in said

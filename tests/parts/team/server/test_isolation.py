@@ -42,9 +42,9 @@ def test_what_another_tenant_has_looks_as_if_it_were_not_there(
     assert forbidden.status_code == missing.status_code
     assert forbidden.text.replace("hive", "void") == missing.text.replace("hive", "void")
     assert "the hive is warm" not in forbidden.text
-    told = ("date", "x-request-id")
-    assert [one for one in forbidden.headers.items() if one[0] not in told] == [
-        one for one in missing.headers.items() if one[0] not in told
+    varying = ("date", "x-request-id")
+    assert [one for one in forbidden.headers.items() if one[0] not in varying] == [
+        one for one in missing.headers.items() if one[0] not in varying
     ]
 
 

@@ -102,11 +102,11 @@ def test_a_server_without_its_database_lives_but_is_not_ready(served: Served) ->
     served.database.close()
 
     with served.client(served.ants) as client:
-        health, ready, asked = client.get("/health"), client.get("/ready"), client.get("/api/topics")
+        health, ready, answer = client.get("/health"), client.get("/ready"), client.get("/api/topics")
 
-    assert (health.status_code, ready.status_code, asked.status_code) == (200, 503, 503)
+    assert (health.status_code, ready.status_code, answer.status_code) == (200, 503, 503)
     assert ready.json() == {"ready": False}
-    assert asked.json()["error"]["what"] == "the database does not answer"
+    assert answer.json()["error"]["what"] == "the database does not answer"
 
 
 @contextlib.contextmanager

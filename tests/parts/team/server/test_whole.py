@@ -27,10 +27,10 @@ QUESTIONS = ("who pays wages", "mail relay port", "backup server")
 @pytest.fixture(scope="module")
 def processes(app_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Process]]:
     """Two servers that know of each other nothing but the database."""
-    told = {"dsn": app_dsn, "listen": "127.0.0.1:0", "questions_a_minute": "100000"}
+    payload = {"dsn": app_dsn, "listen": "127.0.0.1:0", "questions_a_minute": "100000"}
     with contextlib.ExitStack() as stack:
         folders = [str(tmp_path_factory.mktemp("server")) for _ in range(2)]
-        yield [stack.enter_context(served_process(**told, folder=folder)) for folder in folders]
+        yield [stack.enter_context(served_process(**payload, folder=folder)) for folder in folders]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def token(owner_dsn: str, garden_tenant: int) -> str:
     return create_token(owner_dsn, "garden", "ada", ["read"], 1)
 
 
-def asked(url: str, token: str, question: str) -> httpx.Response:
+def ask_server(url: str, token: str, question: str) -> httpx.Response:
     headers = {"authorization": f"Bearer {token}"}
     return httpx.get(f"{url}/api/recall", params={"query": question}, headers=headers, timeout=60)
 
@@ -49,7 +49,7 @@ def test_every_process_gives_the_answer_of_the_door(
     for question in QUESTIONS:
         expected: Answer = team.search(garden_tenant, parse_query(question)).answer
         for one in processes:
-            found = asked(one.url, token, question).json()
+            found = ask_server(one.url, token, question).json()
             assert found["hits"] == answer_json(expected)["hits"]
             assert (found["commit"], found["is_current"]) == ("c0ffee", found["head"] == "c0ffee")
 
@@ -59,11 +59,11 @@ def test_another_tenant_finds_nothing_of_it_in_any_process(
 ) -> None:
     create_tenant(owner_dsn, "wasps")
     wasp = create_token(owner_dsn, "wasps", "eve", ["read"], 1)
-    path = asked(processes[0].url, token, "mail relay port").json()["hits"][0]["path"]
+    path = ask_server(processes[0].url, token, "mail relay port").json()["hits"][0]["path"]
 
     for one in processes:
         headers = {"authorization": f"Bearer {wasp}"}
-        assert [asked(one.url, wasp, question).json()["hits"] for question in QUESTIONS] == [[]] * len(QUESTIONS)
+        assert [ask_server(one.url, wasp, question).json()["hits"] for question in QUESTIONS] == [[]] * len(QUESTIONS)
         there = httpx.get(f"{one.url}/api/read", params={"name": path}, headers=headers)
         nowhere = httpx.get(f"{one.url}/api/read", params={"name": "topics/no.md"}, headers=headers)
         assert there.status_code == nowhere.status_code == 404
@@ -103,7 +103,7 @@ def test_whatever_a_process_has_begun_arrives_when_it_is_told_to_end(processes: 
     begun_there = [line for line in ending.log[before:] if "GET /api/recall" in line]
     assert len(begun_there) == answered >= 20
     assert all("GET /api/recall 200" in line for line in begun_there)
-    assert asked(staying.url, token, QUESTIONS[0]).status_code == 200
+    assert ask_server(staying.url, token, QUESTIONS[0]).status_code == 200
     assert not [line for line in ending.log if json.loads(line)["level"] == "error"]
 
 

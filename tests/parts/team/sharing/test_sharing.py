@@ -44,15 +44,15 @@ def test_without_a_yes_nothing_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("passed", "told"),
+    ("passed", "expected"),
     [
         (dt.timedelta(minutes=59), "less than an hour old"),
         (dt.timedelta(hours=47), "47 hours old"),
         (dt.timedelta(days=3, hours=5), "3 days old"),
     ],
 )
-def test_a_copy_says_how_old_it_is(passed: dt.timedelta, told: str) -> None:
-    assert CopyNote("https://x.org", "c0ffee", NOW, 1).age(NOW + passed) == told
+def test_a_copy_says_how_old_it_is(passed: dt.timedelta, expected: str) -> None:
+    assert CopyNote("https://x.org", "c0ffee", NOW, 1).age(NOW + passed) == expected
 
 
 @pytest.mark.parametrize("url", ["", "http://memory.example.org", "ftp://x", "https://a:b@x.org", "file:///etc"])
