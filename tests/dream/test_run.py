@@ -321,7 +321,7 @@ def test_what_was_taken_back_in_a_later_session_is_offered_no_longer(house: Hous
 
 def test_what_is_worded_beyond_its_proof_is_offered_in_the_words_that_were_said(house: House) -> None:
     asked = "Should the export run before the database migrations of the billing service?"
-    house.ingest(*said(RULE, asked, session=ONE), session=ONE)
+    house.ingest(*make_records(RULE, asked, session=ONE), session=ONE)
     house.has_read(
         ONE, RULE, "The database migrations always run before deploying the billing service, because tables are locked."
     )
