@@ -124,7 +124,9 @@ class Retriever:
         self._weights = weights
         self._stemmer = stemmer
         self._embed_query = embed_query
-        self._compared = lru_cache(maxsize=1)(self._compare)  # layers are ranked together, then topics alone
+        # one question is ranked for layers together and for topics alone, and many stages ask for its words
+        self._compared = lru_cache(maxsize=1)(self._compare)
+        self.terms = lru_cache(maxsize=1)(self._find_terms)
         self.snapshot = indices.snapshot()
 
     @property
@@ -239,7 +241,7 @@ class Retriever:
         rows = [int(passages.rows[passages.source_bounds[number][0]]) for number in numbers]
         return [RankedPassage(row, 1.0, (Reason("time", OF_TIME),)) for row in rows]
 
-    def terms(self, text: str) -> list[IndexedTerm]:
+    def _find_terms(self, text: str) -> Sequence[IndexedTerm]:
         """The words of a text, each with the number of passages that hold it."""
         return question_terms(self._indices.ledger.keywords, self._stemmer, text, self.snapshot.word_tables)
 
