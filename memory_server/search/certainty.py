@@ -90,7 +90,7 @@ def with_certainty(
 ) -> tuple[Hit, ...]:
     """The hits of an answer with their words. `reads`: whether the model reads a text.
 
-    Behind a perhaps all are that, and nothing is looked at: it takes most of the time.
+    Behind a perhaps all are that, and no passage is looked at.
     """
     known = reads(question.text)
     marked, words = [], []
