@@ -83,7 +83,8 @@ class TypedLines:
         """
         if not self._database.exists():
             return []
-        where, values = _of_types("line.session glob ?", [f"{session_id}*"], types)
+        # a range, since a statement with a pattern is prepared anew for each one
+        where, values = _of_types("line.session between ? and ?", [session_id, f"{session_id}\U0010ffff"], types)
         return self._lines(where, values, "line.session, line.ordinal")
 
     def find(self, words: Sequence[str], types: Sequence[str], projects: Sequence[str], limit: int) -> list[TypedLine]:

@@ -99,7 +99,7 @@ def reads_text(languages: Sequence[str], count_pieces: Callable[[Sequence[str]],
     words = [word.lower() for word in re.findall(WORD, prose)][:MOST_WORDS]
     ours, theirs = _common_words(languages), _common_words([one for one in COMMON if one not in languages])
     common = sum((word in ours) - (word in theirs) for word in words)
-    if not words or (len(words) < LEAST_WORDS and not common):
+    if not words or (len(words) < LEAST_WORDS and not common) or COMMON_WORTH * common >= LEAST_READ:
         return True
     empty, *pieces = count_pieces(["", *words])
     return sum(count == empty + 1 for count in pieces) / len(words) + COMMON_WORTH * common >= LEAST_READ

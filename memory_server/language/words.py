@@ -66,6 +66,7 @@ STATEMENT_STOP_WORDS = FUNCTION_WORDS | CHAT_WORDS | FILLERS
 DIGEST_ENDINGS = ("ings", "ing", "edly", "ed", "ies", "es", "s")  # enough to count `fixes` and `fixing` as one
 ENDINGS = ("ations", "ation", "ings", "ing", "ions", "ion", "edly", "ied", "ed", "ies", "es", "ly", "e", "s", "y")
 UNSEEN_TEXTS = 200  # texts of elsewhere that are counted in, so that a word of a tiny memory is not common at once
+KEPT_TEXTS = 8  # whose stems are kept: each index is asked for those of the same question
 
 
 def content_words(text: str) -> list[str]:
@@ -114,9 +115,13 @@ class Stemmer:
             f"create virtual table text using fts5(x, tokenize='{tokenizer}');"
             "create virtual table place using fts5vocab('text', 'instance');"
         )
+        self._kept = lru_cache(maxsize=KEPT_TEXTS)(self._stem)
 
-    def stems(self, words: Sequence[str]) -> list[str]:
+    def stems(self, words: Sequence[str]) -> Sequence[str]:
         """The stem of each word; a word that the index would cut in several gives them joined by a blank."""
+        return self._kept(tuple(words))
+
+    def _stem(self, words: Sequence[str]) -> Sequence[str]:
         with self._guard:
             self._connection.execute("begin")
             try:
@@ -128,7 +133,7 @@ class Stemmer:
                     found.setdefault(row, []).append(stem)
             finally:
                 self._connection.execute("rollback")
-        return [" ".join(found.get(place, ())) for place in range(1, len(words) + 1)]
+        return tuple(" ".join(found.get(place, ())) for place in range(1, len(words) + 1))
 
     def close(self) -> None:
         self._connection.close()

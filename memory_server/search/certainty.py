@@ -43,9 +43,9 @@ class Telling:
     stems_of: Callable[[Sequence[str]], Sequence[str]]
     is_of_tiny: bool = False  # whose scores say little
 
-    def measure_coverage(self, text: str) -> float:
-        """The share of them, by rarity, that stand in a text; 0 for a question without any."""
-        text = unify(text)
+    def measure_coverage(self, hit: Hit) -> float:
+        """The share of them, by rarity, that a hit shows; 0 for a question without any."""
+        text = unify(f"{hit.title} {hit.passage}")
         held = set(self.stems_of(WORD.findall(f"{text} {extra_words(text)}")))
         total = sum(self.weights.values())
         return sum(weight for stem, weight in self.weights.items() if stem in held) / total if total else 0.0
@@ -88,14 +88,17 @@ def probability(hit: Hit, answer: Answer) -> float:
 def with_certainty(
     answer: Answer, question: Question, telling: Telling, reads: Callable[[str], bool]
 ) -> tuple[Hit, ...]:
-    """The hits of an answer with their words. `reads`: whether the model reads a text."""
+    """The hits of an answer with their words. `reads`: whether the model reads a text.
+
+    Behind a perhaps all are that, and no passage is looked at.
+    """
     known = reads(question.text)
-    is_read = [known and reads(f"{hit.title}. {hit.passage}") for hit in answer.hits]
-    marked = [replace(hit, decides=hit.decides and read) for hit, read in zip(answer.hits, is_read, strict=True)]
-    words = (
-        Certainty.PERHAPS if answer.is_doubtful else how_sure(hit, answer, question, telling, is_read=read)
-        for hit, read in zip(marked, is_read, strict=True)
-    )
+    marked, words = [], []
+    for hit in answer.hits:
+        is_open = not answer.is_doubtful and Certainty.PERHAPS not in words
+        is_read = is_open and known and reads(f"{hit.title}. {hit.passage}")
+        marked.append(replace(hit, decides=hit.decides and is_read))
+        words.append(how_sure(hit, answer, question, telling, is_read=is_read) if is_open else Certainty.PERHAPS)
     return tuple(falling(marked, words))
 
 
@@ -108,12 +111,11 @@ def how_sure(hit: Hit, answer: Answer, question: Question, telling: Telling, *, 
         if AS_WRITTEN in details and holds(question.expression, hit.passage):
             return Certainty.SURE
         return Certainty.LIKELY if {AS_WRITTEN, IN_ANOTHER_CASE} & details else Certainty.PERHAPS
-    covered = telling.measure_coverage(f"{hit.title} {hit.passage}")
     if not is_read:
-        return Certainty.LIKELY if covered >= LIKELY_COVERED else Certainty.PERHAPS
+        return Certainty.LIKELY if telling.measure_coverage(hit) >= LIKELY_COVERED else Certainty.PERHAPS
     if question.search is Search.MEANING:
         return Certainty.LIKELY if hit.parts.get("meaning", 0.0) >= LIKELY_MEANING else Certainty.PERHAPS
-    if (telling.is_of_tiny or question.types) and covered < LEAST_COVERED:
+    if (telling.is_of_tiny or question.types) and telling.measure_coverage(hit) < LEAST_COVERED:
         return Certainty.PERHAPS
     return choose_certainty(hit.layer, probability(hit, answer))
 

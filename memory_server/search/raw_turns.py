@@ -8,6 +8,7 @@ the vectors of what was said score of the same session, each in units of a typic
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 
 import numpy as np
@@ -56,6 +57,7 @@ class RawSearcher:
     def __init__(self, index: RawIndex, stemmer: Stemmer):
         self._index = index
         self._stemmer = stemmer
+        self.terms = lru_cache(maxsize=1)(self._find_terms)  # several stages ask for those of one question
 
     def exact(self, question: Question, limit: int) -> list[Hit]:
         """Sessions that hold every word, with the passage that does."""
@@ -85,10 +87,11 @@ class RawSearcher:
                 found = sorted([*found, *read], key=lambda hit: -hit.score)[:limit]
             return found
 
-    def terms(self, text: str) -> list[IndexedTerm]:
+    def _find_terms(self, text: str) -> Sequence[IndexedTerm]:
         """The words of a text, each with the number of passages that hold it."""
         with self._index.guard:
-            return question_terms(self._index.ledger.keywords, self._stemmer, text)
+            tables = self._index.snapshot().word_tables
+            return question_terms(self._index.ledger.keywords, self._stemmer, text, tables)
 
     def turn_holding(self, path: SourcePath, text: str) -> int:
         """The turn of a session in which the beginning of a text stands, from 1; 1 where none holds it."""
@@ -109,8 +112,7 @@ class RawSearcher:
         """Every session that holds a word of the question, best first."""
         keywords, snapshot = self._index.ledger.keywords, self._index.snapshot()
         table = snapshot.passages
-        terms = question_terms(keywords, self._stemmer, question.text)
-        words = KeywordArm(keywords).find(snapshot, terms)
+        words = KeywordArm(keywords).find(snapshot, self.terms(question.text))
         allowed = self._find_allowed(question)
         held = words.places[table.find_allowed(allowed, (Layer.RAW,))[words.places]]
         near, covered = words.read_near(held), words.read_covered(held) * words.known

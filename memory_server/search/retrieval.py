@@ -8,7 +8,7 @@ import datetime as dt
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Protocol
 
 import numpy as np
@@ -124,10 +124,13 @@ class Retriever:
         self._weights = weights
         self._stemmer = stemmer
         self._embed_query = embed_query
-        self._compared = lru_cache(maxsize=1)(self._compare)  # layers are ranked together, then topics alone
+        # one question is ranked for layers together and for topics alone, and many stages ask for its words
+        self._compared = lru_cache(maxsize=1)(self._compare)
+        self.terms = lru_cache(maxsize=1)(self._find_terms)
+        self._chunks: dict[int, StoredChunk] = {}  # that were read for this question; stages look at the same ones
         self.snapshot = indices.snapshot()
 
-    @property
+    @cached_property
     def calibration(self) -> Calibration:
         return read_calibration(self._indices.ledger.note(NOTE))
 
@@ -186,18 +189,18 @@ class Retriever:
 
     def list_candidates(self, ranking: Ranking, most: int | None = None) -> list[RankedPassage]:
         """The passages of a ranking as candidates, `most` of them."""
-        rows = self.snapshot.passages.rows[ranking.places[:most]]
-        candidates = []
-        for place, (row, score) in enumerate(zip(rows, ranking.scores[:most], strict=True)):
-            parts = {name: float(values[place]) for name, values in ranking.features.items()}
-            candidates.append(RankedPassage(int(row), scale_score(float(score)), _recall_reasons(parts), parts))
-        return candidates
+        rows = self.snapshot.passages.rows[ranking.places[:most]].tolist()
+        scores, columns = ranking.scores[:most].tolist(), [one[:most].tolist() for one in ranking.features.values()]
+        parts = [dict(zip(ranking.features, values, strict=True)) for values in zip(*columns, strict=True)]
+        return [
+            RankedPassage(row, scale_score(score), _recall_reasons(of_row), of_row)
+            for row, score, of_row in zip(rows, scores, parts, strict=True)
+        ]
 
     def texts(self, ranking: Ranking, limit: int) -> list[str]:
         """What models read of the best passages of a ranking."""
         rows = [int(row) for row in self.snapshot.passages.rows[ranking.places[:limit]]]
-        chunks = self._indices.ledger.chunks(rows)
-        found = [chunks.get(row) for row in rows]
+        found = self._read_rows(rows)
         return [build_embedded_text(chunk.context, chunk.passage) if chunk else "" for chunk in found]
 
     def rows_holding(self, question: Question, lines: Sequence[TypedLine]) -> list[int]:
@@ -239,7 +242,7 @@ class Retriever:
         rows = [int(passages.rows[passages.source_bounds[number][0]]) for number in numbers]
         return [RankedPassage(row, 1.0, (Reason("time", OF_TIME),)) for row in rows]
 
-    def terms(self, text: str) -> list[IndexedTerm]:
+    def _find_terms(self, text: str) -> Sequence[IndexedTerm]:
         """The words of a text, each with the number of passages that hold it."""
         return question_terms(self._indices.ledger.keywords, self._stemmer, text, self.snapshot.word_tables)
 
@@ -278,26 +281,29 @@ class Retriever:
         """Candidates with what is stored of them, without those that are gone since then; a few are read at a time."""
         for start in range(0, len(candidates), READ_AT_ONCE):
             part = candidates[start : start + READ_AT_ONCE]
-            chunks = self._indices.ledger.chunks([candidate.row for candidate in part])
-            for candidate in part:
-                if (chunk := chunks.get(candidate.row)) and chunk.source in self.snapshot.sources:
+            for candidate, chunk in zip(part, self._read_rows([one.row for one in part]), strict=True):
+                if chunk and chunk.source in self.snapshot.sources:
                     yield candidate, chunk
 
-    def following(self, chunk: StoredChunk, chars: int) -> list[StoredChunk]:
-        """The passages behind one in its source, until there are so many characters of them."""
-        found: list[StoredChunk] = []
+    def _read_rows(self, rows: Sequence[int]) -> list[StoredChunk | None]:
+        """What is stored in some rows; None where a row is gone."""
+        self._chunks |= self._indices.ledger.chunks([row for row in rows if row not in self._chunks])
+        return [self._chunks.get(row) for row in rows]
+
+    def following(self, chunk: StoredChunk, chars: int) -> Iterator[StoredChunk]:
+        """The passages behind one in its source, until there are so many characters; each is read when asked for."""
         for row in range(chunk.row + 1, chunk.row + 1 + MOST_FOLLOWING):
-            after = self._indices.ledger.chunks([row]).get(row)
-            if after is None or after.source != chunk.source or sum(len(one.passage) for one in found) >= chars:
-                return found
-            found.append(after)
-        return found
+            (after,) = self._read_rows([row]) if chars > 0 else (None,)
+            if after is None or after.source != chunk.source:
+                return
+            chars -= len(after.passage)
+            yield after
 
     def read_source(self, chunk: StoredChunk, most: int) -> list[StoredChunk]:
         """All passages of a passage's source, in their order; none where there are more than `most`."""
         first = chunk.row - chunk.ordinal
-        near = self._indices.ledger.chunks(range(first, first + most + 1))
-        own = [near[row] for row in sorted(near) if near[row].source == chunk.source]
+        near = self._read_rows(range(first, first + most + 1))
+        own = [one for one in near if one and one.source == chunk.source]
         return own if len(own) <= most else []
 
     def find_passage(self, source: int, line: int) -> StoredChunk | None:
@@ -379,7 +385,7 @@ class Retriever:
         if not mask.any():
             return None
         row = int(self.snapshot.passages.rows[int(mask.argmax())])
-        chunk = self._indices.ledger.chunks([row]).get(row)
+        (chunk,) = self._read_rows([row])
         return (chunk.id, re.sub(r"[^\w\s]", " ", chunk.passage)[:500]) if chunk else None
 
 

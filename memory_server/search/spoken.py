@@ -277,7 +277,7 @@ def _with_following(retriever: Retriever, chunk: StoredChunk, chars: int) -> lis
     """A stretch and what followed it, up to some characters; of one that was dropped, up to where it was."""
     after = retriever.following(chunk, chars - len(chunk.passage))
     if chunk.standing is Standing.DROPPED:
-        after = list(takewhile(lambda part: part.lines.first < chunk.settled_at, after))
+        after = takewhile(lambda part: part.lines.first < chunk.settled_at, after)
     return [chunk, *after]
 
 

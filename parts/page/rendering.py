@@ -9,6 +9,7 @@ import html
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -29,6 +30,7 @@ from parts.page.markdown import render_text
 
 TEMPLATES = Path(__file__).with_name("templates")
 CLIP_CHARS = 2_000
+KEPT_WORDS = 8  # of questions whose hits are being shown
 ENTRIES = re.compile(r" \[[0-9A-Za-z-]{8,36}(?:, [0-9A-Za-z-]{8,36})*\]$", re.MULTILINE)  # behind a session's line
 CODE = re.compile(r"(?<!`)(`+)(?!`) ?(.+?) ?(?<!`)\1(?!`)")  # as many backticks as opened it
 TAG = re.compile(r'(<[^<>"]*(?:"[^"]*"[^<>"]*)*>)')  # of HTML that was cleaned
@@ -117,12 +119,19 @@ def query(fields: Mapping[str, str | int]) -> str:
 
 def mark_words(text: str, words: Sequence[str]) -> Markup:
     """A text with the words that were looked for marked, but for those that stand in every text."""
-    telling = (escape_line(word) for word in words if len(word) > 1 and word.casefold() not in FUNCTION_WORDS)
-    stems = sorted(map(re.escape, set(telling)), key=len, reverse=True)
-    if not stems:
+    pattern = _find_telling(tuple(words))
+    if pattern is None:
         return escape(escape_text(text))
-    pieces = re.split(rf"(\b(?:{'|'.join(stems)})\w*)", escape_text(compose(text)), flags=re.IGNORECASE)
+    pieces = pattern.split(escape_text(compose(text)))
     return Markup("").join(Markup("<mark>%s</mark>") % piece if odd % 2 else piece for odd, piece in enumerate(pieces))
+
+
+@lru_cache(maxsize=KEPT_WORDS)
+def _find_telling(words: Sequence[str]) -> re.Pattern[str] | None:
+    """What finds the words that tell something; None where none does. They are looked for in each piece of all hits."""
+    telling = {escape_line(word) for word in words if len(word) > 1 and word.casefold() not in FUNCTION_WORDS}
+    stems = sorted(map(re.escape, telling), key=len, reverse=True)
+    return re.compile(rf"(\b(?:{'|'.join(stems)})\w*)", re.IGNORECASE) if stems else None
 
 
 def mark_code(text: str) -> Markup:

@@ -1,6 +1,7 @@
 """The language of a memory, on prose and on code with little prose around it."""
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,18 @@ def test_it_reads_keywords_and_names_of_programs(
     question: str, make_engine: MakeEngine, real_model: ModelFiles
 ) -> None:
     assert reads_text(["en"], make_engine(real_model).count_tokens, question)
+
+
+def test_a_text_with_common_words_enough_is_read_whatever_its_pieces() -> None:
+    asked: list[str] = []
+
+    def count_pieces(texts: Sequence[str]) -> list[int]:
+        asked.extend(texts)
+        return [9] * len(texts)
+
+    assert reads_text(["en"], count_pieces, "the zorgle that was in the quux of a frob with it")
+    assert not reads_text(["en"], count_pieces, "zorgle quux frob wibble wobble plugh xyzzy thud")
+    assert asked == ["", *"zorgle quux frob wibble wobble plugh xyzzy thud".split()]
 
 
 @pytest.mark.parametrize("text", [GERMAN, RUSSIAN, CHINESE, JAPANESE, *GERMAN_QUESTIONS, "猫", "Кто?"])

@@ -123,6 +123,21 @@ def test_an_answer_to_a_question_with_a_name_that_stands_nowhere_is_perhaps_thro
     assert (one.certainty, one.decides) == (PERHAPS, False)
 
 
+def test_behind_a_perhaps_no_passage_is_looked_at() -> None:
+    hits = [replace(hit(parts=parts), passage=name) for name, parts in (("a", PLAIN), ("b", NEAR), ("c", PLAIN))]
+    read: list[str] = []
+
+    def reads(text: str) -> bool:
+        read.append(text)
+        return True
+
+    answer = Answer(tuple(hits), confidence=0.99)
+    found = with_certainty(answer, parse_query("port 2525"), Telling({}, lambda words: words), reads)
+
+    assert [one.certainty for one in found] == [SURE, PERHAPS, PERHAPS]
+    assert read == ["port 2525", "A. a", "A. b"]
+
+
 def test_every_search_of_a_memory_says_how_sure_it_is(garden: Memory) -> None:
     assert recall(garden, "which port does the relay listen on").hits[0].certainty is SURE
     assert search_exact(garden, "STARTTLS").hits[0].certainty is SURE
