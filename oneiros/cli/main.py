@@ -1,5 +1,6 @@
 """The console script: what runs before the first import of weight, so that `--version` and an early ^C cost nothing."""
 
+import gc
 import sys
 
 from oneiros.cli.early import EXIT_INTERRUPTED, print_version
@@ -11,8 +12,12 @@ if TYPE_CHECKING:
     from oneiros.environment import Environment
 
 
+OBJECTS = 50_000  # between two looks for garbage, some of all that a command imports; of it nothing is garbage
+
+
 def run() -> None:
     """The console script."""
+    gc.set_threshold(OBJECTS)
     try:
         code = print_version() if sys.argv[1:] == ["--version"] else main(sys.argv[1:])
     except KeyboardInterrupt:
