@@ -12,12 +12,9 @@ if TYPE_CHECKING:
     from oneiros.environment import Environment
 
 
-OBJECTS = 50_000  # between two looks for garbage, some of all that a command imports; of it nothing is garbage
-
-
 def run() -> None:
     """The console script."""
-    gc.set_threshold(OBJECTS)
+    gc.set_threshold(50_000)  # objects, of some 60,000 that imports make: of those nothing is garbage
     try:
         code = print_version() if sys.argv[1:] == ["--version"] else main(sys.argv[1:])
     except KeyboardInterrupt:
