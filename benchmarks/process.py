@@ -3,12 +3,13 @@
     python -m benchmarks.process --json FILE [--memory FOLDER]
 
 All rows are taken in turn in one run: the relay to a warm daemon, an empty server of the MCP SDK, a hook, the short
-commands, and an interpreter that does nothing. `cli_*` are commands as multiples of that interpreter. `--memory` is an
-existing memory with its indices, such as `benchmarks.scale --keep` leaves, for what five clients and a daemon hold;
-without it the shipped example is used.
+commands, and an interpreter that does nothing. `start_*` are processor seconds of a daemon, `cli_*` commands as
+multiples of that interpreter. `--memory` is an existing memory with its indices, such as `benchmarks.scale --keep`
+leaves, for what five clients and a daemon hold; without it the shipped example is used.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from oneiros.client import Client
 from oneiros.light.endpoint import connect_daemon, daemon_state, is_running, read_token, request, state_folder
 
 RUNS = 15
+STARTS = 5
 CLIENTS = 5
 EXAMPLE = Path(__file__).parent.parent / "memory"
 EMPTY_SERVER = "from mcp.server import MCPServer; MCPServer('empty').run('stdio')"
@@ -66,17 +68,52 @@ def measure(folder: Path, memory: Path | None) -> dict[str, float]:
     root = memory.absolute() if memory else Path(shutil.copytree(EXAMPLE, folder / "memory"))
     variables = {**os.environ, "ONEIROS_ROOT": str(root), "XDG_RUNTIME_DIR": str(folder)}
     client = Client(variables, root)
-    client.start()
-    try:
-        while not client.ask("GET", "/api/indexing")["runs"]:
-            time.sleep(0.2)
+    with _daemon(client, variables, root) as first:
+        _settle(client, first)  # with its indices made
+    starts = _start_figures(client, variables, root)
+    with _daemon(client, variables, root) as daemon:
+        _settle(client, daemon)
         for tool in ("recall", "search", "exact"):
             client.ask("POST", f"/api/{tool}", {"query": QUESTION})
-        return _figures(variables, root)
+        return starts | _figures(variables, root)
+
+
+@contextlib.contextmanager
+def _daemon(client: Client, variables: Mapping[str, str], root: Path) -> Iterator[psutil.Process]:
+    client.start()
+    number = daemon_state(state_folder(variables, str(root)))["pid"]
+    assert isinstance(number, int)
+    try:
+        yield psutil.Process(number)
     finally:
         client.ask("POST", "/api/stop")
         while is_running(str(root)):
             time.sleep(0.1)
+
+
+def _start_figures(client: Client, variables: Mapping[str, str], root: Path) -> dict[str, float]:
+    """Processor seconds of whole starts: until it listens, has answered a question, and has opened ChromaDB."""
+    taken: dict[str, list[float]] = {"start_listening_s": [], "start_answer_s": [], "start_settled_s": []}
+    for _ in range(STARTS):
+        with _daemon(client, variables, root) as daemon:
+            seconds = [_processor_seconds(daemon)]
+            client.ask("POST", "/api/recall", {"query": QUESTION})
+            seconds += [_processor_seconds(daemon), _settle(client, daemon)]
+        for times, one in zip(taken.values(), seconds, strict=True):
+            times.append(one)
+    return {name: round(statistics.median(times), 2) for name, times in taken.items()}
+
+
+def _settle(client: Client, daemon: psutil.Process) -> float:
+    """Waits until ChromaDB answers, the last thing of a start; the processor seconds so far."""
+    while client.ask("GET", "/api/indexing")["semantic"] != "ChromaDB":
+        time.sleep(0.5)
+    return _processor_seconds(daemon)
+
+
+def _processor_seconds(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 def _figures(variables: Mapping[str, str], root: Path) -> dict[str, float]:

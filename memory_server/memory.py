@@ -40,7 +40,7 @@ from memory_server.layers.episodes import Episode, GivenEpisode, write_episode
 from memory_server.layers.ontology import ONTOLOGY, Ontology, read_ontology
 from memory_server.layers.questions import StatementQuestions
 from memory_server.layers.sessions import cut_id8, find_subject, parse_id8
-from memory_server.layers.topics import Unapproved, find_sources, is_topic, parse_document
+from memory_server.layers.topics import Unapproved, is_topic, parse_document
 from memory_server.layers.validate import validate_root
 from memory_server.lifecycle.aliveness import is_tied, settle_ties
 from memory_server.lifecycle.fading import FadingOf
@@ -505,8 +505,7 @@ class Memory:
         changes = self.upkeep.changes()
         with repairable(self.root.derived_folder):
             counts = self.indices.ledger.counts()
-        found = list(find_sources(self.root))
-        sources = [source.layer for source in found]
+        sources = [source.layer for source in changes.sources]
         archived = len(self.raw.store.marks()) if self.raw is not None else 0
         logged, used = 0, (0, 0, 0)
         with suppress(sqlite3.Error):  # a log that cannot be read stands in nobody's way
@@ -516,7 +515,7 @@ class Memory:
             model=self.model.card.name,
             model_reason=self.model.reason,
             sources={layer: sources.count(layer) for layer in Layer} | {Layer.RAW: archived},
-            topics=sum(is_topic(source.path) for source in found),
+            topics=sum(is_topic(source.path) for source in changes.sources),
             passages=counts["searchable"],
             semantic=counts["semantic"],
             changed=len(changes.changed),

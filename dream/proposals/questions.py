@@ -49,6 +49,7 @@ class ApprovedQuestions:
 
     def __init__(self, root: MemoryRoot):
         self._root = root
+        self._files = root.approvals, root.questions  # found once: it is asked for every file of a memory
         self._read: tuple[Sequence[tuple[int, int]], QuestionsKnown] | None = None
 
     def mark(self, path: SourcePath) -> str:
@@ -62,7 +63,7 @@ class ApprovedQuestions:
         return known.get(tuple(split_words(statement)), ()) if known else ()
 
     def _read_known(self) -> QuestionsKnown:
-        stamps = [change_stamp(self._root.approvals), change_stamp(self._root.questions)]
+        stamps = [*map(change_stamp, self._files)]
         if self._read is None or self._read[0] != stamps:
             self._read = stamps, read_known(self._root)
         return self._read[1]

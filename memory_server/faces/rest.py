@@ -57,7 +57,11 @@ UNTIL = "the daemon ends or your settings change; ask with `keep` and they are y
 TEXTS = ("text", "raw_exchange")  # of an episode: not in a list
 
 STATUS_OF = {EpisodeTaken: 409, UsageError: 400, ContentError: 404, NeedsRepair: 503}
-ERROR: dict[str, Any] = {"model": dict[str, Any], "description": "what happened, and what to do next"}
+# by its schema: of a model FastAPI builds a validator for each status of each route
+ERROR: dict[str, Any] = {
+    "description": "what happened, and what to do next",
+    "content": {"application/json": {"schema": {"type": "object", "additionalProperties": True}}},
+}
 RESPONSES: dict[int | str, dict[str, Any]] = dict.fromkeys((400, 401, 403, 404, 409, 413, 421, 422, 503), ERROR)
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="most hits")]

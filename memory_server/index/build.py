@@ -53,6 +53,7 @@ class Changes:
     young: tuple[SourceFile, ...] = ()  # unchanged, but too young when they were indexed to tell by their time
     skipped: tuple[Problem, ...] = ()  # what cannot be read, or was read key by key, and what is no source
     is_noted: bool = True  # whether the ledger knows of just that
+    sources: tuple[SourceFile, ...] = ()  # all that there are
 
     @property
     def is_empty(self) -> bool:
@@ -121,7 +122,8 @@ class Indexer:
         known, noted = dict(self._ledger.sources()), {one.path: one for one in self._ledger.problems()}
         changed, young, unchanged = [], [], 0
         skipped: list[Problem] = []
-        for source in find_sources(self._root, skipped):
+        sources = tuple(find_sources(self._root, skipped))
+        for source in sources:
             state, problem = known.pop(source.path, None), noted.get(source.path)
             is_level = state and state.content_hash[HASH_CHARS:] == self._mark(source.path)
             if state and is_level and _same_stat(f"{self._root.path}/{source.path}", state):
@@ -137,7 +139,9 @@ class Indexer:
         unfinished = self._ledger.count_pending() or int(self._ledger.note(UNFINISHED) != "")
         is_noted = set(skipped) == set(noted.values())
         unchanged += len(young)
-        return Changes(tuple(changed), tuple(known), unchanged, unfinished, tuple(young), tuple(skipped), is_noted)
+        return Changes(
+            tuple(changed), tuple(known), unchanged, unfinished, tuple(young), tuple(skipped), is_noted, sources
+        )
 
     def _still_holds(self, state: SourceState) -> bool:
         """Whether a file that was indexed just after it was saved still holds what was indexed."""

@@ -8,6 +8,7 @@ anew where it holds too much memory. A lock or socket that a killed daemon left 
 """
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -36,6 +37,7 @@ def serve(root: Path, *, ready: int | None = None) -> int:
         with daemon_lock(root) as lock, listening(root, lock) as sockets:
             _say(ready, b"ok")
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the service has a handler of its own
+            gc.disable()  # until all is imported: of what modules make nothing is garbage
             from oneiros.daemon.service import run_service  # noqa: PLC0415  a second of imports, behind the open sockets
 
             again = run_service(sockets)

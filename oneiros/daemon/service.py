@@ -1,6 +1,7 @@
 """Runs the daemon behind its open sockets, and looks now and then whether it is still wanted."""
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -76,6 +77,8 @@ class Service:
 
     async def _serve_http(self, ended: asyncio.Event) -> None:
         serve_http = await anyio.to_thread.run_sync(_http_server)
+        gc.freeze()  # what was imported stays: no collection looks through it
+        gc.enable()
         await serve_http(self._daemon)
         ended.set()
 

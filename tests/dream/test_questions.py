@@ -13,6 +13,7 @@ from dream.proposals.store import ProposalStore
 from memory_server.document import SourcePath
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
+from memory_server.root import paths
 from memory_server.root.paths import MemoryRoot
 from oneiros.founding import found_memory
 from tests.conftest import MakeEngine
@@ -51,6 +52,20 @@ def test_a_statement_is_known_by_its_words_wherever_it_stands(root: MemoryRoot) 
     assert questions.find_questions(CATS, f"**{STATEMENT}**[^3]") == (QUESTION,)
     assert questions.find_questions(SourcePath("topics/pets.md"), "cats are fed at seven") == (QUESTION,)
     assert questions.find_questions(CATS, "Cats are fed at eight.") == ()
+
+
+def test_a_look_at_every_file_of_a_memory_finds_the_state_once(
+    root: MemoryRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Path) -> str:
+        raise AssertionError("the state is looked for again")
+
+    questions = ApprovedQuestions(root)
+    mark = questions.mark(CATS)
+    monkeypatch.setattr(paths, "state_key", fail)
+
+    assert questions.mark(CATS) == mark != ""
+    assert questions.find_questions(CATS, STATEMENT) == (QUESTION,)
 
 
 def test_a_question_is_kept_for_the_index_and_is_no_part_of_what_is_shown(memory: Memory) -> None:

@@ -8,6 +8,8 @@ from unicodedata import normalize
 
 import anyio
 import pytest
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
@@ -134,6 +136,15 @@ def test_a_question_waits_for_a_run_that_is_under_way(memory: Memory) -> None:
 
     assert behind == 0  # of files; the run's passages are not
     assert tickets == [(2, FRESH_SECONDS)]
+
+
+def test_an_error_is_described_without_a_validator_for_each_of_its_statuses(api: TestClient) -> None:
+    described = api.get("/openapi.json").json()["paths"]["/api/status"]["get"]["responses"]["503"]
+    assert isinstance(api.app, FastAPI)
+    routes = [route for route in api.app.routes if isinstance(route, APIRoute)]
+
+    assert described["content"] == {"application/json": {"schema": {"type": "object", "additionalProperties": True}}}
+    assert routes and not any(route.response_fields for route in routes)
 
 
 def body_of(api: TestClient, model: str) -> dict[str, Any]:
