@@ -166,7 +166,7 @@ def compute_figures(projects: Sequence[Project], labels: Labels) -> dict[str, An
         "recall_23_90": recall_interval(own.keep, found, 2),
         "negatives_offered": sum(bool(verdict.negatives) for _, verdict in offers),
         "findings_offered": len(findings),
-        "findings_precision": share(sum(bool(matching(one.quotes, own.findings)) for one in judged), len(offers)),
+        "findings_precision": share(sum(bool(matching(one.quotes, own.findings)) for one in judged), len(judged)),
         "findings_recall": share(len(hits), len(own.findings)),
         "findings_wrong": sum(bool(matching(one.quotes, own.wrong)) for one in every),
         "refused": len(refused),

@@ -1,7 +1,7 @@
-"""What passes in the place of a statement that the gate refused: the person's own sentence about the same.
+"""What passes in the place of a statement that the gate refused: a sentence that was said about the same.
 
-What a reader of sessions found and worded beyond its proof is offered in those words; whoever proposes one statement is
-told which would pass.
+What a reader of sessions found and worded beyond its proof is offered in the words of its quote; whoever proposes one
+statement is told which sentence of the session would pass.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,8 +11,10 @@ from difflib import SequenceMatcher
 from crawler.quotes import Quote, SessionTurns, make_quote
 from crawler.reading.quoting import with_agreement
 from crawler.reading.rules import find_typed_sentences, trim_sentence
+from crawler.reading.signs import find_signs
+from crawler.transcripts.turns import Role
 from dream.judge.gate import Refusal, RefusalReason
-from dream.records import Candidate
+from dream.records import Candidate, Kind
 from dream.statements.values import find_values
 from memory_server.language.words import content_words
 
@@ -27,15 +29,16 @@ TRIED = 6  # clauses offered to the gate for one refusal
 
 
 def settle(candidate: Candidate, session: SessionTurns, check: Check) -> tuple[Candidate, Sequence[Refusal]]:
-    """A line of a reading as it passes, in the person's own sentence where its wording is more than its proof; else as
-    it is, with what is against it. A question never stands for a statement.
+    """A line of a reading as it passes: where its wording is more than its proof, a sentence of its own quote that may
+    stand by itself; else as it is, with what is against it. A habit rests on several quotes, and stays as it is.
     """
     refusals = check(candidate)
-    if refusals and all(refusal.reason in MENDABLE for refusal in refusals):
-        near = nearest(session, candidate, candidate.quotes[0].text, check)
-        stated = content_words(candidate.text)
-        if near and _likeness(near.text, stated) >= SAYS_SO and not near.quotes[0].text.rstrip().endswith("?"):
-            return replace(near, why=f"{near.why}; in the words of its quote"), ()
+    is_wording = all(refusal.reason in MENDABLE for refusal in refusals) and candidate.kind is not Kind.HABIT
+    if refusals and is_wording and (near := nearest(session, candidate, candidate.quotes[0].text, check)):
+        quote = near.quotes[0]
+        is_near = quote.overlaps(candidate.quotes[0]) and _likeness(near.text, content_words(candidate.text)) >= SAYS_SO
+        if is_near and not any(find_signs(quote.text, "veto", is_persons=quote.role is Role.PERSON)):
+            return replace(near, questions=(), why=f"{near.why}; in the words of its quote"), ()
     return candidate, refusals
 
 

@@ -319,20 +319,46 @@ def test_what_was_taken_back_in_a_later_session_is_offered_no_longer(house: Hous
     assert f"{old.id} (retired)" in page and diff == ""
 
 
-def test_what_is_worded_beyond_its_proof_is_offered_in_the_words_that_were_said(house: House) -> None:
-    asked = "Should the export run before the database migrations of the billing service?"
-    house.ingest(*make_records(RULE, asked, session=ONE), session=ONE)
-    house.has_read(
-        ONE, RULE, "The database migrations always run before deploying the billing service, because tables are locked."
-    )
-    house.has_read(ONE, asked, "The export runs before the database migrations of the billing service.")
+BEYOND = "The database migrations always run before deploying the billing service, because tables are locked."
+
+
+def test_what_is_worded_beyond_its_proof_is_offered_in_the_words_of_its_quote(house: House) -> None:
+    house.ingest(*make_records(f"Yes. {RULE}", session=ONE), session=ONE)
+    house.has_read(ONE, RULE, BEYOND, questions=("Are tables locked by migrations?",))
+
+    house.dream()
+
+    [hunk] = house.decisions.store.hunks()
+    candidate = hunk.update.candidate
+    assert (candidate.text, hunk.quotes[0].text, candidate.questions) == (RULE, RULE, ())
+    assert "in the words of its quote" in candidate.why
+
+    later = "The billing service needs no database migrations before it is deployed."
+    house.ingest(*make_records(later, start=11, session=TWO), session=TWO)
+    house.has_read(TWO, later, takes_back=BEYOND)
+    house.dream()
+
+    assert house.decisions.store.hunk(hunk.id).state is State.RETIRED
+
+
+@pytest.mark.parametrize(
+    ("quote", "more"),
+    [
+        ("Should the database migrations always run before deploying the billing service?", {}),
+        ("The database migrations always run before deploying the billing service this time.", {}),
+        ("That is what I want.", {}),  # the rule stands elsewhere in the session
+        (RULE, {"kind": LineKind.HABIT}),
+    ],
+)
+def test_what_cannot_stand_by_itself_is_not_offered_for_a_wording(
+    house: House, quote: str, more: dict[str, Any]
+) -> None:
+    house.ingest(*make_records(RULE, quote, session=ONE), session=ONE)
+    house.has_read(ONE, quote, BEYOND, **more)
 
     report = house.dreamer().run(Bounds())
 
-    [hunk] = house.decisions.store.hunks()
-    assert (hunk.update.candidate.text, hunk.quotes[0].text) == (RULE, RULE)
-    assert "in the words of its quote" in hunk.update.candidate.why
-    assert report.refused == {"beyond the quote": 1}
+    assert house.decisions.store.hunks() == [] and report.refused
 
 
 def test_a_rejected_quote_does_not_come_back_under_another_wording_and_topic(house: House) -> None:
