@@ -52,7 +52,7 @@ class LifeMark(msgspec.Struct, frozen=True, omit_defaults=True):
     at: dt.datetime
     changes: dict[str, LevelChange] = {}
     undoes: dt.datetime | None = None
-    keep: str = ""  # a subject, see `layers.sessions.subject_of`
+    keep: str = ""  # a subject, see `layers.sessions.find_subject`
     off: bool = False
 
 

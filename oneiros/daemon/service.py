@@ -77,7 +77,9 @@ class Service:
 
     async def _serve_http(self, ended: asyncio.Event) -> None:
         serve_http = await anyio.to_thread.run_sync(_http_server)
-        gc.freeze()  # what was imported stays: no collection looks through it
+        gc.collect()  # of what was answered meanwhile: what is frozen stays for good
+        gc.freeze()  # what was imported: no collection looks through it
+        gc.set_threshold(700, 10, 10)  # CPython's own; a command that serves has set a higher one for itself
         gc.enable()
         await serve_http(self._daemon)
         ended.set()

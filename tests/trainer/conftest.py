@@ -104,7 +104,7 @@ def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
 
 
 class ServiceProcess:
-    """The service as a user starts it."""
+    """The service, forked from a process that has imported the libraries."""
 
     def __init__(self, home: Path, *options: str):
         self.home = home

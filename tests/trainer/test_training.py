@@ -44,10 +44,10 @@ CPU = this_machine(use_card=False)
 
 
 class Command:
-    """`python -m trainer train` as a process; what it says lies in the folder."""
+    """`python -m trainer train` as a process; what it says lies in the folder, in a file of its own."""
 
     def __init__(self, folder: Path, *options: str):
-        self._log = folder / "train.log"
+        self._log = folder / f"train-{len(list(folder.glob('train-*.log')))}.log"
         self.process = start_trainer(["train", *options], self._log, {})
 
     def finished(self) -> tuple[int | None, str]:
