@@ -35,7 +35,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     """,
     "dream": """
         records evidence statements topics judge candidates proposals citations progress
-        decisions blame report run mending mcp_tools routes
+        decisions blame report mending run mcp_tools routes
     """,
     "parts.agents": """
         codex gemini copilot opencode cursor chat table checks part
