@@ -91,7 +91,10 @@ def dream(
         data_json(dataclasses.asdict(report))
         return
     _show_run(report, environment.person.dream_hunks_a_day)
-    if environment.person.reader != "rules" and (bare := bare_topics(environment.choice.root)):
+    if environment.person.reader == "rules":
+        if report.sessions and not report.found:
+            talk("Rules read them, which offer little. `oneiros config reader claude-cli` has Claude read.")
+    elif bare := bare_topics(environment.choice.root):
         talk(f"{plural(len(bare), 'topic')} without a summary: oneiros topics tidy --reader")
 
 

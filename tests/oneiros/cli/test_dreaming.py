@@ -9,7 +9,7 @@ import pytest
 
 from oneiros.cli.main import main
 from oneiros.environment import Environment
-from tests.crawler.builders import SESSION, assistant, person, write_transcript
+from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, write_transcript
 
 Oneiros = Callable[..., tuple[int, str, str]]
 RULE = "From now on always run the database migrations before deploying the billing service."
@@ -48,7 +48,20 @@ def test_a_dream_names_its_proposal_and_the_next_step(oneiros: Oneiros) -> None:
 
     assert code == 0 and out.startswith("proposals/") and out.endswith("/proposal.md\n")
     assert "1 session read" in error and "Decide: oneiros review" in error
-    assert "0 sessions read" in oneiros("dream")[2]
+    nothing = oneiros("dream")[2]
+    assert "0 sessions read" in nothing and "rules" not in error.casefold() + nothing.casefold()
+
+
+def test_a_dream_that_finds_nothing_says_who_read(oneiros: Oneiros, tmp_path: Path) -> None:
+    oneiros("dream")
+    talk = (person(1, "How are you?", session=OTHER_SESSION), assistant(2, "Well.", session=OTHER_SESSION))
+    write_transcript(tmp_path / ".claude" / "projects" / "-work-app", *talk, session=OTHER_SESSION)
+    oneiros("ingest")
+
+    error = oneiros("dream")[2]
+
+    assert "1 session read" in error
+    assert "Rules read them, which offer little. `oneiros config reader claude-cli` has Claude read." in error
 
 
 def test_a_hunk_says_why_and_what_decisions_do_to_it(oneiros: Oneiros) -> None:
