@@ -348,6 +348,7 @@ def test_what_is_worded_beyond_its_proof_is_offered_in_the_words_of_its_quote(ho
         ("The database migrations always run before deploying the billing service this time.", {}),
         ("That is what I want.", {}),  # the rule stands elsewhere in the session
         (RULE, {"kind": LineKind.HABIT}),
+        ("Understood.", {"kind": LineKind.FINDING}),  # the assistant's: the person's words are not offered as its own
     ],
 )
 def test_what_cannot_stand_by_itself_is_not_offered_for_a_wording(
