@@ -34,7 +34,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchmarks.baselines import cut_turns, ranked_by_both, ranked_by_words, stretches_of
+from benchmarks.baselines import cut_turns, ranked_by_both, ranked_by_words, read_stretches
 from benchmarks.layouts import read_lines
 from benchmarks.machine import stamp_run
 from benchmarks.metrics import confidence, percentile
@@ -119,7 +119,7 @@ def main() -> None:
     folders = [folder.resolve() for folder in options.data]
     models = Measured(added=options.models and options.models.resolve(), dense=options.dense)
     with open_cached_memory(folders, options.cache.resolve(), options.copies, options.recorded, models) as memory:
-        found = measured(memory, questions, options) | {"queries": options.queries.name}
+        found = measure_answers(memory, questions, options) | {"queries": options.queries.name}
     found["model"] = model_text(models)
     print_tables(found, stream=sys.stderr if options.json == "-" else sys.stdout)
     text = json.dumps(found, indent=1)
@@ -129,7 +129,9 @@ def main() -> None:
         Path(options.json).write_text(text, encoding="utf-8")
 
 
-def measured(memory: Memory, questions: Sequence[LabelledQuestion], options: argparse.Namespace) -> dict[str, Any]:
+def measure_answers(
+    memory: Memory, questions: Sequence[LabelledQuestion], options: argparse.Namespace
+) -> dict[str, Any]:
     """All figures of one run."""
     archive = Archive(memory.root.path / "sessions" / "archive")
     turns = {session_id: list(archive.turns(session_id)) for session_id in archive.session_ids()}
@@ -294,7 +296,7 @@ def ask_fts5(memory: Memory, questions: Sequence[LabelledQuestion]) -> list[Show
 
 def ask_rrf(memory: Memory, questions: Sequence[LabelledQuestion]) -> list[Shown]:
     """Every question to FTS5 and the memory's model, joined by reciprocal ranks, over the pieces of what was said."""
-    paths, texts, vectors = stretches_of(memory)
+    paths, texts, vectors = read_stretches(memory)
     sessions = [session_of_path(path) for path in paths]
     started = time.perf_counter()
     found = ranked_by_both(memory, texts, vectors, [one.text for one in questions])
@@ -332,7 +334,7 @@ def agreement(
 
 def judged_all(questions: Sequence[LabelledQuestion], run: Sequence[Shown], own: Sequence[str]) -> list[dict[str, Any]]:
     """What every answer of a run is worth."""
-    return [judged(one, shown, own) for one, shown in zip(questions, run, strict=True)]
+    return [judge(one, shown, own) for one, shown in zip(questions, run, strict=True)]
 
 
 def left_out(questions: Sequence[LabelledQuestion], tried: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -347,14 +349,14 @@ def left_out(questions: Sequence[LabelledQuestion], tried: Sequence[list[dict[st
 
 def judged_as_long(one: LabelledQuestion, shown: Shown, row: Mapping[str, Any], recall: Shown) -> dict[str, Any]:
     """What an answer is worth that may be read anywhere, for as many characters as recall's first hits have."""
-    rooms = (sum(map(len, within(recall.passages, TEN_CHARS)[:count])) for count in (1, FIRST, MOST))
+    rooms = (sum(map(len, cut_to_room(recall.passages, TEN_CHARS)[:count])) for count in (1, FIRST, MOST))
     text = "\n".join(shown.passages)
     return {**row, **{name: one.is_answered_by(text[:room]) for name, room in zip(AT, rooms, strict=True)}}
 
 
-def judged(one: LabelledQuestion, shown: Shown, own: Sequence[str]) -> dict[str, Any]:
+def judge(one: LabelledQuestion, shown: Shown, own: Sequence[str]) -> dict[str, Any]:
     """What one answer is worth. A first passage that answers is neither a question nor a trap."""
-    passages = within(shown.passages)
+    passages = cut_to_room(shown.passages)
     answers = [one.is_answered_by(passage) for passage in passages[:FIRST]]
     first = plain(passages[0]) if passages and not answers[0] else ""
     return {
@@ -363,7 +365,7 @@ def judged(one: LabelledQuestion, shown: Shown, own: Sequence[str]) -> dict[str,
         "session_at_1": shown.sessions[:1] == [one.session],
         "answer_at_1": answers[:1] == [True],
         "answer_at_3": any(answers),
-        "answer_at_10": any(map(one.is_answered_by, within(shown.passages, TEN_CHARS)[:MOST])),
+        "answer_at_10": any(map(one.is_answered_by, cut_to_room(shown.passages, TEN_CHARS)[:MOST])),
         "question_first": bool(first) and is_own(first, own),
         "trap_first": bool(one.trap) and one.trap in first,
         "silent": not passages,
@@ -373,7 +375,7 @@ def judged(one: LabelledQuestion, shown: Shown, own: Sequence[str]) -> dict[str,
     }
 
 
-def within(passages: Sequence[str], room: int = SHOWN_CHARS) -> list[str]:
+def cut_to_room(passages: Sequence[str], room: int = SHOWN_CHARS) -> list[str]:
     """Passages up to so many characters in all; the last one is cut there."""
     fitting = []
     for passage in passages:

@@ -33,7 +33,7 @@ def ask_plain(memory: Memory, questions: Mapping[str, str]) -> dict[str, tuple[s
     turns = cut_turns(memory)
     paths, texts = [path for path, _ in topics], [passage for _, passage in topics]
     table = np.stack([one.vector for one in memory.engine().embed(texts)])
-    of_stretches, passages, vectors = stretches_of(memory)
+    of_stretches, passages, vectors = read_stretches(memory)
     by_words = ranked_by_words([passage for _, passage in [*topics, *turns]], [*questions.values()], 1)
     joined = ranked_by_both(memory, [*texts, *passages], np.concatenate([table, vectors]), [*questions.values()])
     found = {}
@@ -53,7 +53,7 @@ def cut_turns(memory: Memory) -> list[tuple[str, str]]:
     ]
 
 
-def stretches_of(memory: Memory) -> tuple[list[str], list[str], NDArray[np.float32]]:
+def read_stretches(memory: Memory) -> tuple[list[str], list[str], NDArray[np.float32]]:
     """The paths, texts and vectors of what was said, in pieces of at most 800 characters."""
     if memory.stretches is None or memory.stretches.is_empty:
         return [], [], np.zeros((0, memory.engine().dimensions), dtype=np.float32)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.answers import LabelledQuestion, parse_question, plain
-from benchmarks.in_hands import ABSENT, find_home, opened
+from benchmarks.in_hands import ABSENT, find_home, open_kept
 from benchmarks.layouts import read_lines
 from benchmarks.machine import machine_text
 from benchmarks.strangers import QUESTIONS as STRANGER_QUESTIONS
@@ -33,11 +33,11 @@ from benchmarks.topics import (
     LABELS,
     SHIPPED_SET,
     TopicQuestion,
-    copied,
-    indexed,
+    copy_memory,
+    make_topics,
+    open_indexed,
     read_questions,
     sessions_accepted,
-    topics_of,
     with_strangers,
     with_topics,
 )
@@ -105,13 +105,13 @@ def ask_all(shared: Path, cache: Path, *, strangers: bool) -> Iterator[Judged]:
     labels = list(read_lines(shared / "data" / LABELS))
     of_topics = read_questions(labels)
     sessions_by_statement = {plain(row["statement"]): row["session"] for row in labels}
-    with copied(None) as root, indexed(root, ApprovedQuestions(root)) as memory:
+    with copy_memory(None) as root, open_indexed(root, ApprovedQuestions(root)) as memory:
         yield from ask_topics(memory, SHIPPED_SET, [one for one in of_topics if one.of == SHIPPED_SET])
     for name in ("data", "data2"):
-        with opened(find_home(name, shared, cache)) as memory:
+        with open_kept(find_home(name, shared, cache)) as memory:
             yield from ask_past(memory, name, shared, {})
             if name == "data":
-                with with_topics(memory, topics_of(labels), ReadQuestions(labels)) as beside:
+                with with_topics(memory, make_topics(labels), ReadQuestions(labels)) as beside:
                     yield from ask_topics(beside, "labels", [one for one in of_topics if one.of != SHIPPED_SET])
                     yield from ask_past(beside, name, shared, sessions_by_statement)
             if not strangers:
@@ -132,7 +132,7 @@ def ask_topics(memory: Memory, name: str, questions: Sequence[TopicQuestion]) ->
     for one in questions:
         answer = memory.search(parse_query(one.text))
         is_right = bool(answer.hits) and answer.hits[0].path in one.topics
-        yield judged(answer, name, OF_TOPIC, one.of, one.text, is_right=is_right)
+        yield judge(answer, name, OF_TOPIC, one.of, one.text, is_right=is_right)
 
 
 def ask_past(memory: Memory, name: str, shared: Path, sessions_by_statement: Mapping[str, str]) -> Iterator[Judged]:
@@ -140,19 +140,19 @@ def ask_past(memory: Memory, name: str, shared: Path, sessions_by_statement: Map
     label = f"{name} beside topics" if sessions_by_statement else name
     for row in read_lines(shared / name / "eval" / "answers.jsonl"):
         one, project = parse_question(row), Path(row["corpus"]).name
-        for question in questions_of(memory, one, project):
+        for question in build_questions(memory, one, project):
             answer = memory.search(question)
             if is_of_session(answer, one, sessions_by_statement):
                 continue
             is_right = bool(answer.hits) and one.is_answered_by(answer.hits[0].passage)
-            yield judged(answer, label, ANSWERED, project, one.text, is_right=is_right)
+            yield judge(answer, label, ANSWERED, project, one.text, is_right=is_right)
     for row in (*read_lines(ABSENT), *read_lines(MORE_ABSENT)):
         if row["set"] == name:
             answer = memory.search(parse_query(row["question"]))
-            yield judged(answer, label, UNANSWERED, UNANSWERED, row["question"], is_right=False)
+            yield judge(answer, label, UNANSWERED, UNANSWERED, row["question"], is_right=False)
 
 
-def questions_of(memory: Memory, one: LabelledQuestion, project: str) -> Iterator[Question]:
+def build_questions(memory: Memory, one: LabelledQuestion, project: str) -> Iterator[Question]:
     """A question, and the same of its project alone, whose sessions lie in a folder that ends in its name."""
     yield parse_query(one.text)
     known = {source.project for source in memory.stretches.snapshot().sources.values()} if memory.stretches else set()
@@ -169,7 +169,7 @@ def is_of_session(answer: Answer, one: LabelledQuestion, sessions_by_statement: 
     return one.session in sessions and not one.is_answered_by(passage)
 
 
-def judged(answer: Answer, memory: str, kind: str, project: str, question: str, *, is_right: bool) -> Judged:
+def judge(answer: Answer, memory: str, kind: str, project: str, question: str, *, is_right: bool) -> Judged:
     if not answer.hits:
         return Judged(memory, kind, project, question, "", {}, "", decides=False, is_right=False)
     hit = answer.hits[0]
@@ -217,10 +217,10 @@ def learn(rows: Sequence[Judged]) -> list[float]:
         right = np.array([rows[place].is_right for place in own], dtype=float)
         parts = np.array([rows[place].project for place in own])
         for part in dict.fromkeys(parts.tolist()):
-            weights = fitted(table[parts != part], right[parts != part])
+            weights = fit_curve(table[parts != part], right[parts != part])
             for place in np.flatnonzero(parts == part).tolist():
                 chances[own[place]] = chance(weights, table[place])
-        learnt = dict(zip(["bias", *names], np.round(fitted(table, right), 2).tolist(), strict=True))
+        learnt = dict(zip(["bias", *names], np.round(fit_curve(table, right), 2).tolist(), strict=True))
         print(f"{'topics' if is_topic else 'what was said'}, {len(own)}: {learnt}, shipped {dict(shipped)}")
     return chances
 
@@ -244,7 +244,7 @@ def print_bounds(rows: Sequence[Judged], chances: Sequence[float]) -> None:
             )
 
 
-def fitted(table: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+def fit_curve(table: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
     """The bias and weights of a logistic curve (f + 1,) over features (n, f), by Newton's method with a ridge."""
     middle, spread = table.mean(axis=0), np.maximum(table.std(axis=0), 1e-9)
     scaled = np.column_stack([np.ones(len(table)), (table - middle) / spread])

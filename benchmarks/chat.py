@@ -67,7 +67,7 @@ def main() -> None:
     print(machine_text())
     with tempfile.TemporaryDirectory(prefix="oneiros-chat-") as home:
         os.environ["HOME"] = home
-        figures = overhead(arguments.chunks) | citations(Path(home) / "m") | {"leaked_into_memory": leaked()}
+        figures = overhead(arguments.chunks) | citations(Path(home) / "m") | {"leaked_into_memory": count_leaks()}
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     for name, value in figures.items():
@@ -114,7 +114,7 @@ def citations(folder: Path) -> dict[str, Any]:
     sources = [(source.path, len(read_text(root.file(source.path)).splitlines())) for source in find_sources(root)]
     sources += [(raw_path(one), 25) for one in Archive(folder / "sessions" / "archive").session_ids()] * 3
     chance = random.Random(SEED)  # noqa: S311  the same claims in each run
-    passages = [passage for path, count in sources for passage in passages_of(path, count, look)]
+    passages = [passage for path, count in sources for passage in read_passages(path, count, look)]
     passages = [replace(passage, number=number) for number, passage in enumerate(passages, start=1)]
     outside = folder.parent / "secret.md"
     outside.write_text("The relay listens on port 2525.\n", encoding="utf-8")
@@ -132,7 +132,7 @@ def citations(folder: Path) -> dict[str, Any]:
     }
 
 
-def passages_of(path: SourcePath, count: int, look: Look) -> Iterator[ShownPassage]:
+def read_passages(path: SourcePath, count: int, look: Look) -> Iterator[ShownPassage]:
     for first in range(1, count + 1, LINES):
         parts = look(path, first, min(count, first + LINES - 1))
         lines = tuple((place, part) for place, part in enumerate(parts, start=first) if part.strip())
@@ -206,7 +206,7 @@ def verdicts(
     return found
 
 
-def leaked() -> int:
+def count_leaks() -> int:
     """Turns that are found again where nothing of a chat may stand."""
     with contextlib.closing(House()) as house:
         texts = [f"From now on the marmot{number} server listens on port {7000 + number}." for number in range(TURNS)]

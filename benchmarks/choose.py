@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from benchmarks.layouts import Case, load_cases, read_lines
 from benchmarks.machine import machine_text
 from benchmarks.metrics import METRICS, averages, confidence
-from benchmarks.sessions import built_from, case_of, copy_transcripts, corpus_folders, masks_of, parse_question
+from benchmarks.sessions import build_memory, copy_transcripts, corpus_folders, make_case, parse_question, read_masks
 from benchmarks.systems import ask_fts5, built_memory, model_text
 from memory_server.layers.sessions import newest_files
 from memory_server.memory import Memory
@@ -67,7 +67,7 @@ class Pool:
         order = np.lexsort((-scores, -share_in_line(scores, self.lines)))
         return list(dict.fromkeys(self.units[place] for place in order))[:10]
 
-    def reached(self, weights: Weights) -> float:
+    def measure_reach(self, weights: Weights) -> float:
         """The mean of the aims."""
         ranking = self.ranking(weights)
         return float(np.mean([METRICS[name](ranking, self.evidence) for name in AIMS]))
@@ -86,7 +86,7 @@ def main() -> int:
     print(f"model: {model_text()}; sets of {options.data.name}")
     pools: dict[str, list[Pool]] = {}
     for name, case, memory in memories(options.data, options.vectors.resolve()):
-        pools.setdefault(name, []).extend(pools_of(case, memory))
+        pools.setdefault(name, []).extend(build_pools(case, memory))
     found = chosen_and_left_out(pools)
     print_found(found)
     if options.json:
@@ -113,14 +113,14 @@ def commits_memory(transcripts: Path, queries: Path, vectors: Path) -> Iterator[
     rows = read_lines(queries)
     with tempfile.TemporaryDirectory(prefix="oneiros-choose-") as folder:
         live, root = Path(folder, "live"), MemoryRoot(Path(folder, "memory"), Path(folder, "state"))
-        copy_transcripts(corpus_folders(transcripts, rows), live, masks_of(rows))
-        with built_from(live, root, vectors, raw_vectors=False) as memory:
-            case, files = case_of(root, [parse_question(row) for row in rows]), newest_files(root.sessions)
+        copy_transcripts(corpus_folders(transcripts, rows), live, read_masks(rows))
+        with build_memory(live, root, vectors, raw_vectors=False) as memory:
+            case, files = make_case(root, [parse_question(row) for row in rows]), newest_files(root.sessions)
             case.unit_of_file = {str(root.relative(path)): session for session, path in files.items()}
             yield case, memory
 
 
-def pools_of(case: Case, memory: Memory) -> Iterator[Pool]:
+def build_pools(case: Case, memory: Memory) -> Iterator[Pool]:
     """What is reranked for every question of a memory."""
     pipeline, plain = memory.pipeline(), ask_fts5(case)
     snapshot = pipeline.retriever.snapshot
@@ -129,7 +129,7 @@ def pools_of(case: Case, memory: Memory) -> Iterator[Pool]:
         table, places = snapshot.passages, ranking.places
         held = zip(table.sources[places].tolist(), table.lines[places].tolist(), strict=True)
         lines = [(snapshot.sources[source].path, line) for source, line in held]
-        units = [case.unit_at(path, line) or path for path, line in lines]
+        units = [case.find_unit(path, line) or path for path, line in lines]
         numbers = table.line_numbers[places]
         part = min(question.evidence).partition("/")[0] if case.name == "docs" else case.name
         yield Pool(part, question.evidence, plain.units[question.id], units, numbers, ranking.features)
@@ -139,14 +139,14 @@ def chosen_and_left_out(pools: Mapping[str, Sequence[Pool]]) -> dict[str, Any]:
     """What all sets choose, and for each set what the others choose and reach on it."""
     family = [EQUAL, *({**EQUAL, name: weight} for name in EQUAL for weight in OTHERS)]
     tables = {  # (questions, weights) each
-        name: np.array([[pool.reached(weights) for weights in family] for pool in of_set])
+        name: np.array([[pool.measure_reach(weights) for weights in family] for pool in of_set])
         for name, of_set in pools.items()
     }
     sets = {}
     for name, of_set in pools.items():
         others = [table for other, table in tables.items() if other != name]
-        place, parts = best_of(others), np.array([pool.part for pool in of_set])
-        of_part = {part: best_of([*others, tables[name][parts != part]]) for part in sorted({*parts.tolist()})}
+        place, parts = choose_best(others), np.array([pool.part for pool in of_set])
+        of_part = {part: choose_best([*others, tables[name][parts != part]]) for part in sorted({*parts.tolist()})}
         runs = {
             "left out": [pool.ranking(family[place]) for pool in of_set],
             "each part left out": [pool.ranking(family[of_part[pool.part]]) for pool in of_set],
@@ -154,15 +154,15 @@ def chosen_and_left_out(pools: Mapping[str, Sequence[Pool]]) -> dict[str, Any]:
             "equal": [pool.ranking(EQUAL) for pool in of_set],
             "fts5": [list(pool.plain) for pool in of_set],
         }
-        figures = {label: compared(of_set, runs["left out"], run) for label, run in runs.items()}
+        figures = {label: compare(of_set, runs["left out"], run) for label, run in runs.items()}
         by_part = {part: differing(family[found]) for part, found in of_part.items()}
         sets[name] = {"n": len(of_set), "chosen": differing(family[place]), "by part": by_part, "figures": figures}
     mean = np.mean([table.mean(axis=0) for table in tables.values()], axis=0)
     worth = {name: float(mean[0] - mean[family.index({**EQUAL, name: 0.0})]) for name in EQUAL}
-    return {"chosen": differing(family[best_of(list(tables.values()))]), "worth": worth, "sets": sets}
+    return {"chosen": differing(family[choose_best(list(tables.values()))]), "worth": worth, "sets": sets}
 
 
-def best_of(tables: Sequence[NDArray[np.float64]]) -> int:
+def choose_best(tables: Sequence[NDArray[np.float64]]) -> int:
     """The weights that reach most over some sets, each counted once; equal ones, the first, where none is surely above.
 
     tables: for each set what each of its questions reaches by each of the weights, (questions, weights).
@@ -179,7 +179,7 @@ def differing(weights: Weights) -> dict[str, float]:
     return {name: weight for name, weight in weights.items() if weight != 1.0}
 
 
-def compared(pools: Sequence[Pool], chosen: Sequence[Sequence[str]], run: Sequence[Sequence[str]]) -> dict[str, Any]:
+def compare(pools: Sequence[Pool], chosen: Sequence[Sequence[str]], run: Sequence[Sequence[str]]) -> dict[str, Any]:
     """The figures of one run, and the interval within which the chosen one is above it."""
     right = [pool.evidence for pool in pools]
     pairs = list(zip(chosen, run, right, strict=True))

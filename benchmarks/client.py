@@ -109,13 +109,13 @@ def measure_cost(house: House) -> dict[str, float]:
     empty = [sys.executable, "-c", "pass"]
     times: dict[str, list[float]] = {"hook": [], "floor": []}
     for _ in range(ROUNDS):
-        times["hook"].append(seconds_of(lambda: run_quietly(hook, payload, variables)))
-        floor = seconds_of(lambda: run_quietly(empty, b"", variables)) + seconds_of(lambda: ask_once(house))
+        times["hook"].append(time_seconds(lambda: run_quietly(hook, payload, variables)))
+        floor = time_seconds(lambda: run_quietly(empty, b"", variables)) + time_seconds(lambda: ask_once(house))
         times["floor"].append(floor)
     return {f"{name}_ms": round(statistics.median(values) * 1000, 1) for name, values in times.items()}
 
 
-def seconds_of(work: Callable[[], object]) -> float:
+def time_seconds(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
@@ -241,15 +241,15 @@ class Storm:
     def orphans(self) -> int:
         """The processes that outlive their sessions, the one daemon apart."""
 
-        def left() -> list[psutil.Process]:
+        def list_left() -> list[psutil.Process]:
             daemon = daemon_state(self.client.house.state).get("pid")
             return [one for one in self.client.house.processes() if one.pid != daemon and not is_ended(one)]
 
         try:
-            wait_until(lambda: not left(), 60)
+            wait_until(lambda: not list_left(), 60)
         except AssertionError:
-            print(f"left over: {[one.cmdline() for one in left()]}", file=sys.stderr)
-        return len(left())
+            print(f"left over: {[one.cmdline() for one in list_left()]}", file=sys.stderr)
+        return len(list_left())
 
 
 SPOKEN = (Role.PERSON, Role.ASSISTANT)

@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.dream_beam import SEED, Chat, Pair, pairs_of, share
+from benchmarks.dream_beam import SEED, Chat, Pair, make_pairs, share
 from benchmarks.intake import rows
 from benchmarks.machine import machine_text
 from dream.judge.contradiction import Difference, differences, measure_contradiction
@@ -79,7 +79,7 @@ def learn(examples: Sequence[Example], line: float = 0.0) -> Weights:
 def _linear(examples: Sequence[Example], sort: Sort, names: Sequence[str], line: float) -> Linear:
     """Learns by turns which difference of a positive pair is the one, and what such differences look like."""
     bags = [
-        (one.differs == sort, rows_of(one.found, sort, names))
+        (one.differs == sort, make_rows(one.found, sort, names))
         for one in examples
         if one.differs in (sort, "none") and any(found.sort == sort for found in one.found)
     ]
@@ -98,7 +98,7 @@ def _linear(examples: Sequence[Example], sort: Sort, names: Sequence[str], line:
     return Linear(round(bias - line, 3), rounded)
 
 
-def rows_of(found: Iterable[Difference], sort: Sort, names: Sequence[str]) -> Array:
+def make_rows(found: Iterable[Difference], sort: Sort, names: Sequence[str]) -> Array:
     """The differences of one sort as rows, (differences, names)."""
     return np.array([[one.features[name] for name in names] for one in found if one.sort == sort])
 
@@ -116,9 +116,9 @@ def logistic(x: Array, y: Array) -> tuple[float, Array]:
     return float(weights[0]), weights[1:]
 
 
-def chosen(examples: Sequence[Example], measured: Sequence[Measured]) -> Weights:
+def choose_weights(examples: Sequence[Example], measured: Sequence[Measured]) -> Weights:
     """What the examples teach, with the line that is best where each of these chats is left out in turn."""
-    scores = left_out(measured, lambda chat: learn(without(examples, chat)))
+    scores = left_out(measured, lambda chat: learn(leave_out(examples, chat)))
     return learn(examples, best_line(scores, measured))
 
 
@@ -140,7 +140,7 @@ def log_odds(probability: float) -> float:
     return float(np.log(probability / (1 - probability))) if 0 < probability < 1 else 0.0
 
 
-def without(examples: Sequence[Example], chat: str) -> list[Example]:
+def leave_out(examples: Sequence[Example], chat: str) -> list[Example]:
     return [one for one in examples if one.chat != chat]
 
 
@@ -150,10 +150,10 @@ def without(examples: Sequence[Example], chat: str) -> list[Example]:
 def left_out(measured: Sequence[Measured], teach: Callable[[str], Weights]) -> list[float]:
     """The score of each pair by what was learnt without its chat."""
     learnt = {chat: teach(chat) for chat in sorted({one.pair.chat for one in measured})}
-    return [score_of(one, learnt[one.pair.chat]) for one in measured]
+    return [compute_score(one, learnt[one.pair.chat]) for one in measured]
 
 
-def score_of(one: Measured, learnt: Weights) -> float:
+def compute_score(one: Measured, learnt: Weights) -> float:
     return max([learnt.score(found.sort, found.features) for found in one.found] + [one.known])
 
 
@@ -209,14 +209,14 @@ def intervals(
 # -- data -----------------------------------------------------------------------------------------------------------
 
 
-def examples_of(chats: dict[str, Chat]) -> Iterator[Example]:
+def read_examples(chats: dict[str, Chat]) -> Iterator[Example]:
     """The labelled pairs of statements; those that no reader was sure of are left out."""
     for line in LABELS.read_text(encoding="utf-8").splitlines()[1:]:
         chat, *places, differs = line.split("\t")
         if differs != "unclear":
             later, first, end, earlier, its_first, its_end = map(int, places)
             messages = chats[chat].messages
-            ours = read_statement(messages[later][first:end], sentence_around(messages[later], first))
+            ours = read_statement(messages[later][first:end], find_sentence(messages[later], first))
             theirs = read_statement(" ".join(messages[earlier][its_first:its_end].split()))
             yield Example(chat, differs, tuple(differences(ours, theirs, Rarity())))
 
@@ -235,11 +235,11 @@ def contradicting_messages() -> set[tuple[str, int, int]]:
     return {(cells[0], int(cells[1]), int(cells[4])) for cells in lines if cells[7] in ("value", "denial")}
 
 
-def sentence_around(text: str, place: int) -> str:
+def find_sentence(text: str, place: int) -> str:
     return next((text[first:end] for first, end in sentence_spans(text) if first <= place < end), "")
 
 
-def measured_of(chat: Chat, pair: Pair, engine: OnnxEngine, contradicting: set[tuple[str, int, int]]) -> Measured:
+def measure_pair(chat: Chat, pair: Pair, engine: OnnxEngine, contradicting: set[tuple[str, int, int]]) -> Measured:
     found: list[Difference] = []
     known, cosine = 0.0, 0.0
     nothing = Weights({}, Linear(-99, {}), Linear(-99, {}))
@@ -272,11 +272,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="oneiros-contradictions-") as folder:
         names = sorted({row["chat"] for row in queries})
         chats = {name: Chat.read(arguments.data / name, Path(folder)) for name in names}
-        examples, contradicting = [*examples_of(chats), *notes()], contradicting_messages()
+        examples, contradicting = [*read_examples(chats), *notes()], contradicting_messages()
         measured = [
-            measured_of(chat, pair, engine, contradicting)
+            measure_pair(chat, pair, engine, contradicting)
             for name, chat in chats.items()
-            for pair in pairs_of([row for row in queries if row["chat"] == name], chat)
+            for pair in make_pairs([row for row in queries if row["chat"] == name], chat)
         ]
     print(machine_text())
     scores = outer(examples, measured)
@@ -298,7 +298,7 @@ def main() -> int:
             "data": f"{len(examples)} pairs of statements in {len(chats)} chats of BEAM 100K, labelled by reading",
             "date": dt.date.today().isoformat(),
         }
-        weights = msgspec.structs.replace(chosen(examples, measured), made_of=made_of)
+        weights = msgspec.structs.replace(choose_weights(examples, measured), made_of=made_of)
         FILE.write_bytes(msgspec.json.format(msgspec.json.encode(weights), indent=1) + b"\n")
     return 0
 
@@ -307,7 +307,7 @@ def outer(examples: Sequence[Example], measured: Sequence[Measured]) -> list[flo
     """The scores of each chat by weights, penalty and line of the others."""
 
     def teach(chat: str) -> Weights:
-        return chosen(without(examples, chat), [one for one in measured if one.pair.chat != chat])
+        return choose_weights(leave_out(examples, chat), [one for one in measured if one.pair.chat != chat])
 
     return left_out(measured, teach)
 

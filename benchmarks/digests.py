@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.answers import LabelledQuestion, parse_question, plain
-from benchmarks.layouts import projects_in, read_lines
+from benchmarks.layouts import find_projects, read_lines
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive, SessionRecord
 from crawler.calls import find_command, find_program
@@ -66,20 +66,20 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="where to write the figures")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="oneiros-digests-") as folder:
-        projects = projects_in(options.data).items()
-        sessions = [one for name, place in projects for one in sessions_of(name, place, Path(folder))]
+        projects = find_projects(options.data).items()
+        sessions = [one for name, place in projects for one in read_sessions(name, place, Path(folder))]
     labelled = Labelled(
         [parse_question(row) for row in read_lines(options.data / "eval/answers.jsonl")],
         [row for row in read_lines(options.data / "dream_real/labels.jsonl") if row["durability"] > 1],
         [row for row in read_lines(options.data / "eval/exact_transcripts.jsonl") if SPOKEN & set(row["occurs_in"])],
     )
-    found = {name: measured(condense, sessions, labelled) for name, condense in DIGESTS.items()}
+    found = {name: measure_projects(condense, sessions, labelled) for name, condense in DIGESTS.items()}
     print_tables(found)
     if options.json:
         options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
 
 
-def sessions_of(project: str, transcripts: Path, scratch: Path) -> Iterator[Session]:
+def read_sessions(project: str, transcripts: Path, scratch: Path) -> Iterator[Session]:
     """The sessions of a project, redacted as they are archived."""
     archive = Archive(scratch / project)
     with Ingester(IngestSettings(scratch / project, scratch / f"{project}.sqlite")) as ingester:
@@ -89,7 +89,7 @@ def sessions_of(project: str, transcripts: Path, scratch: Path) -> Iterator[Sess
         yield Session(project, archive.record(session_id), turns, gather_facts(turns))
 
 
-def shipped(session: Session) -> str:
+def make_digest(session: Session) -> str:
     quotable = session_turns(session.record.session_id, "", session.turns)
     reading = read_by_rules(quotable, session.turns, session.facts, "")
     return condense_session(session.turns, session.facts, session.record, reading).body
@@ -115,7 +115,7 @@ def beginnings(texts: Sequence[str], max_chars: int) -> str:
 
 
 DIGESTS: Mapping[str, Condense] = {
-    "digest": shipped,
+    "digest": make_digest,
     "requests and replies": requests_and_replies,
     "replies": replies,
 }
@@ -131,14 +131,14 @@ class Labelled:
     identifiers: Sequence[Mapping[str, Any]]
 
 
-def measured(condense: Condense, sessions: Sequence[Session], labelled: Labelled) -> dict[str, dict[str, Any]]:
+def measure_projects(condense: Condense, sessions: Sequence[Session], labelled: Labelled) -> dict[str, dict[str, Any]]:
     """For each project what was kept of what, by kind, and the digests' share of the characters."""
     projects = list(dict.fromkeys(session.project for session in sessions))
     held_of: dict[str, dict[str, list[bool]]] = {project: {kind: [] for kind in KINDS} for project in projects}
     long: dict[str, tuple[int, int]] = dict.fromkeys(projects, (0, 0))
     for session in sessions:
         text = condense(session)
-        for kind, held in looked_at(text, session, labelled):
+        for kind, held in check_things(text, session, labelled):
             held_of[session.project][kind].append(held)
         if session.facts.chars >= LONG_SESSION:
             digested, chars = long[session.project]
@@ -150,7 +150,7 @@ def measured(condense: Condense, sessions: Sequence[Session], labelled: Labelled
     }
 
 
-def looked_at(text: str, session: Session, labelled: Labelled) -> Iterator[tuple[str, bool]]:
+def check_things(text: str, session: Session, labelled: Labelled) -> Iterator[tuple[str, bool]]:
     """Each thing that the digest of a session should hold, by kind, and whether it does."""
     ids = {session.record.session_id}
     whole, lines = plain(text), text.splitlines()
@@ -167,13 +167,13 @@ def looked_at(text: str, session: Session, labelled: Labelled) -> Iterator[tuple
             yield "identifiers", row["query"].lower() in whole
     for commit in session.facts.commits:
         yield "commits", commit.hash in whole
-    for name in names_in(session.turns):
+    for name in find_names(session.turns):
         yield "names", name.lower() in whole
     for command in commands_that_worked(session.turns):
         yield "commands", plain(command.rstrip("…")) in whole
 
 
-def names_in(turns: Sequence[Turn]) -> set[str]:
+def find_names(turns: Sequence[Turn]) -> set[str]:
     """The names that stand between backticks in the last reply before each request, and in the very last."""
     last: list[str] = [""]
     for turn in turns:

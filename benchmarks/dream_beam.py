@@ -74,14 +74,19 @@ def measure_beam(data: Path, queries: Path, folder: Path) -> dict[str, Any]:
     outcomes: list[Outcome] = []
     for name in sorted({row["chat"] for row in rows}):
         chat = Chat.read(data / name, folder)
-        outcomes += [chat.outcome_of(pair) for pair in pairs_of([row for row in rows if row["chat"] == name], chat)]
+        outcomes += [chat.judge_pair(pair) for pair in make_pairs([row for row in rows if row["chat"] == name], chat)]
     tuned = tuned_part({outcome.pair.chat for outcome in outcomes})
     parts = {
-        "tuned": figures_of([outcome for outcome in outcomes if outcome.pair.chat in tuned]),
-        "held": figures_of([outcome for outcome in outcomes if outcome.pair.chat not in tuned]),
+        "tuned": compute_figures([outcome for outcome in outcomes if outcome.pair.chat in tuned]),
+        "held": compute_figures([outcome for outcome in outcomes if outcome.pair.chat not in tuned]),
     }
     curve = [curve_point(outcomes, start) for start in STEPS]
-    return figures_of(outcomes) | {"curve": curve, "parts": parts, "missed": missed(outcomes), "wrong": wrong(outcomes)}
+    return compute_figures(outcomes) | {
+        "curve": curve,
+        "parts": parts,
+        "missed": list_missed(outcomes),
+        "wrong": wrong(outcomes),
+    }
 
 
 def tuned_part(names: Iterable[str]) -> set[str]:
@@ -91,7 +96,7 @@ def tuned_part(names: Iterable[str]) -> set[str]:
     return set(ordered[: round(len(ordered) * 2 / 3)])
 
 
-def figures_of(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def compute_figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     positives = [outcome for outcome in outcomes if outcome.pair.is_positive]
     flagged = [outcome for outcome in outcomes if outcome.is_flagged]
     right = sum(outcome.is_flagged for outcome in positives)
@@ -112,7 +117,7 @@ def curve_point(outcomes: Sequence[Outcome], start: float) -> dict[str, float]:
     return {"from": start, "recall": share(right, positives), "precision": share(right, len(flagged))}
 
 
-def missed(outcomes: Sequence[Outcome]) -> list[str]:
+def list_missed(outcomes: Sequence[Outcome]) -> list[str]:
     return [f"{o.pair.id} {o.score:.2f}" for o in outcomes if o.pair.is_positive and not o.is_flagged]
 
 
@@ -144,7 +149,7 @@ class Chat:
         session_id = f"00000000-0000-4000-8000-{int(source.name):012d}"
         transcript = folder / "transcripts" / f"{session_id}.jsonl"
         transcript.parent.mkdir(exist_ok=True)
-        lines = [json.dumps(record) for record in records_of(messages, source.name, session_id)]
+        lines = [json.dumps(record) for record in make_records(messages, source.name, session_id)]
         transcript.write_text("\n".join(lines) + "\n", encoding="utf-8")
         settings = IngestSettings(archive=folder / "archive", state=folder / "sessions.db")
         with Ingester(settings) as ingester:
@@ -153,7 +158,7 @@ class Chat:
         own = {int(message["id"]): message["content"] for message in messages if message["role"] == "user"}
         return cls(source.name, own, evidence, evidence.session(session_id))
 
-    def outcome_of(self, pair: Pair) -> Outcome:
+    def judge_pair(self, pair: Pair) -> Outcome:
         """Whether the later message is flagged against a topic that holds the earlier one."""
         score, flagged, newest = 0.0, False, False
         for candidate, topics in self.passing(pair):
@@ -168,7 +173,7 @@ class Chat:
         """What the later messages say that passes the gate, with topics that hold the earlier ones."""
         topics = build_topics({TOPIC: topic_text(self.messages[number] for number in pair.earlier)})
         for number in pair.later:
-            for candidate in self._passing(entry_of(self.name, number)):
+            for candidate in self._passing(make_entry_id(self.name, number)):
                 if not is_known(candidate, topics):
                     yield candidate, topics
 
@@ -186,7 +191,7 @@ def find_offers(session: SessionTurns) -> Iterator[Candidate]:
             yield Candidate(trim_sentence(quote.text), Kind.FACT, (quote,), CONFIDENCE, "typed", "beam")
 
 
-def records_of(messages: Sequence[dict[str, Any]], chat: str, session_id: str) -> Iterator[dict[str, Any]]:
+def make_records(messages: Sequence[dict[str, Any]], chat: str, session_id: str) -> Iterator[dict[str, Any]]:
     """The messages as Claude Code would have written them."""
     parent = None
     for place, message in enumerate(messages):
@@ -194,7 +199,7 @@ def records_of(messages: Sequence[dict[str, Any]], chat: str, session_id: str) -
         content = message["content"] if role == "user" else [{"type": "text", "text": message["content"]}]
         yield {
             "type": role,
-            "uuid": entry_of(chat, int(message["id"])),
+            "uuid": make_entry_id(chat, int(message["id"])),
             "parentUuid": parent,
             "sessionId": session_id,
             "timestamp": (FIRST_MESSAGE + dt.timedelta(minutes=place)).isoformat(),
@@ -203,10 +208,10 @@ def records_of(messages: Sequence[dict[str, Any]], chat: str, session_id: str) -
             "isSidechain": False,
             "message": {"id": f"msg_{message['id']}", "role": role, "content": content},
         }
-        parent = entry_of(chat, int(message["id"]))
+        parent = make_entry_id(chat, int(message["id"]))
 
 
-def entry_of(chat: str, number: int) -> str:
+def make_entry_id(chat: str, number: int) -> str:
     """A uuid for a message: entries of different chats must not look like copies of each other."""
     return f"{number:08x}-{int(chat):04d}-4000-8000-{number:012x}"
 
@@ -229,7 +234,7 @@ def holds_values(text: str, answer: str) -> bool:
     return bool(wanted) and wanted <= {value.value for value in find_values(text)}
 
 
-def pairs_of(rows: Sequence[dict[str, Any]], chat: Chat) -> list[Pair]:
+def make_pairs(rows: Sequence[dict[str, Any]], chat: Chat) -> list[Pair]:
     """The pairs of one chat, each positive followed by its negatives."""
     pairs = []
     for row in rows:
@@ -244,11 +249,11 @@ def pairs_of(rows: Sequence[dict[str, Any]], chat: Chat) -> list[Pair]:
         if not later or not earlier:
             continue
         positive = Pair(row["id"], chat.name, tuple(earlier), tuple(later), True, row.get("answer") or "")
-        pairs += [positive, *negatives_of(positive, set(first) | set(second), chat)]
+        pairs += [positive, *choose_negatives(positive, set(first) | set(second), chat)]
     return pairs
 
 
-def negatives_of(positive: Pair, evidence: set[int], chat: Chat) -> Iterator[Pair]:
+def choose_negatives(positive: Pair, evidence: set[int], chat: Chat) -> Iterator[Pair]:
     """The person's other messages that share most words with the earlier statement; equals are drawn by the seed."""
     words = {word for number in positive.earlier for word in content_words(chat.messages[number])}
     others = sorted(number for number in chat.messages if number not in evidence)

@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.duplicates import measure as measure_duplicates
 from benchmarks.first_day_pointers import measure as measure_pointers
-from benchmarks.layouts import projects_in, read_lines
+from benchmarks.layouts import find_projects, read_lines
 from benchmarks.machine import machine_text
 from dream.topics import read_topics
 from tests.system.at_terminal import WORD, at_terminal
@@ -62,7 +62,7 @@ def first_day(house: House, data: Path, *, indexed: bool) -> dict[str, Any]:
         topic.unlink()
     house.settle(trusted_roots=[str(house.root)])
     home = house.folder / ".claude" / "projects"
-    transcripts = sum(unpack(place, home / name) for name, place in projects_in(data).items())
+    transcripts = sum(unpack(place, home / name) for name, place in find_projects(data).items())
     folders = list(write_rules(data / "dream_real" / "rules.jsonl", house.folder / "src"))
     begun = time.monotonic()
     house.command("init", "--all", seconds=1_800)

@@ -35,8 +35,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.intake import on_disk, unpacked
-from benchmarks.layouts import Case, projects_in, read_lines
+from benchmarks.intake import on_disk, unpack
+from benchmarks.layouts import Case, find_projects, read_lines
 from benchmarks.machine import machine_text
 from benchmarks.metrics import confidence, percentile
 from benchmarks.systems import built_memory, model_text, words_query
@@ -182,7 +182,7 @@ def score_half(rows: Sequence[Best], least: float) -> dict[str, Any]:
     pushed = [one for one in own if one.score >= least]
     foreign = [float(one.score >= least) for one in rows if is_foreign(one)]
     figures: dict[str, Any] = {
-        "foreign": mean_of(foreign),
+        "foreign": compute_mean(foreign),
         "foreign_95": confidence(foreign),
         "foreign_prompts": len(foreign),
     }
@@ -190,8 +190,12 @@ def score_half(rows: Sequence[Best], least: float) -> dict[str, Any]:
         right = [is_right(one) for one in pushed if one.prompt.is_written is is_written]
         wanting = [one for one in own if one.prompt.is_written is is_written and one.prompt.wanted]
         met = [is_right(one) if one.score >= least else 0.0 for one in wanting]
-        figures |= {f"{name}right": mean_of(right), f"{name}right_95": confidence(right), f"{name}pushed": len(right)}
-        figures |= {f"{name}met": mean_of(met), f"{name}met_95": confidence(met), f"{name}wanting": len(met)}
+        figures |= {
+            f"{name}right": compute_mean(right),
+            f"{name}right_95": confidence(right),
+            f"{name}pushed": len(right),
+        }
+        figures |= {f"{name}met": compute_mean(met), f"{name}met_95": confidence(met), f"{name}wanting": len(met)}
     return figures
 
 
@@ -334,7 +338,7 @@ def read_prompts(folders: Sequence[Path], project: str) -> Iterator[Prompt]:
             yield Prompt(project, row["prompt"], wanted=frozenset(row["wanted"].split()))
     labelled = {row["entry"]: frozenset(row["wanted"].split()) for row in table(LABELS)}
     for folder in folders:
-        if project in (projects := projects_in(folder)):
+        if project in (projects := find_projects(folder)):
             for text, session, entry in read_typed(projects[project].parent, project):
                 if len(text.split()) >= LEAST_WORDS and not text.startswith(("/", "!", "#", "<")):
                     yield Prompt(project, text, session, labelled.get(entry))
@@ -344,7 +348,7 @@ def read_typed(base: Path, project: str) -> Iterator[tuple[str, str, str]]:
     """What a person typed in a project's sessions, with the file and the entry."""
     rows = [row for row in read_lines(base / "human_prompts.jsonl") if row["file"].startswith(f"{project}/")]
     for file in sorted({row["file"] for row in rows}):
-        records = unpacked(on_disk(base / file)).decode("utf-8").splitlines()
+        records = unpack(on_disk(base / file)).decode("utf-8").splitlines()
         for row in rows:
             if row["file"] == file and (text := read_text(json.loads(records[row["line"] - 1])).strip()):
                 yield text, file, row["uuid"]
@@ -362,9 +366,9 @@ def read_calls(folders: Sequence[Path], project: str) -> Iterator[HookCall]:
     """Tool calls of a project and results that failed, some of each, as the client tells its hooks of them."""
     before: list[HookCall] = []
     after: list[HookCall] = []
-    places = [projects_in(folder).get(project) for folder in folders]
+    places = [find_projects(folder).get(project) for folder in folders]
     for file in sorted(file for place in places if place for file in place.rglob("*.jsonl*")):
-        for line in unpacked(file).decode("utf-8", "replace").splitlines():
+        for line in unpack(file).decode("utf-8", "replace").splitlines():
             for part in read_parts(line):
                 if part.get("type") == "tool_use":
                     payload = {"tool_name": part.get("name"), "tool_input": part.get("input")}
@@ -392,7 +396,7 @@ def table(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream, delimiter="\t"))
 
 
-def mean_of(values: Sequence[float]) -> float | None:
+def compute_mean(values: Sequence[float]) -> float | None:
     return round(fmean(values), 4) if values else None
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import psutil
 
 from benchmarks.machine import machine_text
-from benchmarks.scale import open_memory, overlap, report_step, states_of, timed
+from benchmarks.scale import find_states, make_timed_engine, open_memory, overlap, report_step
 from benchmarks.synthetic import fill_vectors, write_corpus
 from benchmarks.systems import catalogue, model_text
 from memory_server.machine.process import prepare_process
@@ -43,7 +43,7 @@ def main() -> None:
     print(f"{machine_text()}; {model_text()}")
     prepare_process()
     with tempfile.TemporaryDirectory(prefix="oneiros-graph-") as scratch:
-        root = MemoryRoot(arguments.keep or Path(scratch) / "synthetic", states_of(Path(scratch)))
+        root = MemoryRoot(arguments.keep or Path(scratch) / "synthetic", find_states(Path(scratch)))
         figures = {"chunks": arguments.chunks, **measure_answers(root, arguments.chunks, Path(scratch) / "later")}
         figures |= measure_daemons(root, Path(scratch), arguments.starts)
     arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
@@ -56,7 +56,7 @@ def measure_answers(root: MemoryRoot, chunks: int, later: Path) -> dict[str, Any
     corpus = write_corpus(root, chunks)
     fill_vectors(root, catalogue().find())
     figures: dict[str, Any] = {}
-    with open_memory(root, timed) as memory:
+    with open_memory(root, make_timed_engine) as memory:
         memory.indices.own()
         memory.reindex()
         report_step(f"{chunks} chunks indexed")

@@ -50,11 +50,11 @@ def shell_commands(file: Path) -> Iterator[tuple[str, str]]:
             except (ValueError, TypeError, KeyError):
                 continue
             for part in parts if isinstance(parts, list) else ():
-                if isinstance(command := _command_of(part), str):
+                if isinstance(command := _find_command(part), str):
                     yield entry.get("cwd") or "/", command
 
 
-def _command_of(part: Any) -> object:
+def _find_command(part: Any) -> object:
     is_shell = isinstance(part, dict) and part.get("type") == "tool_use" and part.get("name") == "Bash"
     return part["input"].get("command") if is_shell and isinstance(part.get("input"), dict) else None
 

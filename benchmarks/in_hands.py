@@ -112,7 +112,7 @@ def find_home(name: str, shared: Path, cache: Path) -> Path:
 
 
 @contextmanager
-def opened(home: Path) -> Iterator[Memory]:
+def open_kept(home: Path) -> Iterator[Memory]:
     """A kept memory, beside whoever owns it."""
     root = MemoryRoot(home / "memory", home / "state")
     store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
@@ -305,7 +305,7 @@ def measure(shared: Path, cache: Path) -> dict[str, Any]:
     again: list[Played] = []
     for name in FOLDERS:
         own = [one for one in questions if one.of == name]
-        with opened(find_home(name, shared, cache)) as memory:
+        with open_kept(find_home(name, shared, cache)) as memory:
             found = [ask_recall(memory, own), ask_recall(memory, own, include_raw=True)]
             found += [search_fts5(memory, own), search_rrf(memory, own)]
             again += [replay(memory, one) for one in recorded if one.arm == "tools" and by_id[one.question].of == name]

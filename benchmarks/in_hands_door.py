@@ -22,7 +22,7 @@ def main() -> None:
     what, *words = sys.argv[1:]
     if what == "said":
         for file in words:
-            print("\n".join(messages_in(Path(file))))
+            print("\n".join(read_messages(Path(file))))
     else:
         print(pass_on(Path(words[0]), words[1:]))
 
@@ -44,7 +44,7 @@ def pass_on(door: Path, words: Sequence[str]) -> str:
             return b"".join(iter(lambda: connection.recv(BLOCK), b"")).decode("utf-8")
 
 
-def messages_in(file: Path) -> Iterator[str]:
+def read_messages(file: Path) -> Iterator[str]:
     """The text of every message of a transcript, behind its line and role."""
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
         try:

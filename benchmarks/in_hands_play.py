@@ -27,7 +27,7 @@ from typing import Any
 
 from mcp import Client
 
-from benchmarks.in_hands import FOLDERS, RECORDINGS, PlayedQuestion, call_once, find_home, opened, read_questions
+from benchmarks.in_hands import FOLDERS, RECORDINGS, PlayedQuestion, call_once, find_home, open_kept, read_questions
 from benchmarks.layouts import read_lines
 from benchmarks.systems import catalogue
 from memory_server.faces.mcp_server import INSTRUCTIONS, create_server
@@ -174,7 +174,7 @@ def run_shell(command: str, folder: Path) -> str:
 def serve(folder: Path, questions: Mapping[str, PlayedQuestion], homes: Mapping[str, Path]) -> None:
     """Takes steps at the door of a folder until it is stopped."""
     with ExitStack() as stack:
-        memories = {name: stack.enter_context(opened(home)) for name, home in homes.items()}
+        memories = {name: stack.enter_context(open_kept(home)) for name, home in homes.items()}
         recorder = Recorder(folder, questions, memories, {name: home / "live" for name, home in homes.items()})
 
         class Step(socketserver.StreamRequestHandler):

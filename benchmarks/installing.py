@@ -39,7 +39,7 @@ def main() -> None:
 def measure_setup(clone: Path) -> dict[str, float]:
     """Seconds and megabytes of the environment that a fresh clone makes."""
     subprocess.run(["git", "clone", "--quiet", str(CHECKOUT), str(clone)], check=True)
-    seconds = timed(["make", "setup"], clone, os.environ)
+    seconds = time_command(["make", "setup"], clone, os.environ)
     return {"setup_seconds": seconds, "setup_mb": megabytes(clone / ".venv")}
 
 
@@ -48,20 +48,22 @@ def measure_wheel(folder: Path) -> dict[str, float]:
     home = folder / "home"
     (home / "run").mkdir(parents=True)
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    built = timed([*pip, "wheel", CHECKOUT, "--no-deps", "--wheel-dir", folder], folder, os.environ)
+    built = time_command([*pip, "wheel", CHECKOUT, "--no-deps", "--wheel-dir", folder], folder, os.environ)
     [wheel] = folder.glob("oneiros-*.whl")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "program"], check=True)
     programs = folder / "program" / "bin"
-    installed = timed([*pip, "--python", programs / "python", "install", f"{wheel}[offline]"], folder, os.environ)
+    installed = time_command(
+        [*pip, "--python", programs / "python", "install", f"{wheel}[offline]"], folder, os.environ
+    )
     variables = {"HOME": str(home), "PATH": os.environ["PATH"], "XDG_RUNTIME_DIR": str(home / "run")}
-    answered = timed([programs / "oneiros", "init", "--example"], home, variables)
-    answered += timed([programs / "oneiros", "recall", QUESTION], home, variables)
-    timed([programs / "oneiros", "stop"], home, variables)
+    answered = time_command([programs / "oneiros", "init", "--example"], home, variables)
+    answered += time_command([programs / "oneiros", "recall", QUESTION], home, variables)
+    time_command([programs / "oneiros", "stop"], home, variables)
     figures = {"wheel_build_seconds": built, "wheel_install_seconds": installed, "wheel_mb": megabytes(programs.parent)}
     return figures | {"first_answer_seconds": answered}
 
 
-def timed(command: Sequence[Word], folder: Path, variables: Mapping[str, str]) -> float:
+def time_command(command: Sequence[Word], folder: Path, variables: Mapping[str, str]) -> float:
     """How long a command takes. Raises where it fails."""
     begun = time.perf_counter()
     subprocess.run(list(map(str, command)), cwd=folder, env=dict(variables), stdout=subprocess.DEVNULL, check=True)

@@ -179,7 +179,7 @@ def measure_speed(data: Path, folder: Path, figures: Figures) -> None:
     paths = []
     for number, row in enumerate(rows(data / "manifest.jsonl")):
         path = plain / f"{number}.jsonl"
-        path.write_bytes(unpacked(on_disk(data / row["file"])))
+        path.write_bytes(unpack(on_disk(data / row["file"])))
         paths.append(path)
     if paths:
         figures.mb_per_s = read_rate(paths)
@@ -283,9 +283,9 @@ def measure_second_pass(folder: Path, figures: Figures) -> None:
         message = {"role": "user", "content": f"question {number}"}
         record = {"type": "user", "uuid": f"{session[:-4]}ffff", "sessionId": session, "cwd": "/x", "message": message}
         path.write_text(json.dumps(record) + "\n", encoding="utf-8")
-    with Ingester(settings_in(folder / "tree-root")) as ingester:
+    with Ingester(make_settings(folder / "tree-root")) as ingester:
         ingester.ingest([tree])
-    with Ingester(settings_in(folder / "tree-root")) as ingester:
+    with Ingester(make_settings(folder / "tree-root")) as ingester:
         started = time.perf_counter()
         report = ingester.ingest([tree])
         figures.second_pass_s = round(time.perf_counter() - started, 3)
@@ -298,15 +298,15 @@ def measure_growth(data: Path, folder: Path, figures: Figures) -> None:
         source = growth_source(data, row["file"])
         if source is None:
             continue
-        content = unpacked(source)
+        content = unpack(source)
         live = folder / f"grow-{number}" / source.name.removesuffix(".xz")
         live.parent.mkdir()
-        with Ingester(settings_in(folder / f"grow-root-{number}")) as ingester:
+        with Ingester(make_settings(folder / f"grow-root-{number}")) as ingester:
             for step, cut in enumerate(row["steps"]):
                 live.write_bytes(content[: cut["bytes"]])
                 ingester.ingest([live])
                 fresh_root = folder / f"fresh-{number}-{step}"
-                with Ingester(settings_in(fresh_root)) as fresh:
+                with Ingester(make_settings(fresh_root)) as fresh:
                     fresh.ingest([live])
                     figures.growth_steps += 1
                     figures.growth_steps_equal += digests(ingester.archive) == digests(fresh.archive)
@@ -358,7 +358,7 @@ def shows(redacted: object, secret: str) -> bool:
 
 def measure_share(data: Path, folder: Path, figures: Figures) -> None:
     """A full ingest of the data, and how long the digests are."""
-    with Ingester(settings_in(folder / "root")) as ingester:
+    with Ingester(make_settings(folder / "root")) as ingester:
         started = time.perf_counter()
         report = ingester.ingest([data])
         figures.details |= {"ingest_s": round(time.perf_counter() - started, 1), "ingest_entries": report.entries}
@@ -379,7 +379,7 @@ def measure_share(data: Path, folder: Path, figures: Figures) -> None:
     figures.details["compressed_share_without_arguments"] = round(body / spoken, 4) if spoken else 0.0
 
 
-def settings_in(root: Path) -> IngestSettings:
+def make_settings(root: Path) -> IngestSettings:
     return IngestSettings(archive=root / "sessions" / "archive", state=root / ".oneiros" / "sessions.db")
 
 
@@ -400,7 +400,7 @@ def on_disk(path: Path) -> Path:
     return other if other.exists() and not path.exists() else path
 
 
-def unpacked(path: Path) -> bytes:
+def unpack(path: Path) -> bytes:
     return lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
 
 

@@ -120,7 +120,7 @@ def interval(by_session: Mapping[str, Sequence[tuple[int, int]]]) -> list[float 
     return [drawn[len(drawn) // 20], drawn[-len(drawn) // 20]] if drawn else [None, None]
 
 
-def grouped(pairs: Iterable[tuple[str, tuple[int, int]]]) -> dict[str, list[tuple[int, int]]]:
+def group_by_session(pairs: Iterable[tuple[str, tuple[int, int]]]) -> dict[str, list[tuple[int, int]]]:
     """Parts and wholes by session."""
     found: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for session, pair in pairs:

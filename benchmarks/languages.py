@@ -41,7 +41,7 @@ def main() -> None:
     print(f"{'':<4}" + "".join(f"{name:>16}" for name in SHARES))
     found = {}
     for language, rows in read_topics().items():
-        with built_memory(case_of(rows), options.vectors.resolve(), models) as memory:
+        with built_memory(make_case(rows), options.vectors.resolve(), models) as memory:
             found[language] = shares(list(ask(memory, rows)))
         print(f"{language:<4}" + "".join(f"{found[language][name]:>16.2f}" for name in SHARES))
     if options.json:
@@ -57,7 +57,7 @@ def read_topics() -> dict[str, list[Mapping[str, str]]]:
     return found
 
 
-def case_of(rows: Sequence[Mapping[str, str]]) -> Case:
+def make_case(rows: Sequence[Mapping[str, str]]) -> Case:
     """A topic a row."""
     case = Case(rows[0]["language"])
     for number, row in enumerate(rows):

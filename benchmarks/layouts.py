@@ -49,7 +49,7 @@ class Case:
     def has_sessions(self) -> bool:
         return bool(self.session_of)
 
-    def unit_at(self, path: str, line: int) -> str:
+    def find_unit(self, path: str, line: int) -> str:
         """The unit that a line of a file, from 1, is or belongs to; empty where it is none."""
         return self.unit_of_file.get(path) or self.unit_of_line.get((path, line), "")
 
@@ -68,7 +68,7 @@ def load_cases(layout: str, data: Path, queries: Path | None) -> Iterator[Case]:
     return loaders[layout](data)
 
 
-def projects_in(data: Path) -> dict[str, Path]:
+def find_projects(data: Path) -> dict[str, Path]:
     """The folders of the projects of which a set of data holds real sessions, by name; cases made by hand are none.
 
     Ends the program where there is none: figures of nothing would look like figures.

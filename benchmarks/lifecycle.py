@@ -112,7 +112,7 @@ class Writer:
         return Fact(source, day, f"which value has the {thing}", value, is_topic)
 
 
-def day_of(number: int, of: int) -> dt.datetime:
+def choose_day(number: int, of: int) -> dt.datetime:
     """When a source came to be: they are spread over the year."""
     return END - dt.timedelta(days=YEAR * (1 - number / of), hours=IDLE_HOURS + 20)
 
@@ -128,16 +128,16 @@ def write_year(root: MemoryRoot, sessions: int, topics: int, seed: int = 7) -> l
     root.index_page.write_text("# Memory\n", encoding="utf-8")
     archive = Archive(root.path / "sessions" / "archive")
     for number in range(sessions):
-        day = day_of(number, sessions)
+        day = choose_day(number, sessions)
         session_id = f"{hashlib.sha256(str(number).encode()).hexdigest()[:8]}-0000-4000-8000-{number:012x}"
         fact = writer.fact(session_id, day.date())
         key = SessionKey(session_id, machine="laptop", project=f"/work/project{number % 20}")
-        archive.add(key, entries_of(writer, fact, day))
+        archive.add(key, make_entries(writer, fact, day))
         facts.append(fact)
     closed = ClosedWhen(END, process_start=lambda _: None)
     compress_closed(archive, root.sessions, Readings(root.sessions.parent / FOLDER), closed)
     for number in range(topics):
-        fact = writer.fact(f"topics/topic{number}.md", day_of(number, topics).date(), is_topic=True)
+        fact = writer.fact(f"topics/topic{number}.md", choose_day(number, topics).date(), is_topic=True)
         cited = facts[number * sessions // topics]
         note = f"[^1]: person in session {cited.source}, entry {cited.source[:8]}-1, {cited.day}\n"
         mark, note = ("[^1]", note) if number % 3 == 0 else ("", "")
@@ -149,7 +149,7 @@ def write_year(root: MemoryRoot, sessions: int, topics: int, seed: int = 7) -> l
     return facts
 
 
-def entries_of(writer: Writer, fact: Fact, day: dt.datetime) -> list[Entry]:
+def make_entries(writer: Writer, fact: Fact, day: dt.datetime) -> list[Entry]:
     """A session of twenty turns: what was asked, what tools returned, and one reply that holds the fact."""
     entries: list[Entry] = []
 
@@ -199,7 +199,7 @@ def ask_for_a_year(log: UseLog, clock: Clock, facts: Sequence[Fact], questions: 
 # -- what is measured -----------------------------------------------------------------------------------------------
 
 
-def open_at(root: MemoryRoot, clock: Clock, engine: Callable[[ModelFiles], Engine] = OnnxEngine) -> Memory:
+def open_on_day(root: MemoryRoot, clock: Clock, engine: Callable[[ModelFiles], Engine] = OnnxEngine) -> Memory:
     return Memory(
         require_memory(root),
         person=PersonSettings(query_log=True),
@@ -224,7 +224,7 @@ def answers(memory: Memory, facts: Sequence[Fact]) -> list[list[tuple[str, str]]
     return [[(hit.path, hit.passage) for hit in answer.hits] for answer in looked]
 
 
-def bytes_of(folder: Path) -> int:
+def count_bytes(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
@@ -259,13 +259,13 @@ def measure(scratch: Path, sessions: int, topics: int, questions: int) -> dict[s
         spread([f for f in old if f.source not in opened]),
     )
     figures: dict[str, object] = {}
-    with open_at(root, clock) as memory:
+    with open_on_day(root, clock) as memory:
         memory.own()
         memory.reindex()
         before = [found_share(memory, some) for some in (fresh, old_opened)]
         figures["fresh_recall"], figures["old_recall"] = before
         figures["others_by_raw_before"] = found_share(memory, others, include_raw=True)
-        room_before, held = bytes_of(root.derived_folder), contents(root)
+        room_before, held = count_bytes(root.derived_folder), contents(root)
         figures["index_bytes_before"] = room_before
         step(f"before: {figures}")
         started = time.monotonic()
@@ -275,7 +275,7 @@ def measure(scratch: Path, sessions: int, topics: int, questions: int) -> dict[s
         figures["plan_seconds"] = round(time.monotonic() - started, 2)
         memory.reindex()
         figures["fade_seconds"] = round(time.monotonic() - started, 2)
-        figures["index_bytes_after"] = bytes_of(root.derived_folder)
+        figures["index_bytes_after"] = count_bytes(root.derived_folder)
         figures["index_ratio"] = round(
             int(str(figures["index_bytes_after"])) / int(str(figures["index_bytes_before"])), 3
         )
@@ -339,7 +339,7 @@ def backed_up(
     lifecycle.settle(other)
     for vectors in ("vectors", "stretches/vectors"):  # of the same texts by the same model, which take long to make
         shutil.copytree(root.derived_folder / vectors, other.derived_folder / vectors)
-    with open_at(other, clock) as second:
+    with open_on_day(other, clock) as second:
         second.own()
         second.reindex()
         after = answers(second, facts)
@@ -357,7 +357,7 @@ def spread(facts: Sequence[Fact], most: int = MOST_QUESTIONS) -> list[Fact]:
 # -- kills ----------------------------------------------------------------------------------------------------------
 
 
-def killed(scratch: Path, kills: int) -> dict[str, int]:
+def kill_and_count(scratch: Path, kills: int) -> dict[str, int]:
     """Kills gc, prune, restore and backup at random moments; what was lost and what was left half."""
     base, clock = scratch / "base", Clock()
     root = MemoryRoot(base / "memory", base / "state")
@@ -374,7 +374,7 @@ def killed(scratch: Path, kills: int) -> dict[str, int]:
             seconds[name] = in_child(change, fresh_copy(base, scratch), scratch)
         at = fresh_copy(base, scratch)
         in_child(change, at, scratch, chance.uniform(0, seconds[name]))
-        problems = check_after(name, at, scratch, held)
+        problems = find_damage(name, at, scratch, held)
         if problems:
             step(f"{name}: {problems}")
         lost += "lost" in problems
@@ -395,7 +395,7 @@ def fresh_copy(base: Path, scratch: Path) -> MemoryRoot:
 
 
 def gc_change(root: MemoryRoot, _: Path) -> None:
-    with open_at(root, Clock(), WordEngine) as memory:
+    with open_on_day(root, Clock(), WordEngine) as memory:
         memory.own()
         memory.reindex()
         lifecycle.carry_out(root, memory.aging().plan(count_citations(root)).changes, END)
@@ -412,10 +412,10 @@ def prune_change(root: MemoryRoot, scratch: Path) -> None:
 
 def backup_change(root: MemoryRoot, scratch: Path) -> None:
     made = back_up(Decisions(root, PersonSettings(), Clock(), is_true=lambda _: True), scratch / "backup.killed", END)
-    bring_back(read_backups(restored(scratch), [made.file], made.fingerprint), "")
+    bring_back(read_backups(restore_backup(scratch), [made.file], made.fingerprint), "")
 
 
-def restored(scratch: Path) -> MemoryRoot:
+def restore_backup(scratch: Path) -> MemoryRoot:
     return MemoryRoot(scratch / "restored" / "memory", scratch / "restored" / "state")
 
 
@@ -446,7 +446,7 @@ def changing(change: Change, root: MemoryRoot, scratch: Path, ready: Event) -> N
     change(root, scratch)
 
 
-def check_after(name: str, root: MemoryRoot, scratch: Path, held: Mapping[str, str]) -> set[str]:
+def find_damage(name: str, root: MemoryRoot, scratch: Path, held: Mapping[str, str]) -> set[str]:
     """What the next command finds missing, or half there."""
     problems = set()
     archive = Archive(root.path / "sessions" / "archive")
@@ -459,12 +459,12 @@ def check_after(name: str, root: MemoryRoot, scratch: Path, held: Mapping[str, s
     if any(now.get(key) != mark for key, mark in held.items()):
         problems.add("lost")
     if name == "gc":
-        with open_at(root, Clock(), WordEngine) as memory:
+        with open_on_day(root, Clock(), WordEngine) as memory:
             memory.own()
             memory.reindex()
             if memory.upkeep.is_unfinished() or memory.inspect().search_itself():
                 problems.add("half")
-    other = restored(scratch)
+    other = restore_backup(scratch)
     if other.path.exists() and (contents(other) != held or not (other.state / "root.json").exists()):
         problems.add("half")
     if (file := scratch / "backup.killed").exists() and not other.path.exists():
@@ -489,7 +489,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="oneiros-lifecycle-") as scratch:
         figures = measure(Path(scratch), arguments.sessions, arguments.topics, arguments.questions)
     with tempfile.TemporaryDirectory(prefix="oneiros-lifecycle-") as scratch:
-        figures |= killed(Path(scratch), arguments.kills)
+        figures |= kill_and_count(Path(scratch), arguments.kills)
     arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     for name, value in figures.items():
         print(f"{name:<24} {value}")

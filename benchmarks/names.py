@@ -2,8 +2,8 @@
 
     python -m benchmarks.names [--list]
 
-Counted over every package that is shipped, methods, properties and functions within functions too, without those
-that Python itself calls; phrasal verbs (`take_over`) count as well. `--list` names them.
+Counted over every package that is shipped and the benchmarks, methods, properties and functions within functions too,
+without those that Python itself calls; phrasal verbs (`take_over`) count as well. `--list` names them.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("memory_server", "crawler", "dream", "oneiros", "parts", "trainer")
+PACKAGES = ("memory_server", "crawler", "dream", "oneiros", "parts", "trainer", "benchmarks")
 PREPOSITIONS = frozenset(
     "of in at by for from to with as on into over behind under beside before after within without above below between "
     "around since until against among off".split()

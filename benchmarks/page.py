@@ -121,13 +121,13 @@ def measure(chunks: int, sessions: int | Path, samples: Path | None) -> dict[str
             sizes = page.evaluate("performance.getEntries().map(one => one.transferSize || 0)")
             figures |= times(page, questions, samples)
             figures["bytes"] = sum(sizes)
-            figures["axe_serious"] = sum(serious_in(page, scheme) for scheme in ("light", "dark"))
+            figures["axe_serious"] = sum(count_serious(page, scheme) for scheme in ("light", "dark"))
             end = time.monotonic() + 15  # lies open for a while, as pages do
             while time.monotonic() < end:
                 page.wait_for_timeout(1_000)
             figures["daemon_mb"] = before
             figures["daemon_mb_with_page"] = resident_mb(house)
-    return {**figures, "hostile_executed": executed()}
+    return {**figures, "hostile_executed": count_executed()}
 
 
 def measure_windows() -> dict[str, Any]:
@@ -177,7 +177,7 @@ def times(page: Any, questions: Sequence[str], samples: Path | None) -> dict[str
     return figures
 
 
-def serious_in(page: Any, scheme: str) -> int:
+def count_serious(page: Any, scheme: str) -> int:
     """Findings of axe-core that are serious or worse, in every view."""
     page.emulate_media(color_scheme=scheme)
     count = 0
@@ -189,7 +189,7 @@ def serious_in(page: Any, scheme: str) -> int:
     return count
 
 
-def executed() -> int:
+def count_executed() -> int:
     """How many scripts of a hostile memory ran."""
     with contextlib.closing(House()) as house:
         hunk = fill_hostile(house)
@@ -212,7 +212,7 @@ def write_memory(house: House, chunks: int, sessions: int | Path) -> list[str]:
             ingester.ingest(sorted(sessions.rglob("*.jsonl")))
     else:
         for number in range(sessions):
-            write_session(root.sessions, session_of(number, corpus.passages[number % len(corpus.passages)]))
+            write_session(root.sessions, make_session(number, corpus.passages[number % len(corpus.passages)]))
     statements = [f"The relay {number} listens on port {2000 + number}." for number in range(HUNKS)]
     archive_statements(root, *statements)
     long_session(house)
@@ -225,7 +225,7 @@ def write_memory(house: House, chunks: int, sessions: int | Path) -> list[str]:
     return questions(corpus, 6, RUNS + 1)
 
 
-def session_of(number: int, text: str) -> CompressedSession:
+def make_session(number: int, text: str) -> CompressedSession:
     """One of many sessions."""
     day = dt.datetime(2026, 1, 1, 9, tzinfo=dt.UTC) + dt.timedelta(hours=9 * number)
     words = text.split()

@@ -80,7 +80,7 @@ def plant(seed: int = 7) -> Iterator[Planted]:
     for name, template, body in CONTEXTS:
         secret = body(make)
         yield Planted(name, template.replace("{}", secret), secret)
-    yield from _nested(make)
+    yield from _nest(make)
 
 
 # Tokens that show themselves, whatever stands around them: prefix and body.
@@ -225,7 +225,7 @@ CONTEXTS: tuple[tuple[str, str, Callable[[Maker], str]], ...] = (
 )
 
 
-def _nested(make: Maker) -> Iterator[Planted]:
+def _nest(make: Maker) -> Iterator[Planted]:
     """Secrets in the arguments of tools and in structured results."""
     secret = make.password()
     yield Planted("nested value", {"env": {"name": "prod", "vars": [{"password": secret}]}}, secret)

@@ -148,7 +148,7 @@ def _memory_figures(relay: list[str], variables: Mapping[str, str], root: Path) 
     clients = [_open(relay, variables) for _ in range(CLIENTS)]
     try:
         for one in clients:
-            _listed(one)
+            _list_tools(one)
         sizes = [_resident_mb(one.pid) for one in clients]
         together = sum(sizes) + _resident_mb(daemon)
         return {"relay_mb": round(max(sizes), 1), "five_clients_and_daemon_mb": round(together, 1)}
@@ -165,7 +165,7 @@ def _open(command: list[str], variables: Mapping[str, str]) -> "subprocess.Popen
     return subprocess.Popen(command, env=dict(variables), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def _listed(process: "subprocess.Popen[str]") -> None:
+def _list_tools(process: "subprocess.Popen[str]") -> None:
     """Says hello and waits for the list of tools."""
     assert process.stdin is not None and process.stdout is not None
     for message in OPENING:
@@ -186,7 +186,7 @@ def _close(process: "subprocess.Popen[str]") -> None:
 def _until_listed(command: list[str], variables: Mapping[str, str]) -> float:
     started = time.perf_counter()
     process = _open(command, variables)
-    _listed(process)
+    _list_tools(process)
     taken = (time.perf_counter() - started) * 1000
     _close(process)
     return taken

@@ -33,7 +33,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.labels import Labels, Row, grouped, interval, judge_quotes, matching, share
+from benchmarks.labels import Labels, Row, group_by_session, interval, judge_quotes, matching, share
 from benchmarks.machine import machine_text
 from benchmarks.recorded import build_reader, load_unread, newest_first, read_all
 from benchmarks.titles import is_bad, read_subjects
@@ -84,7 +84,7 @@ def main() -> None:
         "per_project": {one.name: compute_figures([one], labels) for one in projects},
     }
     if options.list:
-        for line in listed(projects, labels):
+        for line in list_lines(projects, labels):
             sys.stdout.write(f"{line}\n")
     sys.stderr.write(f"{machine_text()}\n{remark}\n")
     text = json.dumps(figures, indent=1)
@@ -159,7 +159,9 @@ def compute_figures(projects: Sequence[Project], labels: Labels) -> dict[str, An
         "sessions": len(sessions),
         "offered": len(offers),
         "precision": share(sum(verdict.is_kept for _, verdict in counted), len(counted)),
-        "precision_90": interval(grouped((one.quotes[0].session_id, (int(v.is_kept), 1)) for one, v in counted)),
+        "precision_90": interval(
+            group_by_session((one.quotes[0].session_id, (int(v.is_kept), 1)) for one, v in counted)
+        ),
         "recall_3": recall(own.keep, found, 3),
         "recall_3_90": recall_interval(own.keep, found, 3),
         "recall_23": recall(own.keep, found, 2),
@@ -190,7 +192,7 @@ def recall(rows: Sequence[Row], found: frozenset[str], durability: int) -> float
 
 def recall_interval(rows: Sequence[Row], found: frozenset[str], durability: int) -> list[float | None]:
     wanted = [row for row in rows if row["durability"] >= durability]
-    return interval(grouped((row["session"], (int(row["id"] in found), 1)) for row in wanted))
+    return interval(group_by_session((row["session"], (int(row["id"] in found), 1)) for row in wanted))
 
 
 def taken_back_rows(candidate: Candidate, labels: Labels) -> list[Row]:
@@ -206,7 +208,7 @@ def bad_titles(projects: Sequence[Project]) -> float | None:
     return share(sum(is_bad(title, subjects.get(name[:8])) for name, title in titles), len(titles))
 
 
-def listed(projects: Sequence[Project], labels: Labels) -> Iterator[str]:
+def list_lines(projects: Sequence[Project], labels: Labels) -> Iterator[str]:
     """What is offered with its verdict, what is missed, what is refused and why: to be read by eye."""
     for project in projects:
         own = labels.of(frozenset(project.readings))

@@ -104,18 +104,18 @@ def measure(data: Path, redact: Redact) -> dict[str, Any]:
     for unit, cases, held in (("services", shape_cases(), is_held_service), ("forms", form_cases(), is_held)):
         for part in ("written", "held back"):
             chosen = [case for case in cases if held(case.name.split(":")[0]) == (part == "held back")]
-            figures[f"{unit}, {part}"] = masked(chosen, redact)._asdict()
+            figures[f"{unit}, {part}"] = count_masked(chosen, redact)._asdict()
     for kind, lines in harmless_lines(data).items():
-        figures[f"touched, {kind}"] = touched(lines, redact)
+        figures[f"touched, {kind}"] = count_touched(lines, redact)
     figures["touched, all"] = {
         key: sum(figures[f"touched, {kind}"][key] for kind in HARMLESS_LINES) for key in ("touched", "lines")
     }
-    figures["touched, identifiers"] = touched(identifiers(data), redact)
+    figures["touched, identifiers"] = count_touched(identifiers(data), redact)
     figures["mb_per_s"] = speed(data, redact)
     return figures
 
 
-def masked(cases: Sequence[Case], redact: Redact) -> Masked:
+def count_masked(cases: Sequence[Case], redact: Redact) -> Masked:
     """The share of shapes or forms that are masked in all their texts."""
     whole: dict[str, bool] = {}
     for case, text in zip(cases, redact([case.text for case in cases]), strict=True):
@@ -127,7 +127,7 @@ def masked(cases: Sequence[Case], redact: Redact) -> Masked:
     return Masked(round(share, 4), (round(low, 4), round(high, 4)), len(values), missed)
 
 
-def touched(lines: Sequence[str], redact: Redact) -> dict[str, Any]:
+def count_touched(lines: Sequence[str], redact: Redact) -> dict[str, Any]:
     """How many lines that hold no secret are changed, and some of them."""
     changed = [line for line, after in zip(lines, redact(lines), strict=True) if after != line]
     return {"touched": len(changed), "lines": len(lines), "examples": [line[:160] for line in changed[:40]]}
@@ -183,17 +183,17 @@ def shape_rows() -> list[dict[str, str]]:
 
 
 def texts_of_shape(row: dict[str, str], seed: int) -> Iterator[tuple[str, str]]:
-    token = example_of(row["shape"], seed)
+    token = make_example(row["shape"], seed)
     secret = token.removeprefix(CLASS.split(row["shape"])[0])  # what stands before is the same for everybody
     name = row["rule"].replace("-", "_").replace(".", "_")
     for form in CONTEXTS if row["beside"] == "own" else NAMED_FORMS:
         yield form.replace("{name}", name.upper()).replace("{lower}", name).replace("{}", token), secret
 
 
-def example_of(shape: str, seed: int) -> str:
+def make_example(shape: str, seed: int) -> str:
     """A made-up token: `[class]{count}` becomes characters of the class, with a digit and each case it allows."""
     dice = random.Random(f"{shape}{seed}")  # noqa: S311  # made up, and the same on every run
-    return CLASS.sub(lambda match: drawn(dice, members(match[1]), int(match[2] or 1)), shape)
+    return CLASS.sub(lambda match: draw(dice, members(match[1]), int(match[2] or 1)), shape)
 
 
 def members(text: str) -> str:
@@ -205,7 +205,7 @@ def members(text: str) -> str:
     return "".join(sorted(set(text)))
 
 
-def drawn(dice: random.Random, alphabet: str, count: int) -> str:
+def draw(dice: random.Random, alphabet: str, count: int) -> str:
     return "".join(dice.choice(alphabet) for _ in range(count))
 
 
@@ -213,17 +213,17 @@ def form_cases() -> list[Case]:
     cases = []
     for name, template, make in FORMS:
         for seed in SEEDS:
-            maker = Maker(hash_of(f"{name}{seed}"))
-            text, secret = value_of(make, maker)
+            maker = Maker(hash_text(f"{name}{seed}"))
+            text, secret = make_value(make, maker)
             cases.append(Case(name, template.replace("{}", text), secret))
     return cases
 
 
-def hash_of(text: str) -> int:
+def hash_text(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
 
-def value_of(make: str, maker: Maker) -> tuple[str, str]:
+def make_value(make: str, maker: Maker) -> tuple[str, str]:
     """What stands in the text, and which of it must not show."""
     token = "ghp_" + maker.alnum(36)
     key = "sk-ant-api03-" + maker.urlsafe(90)
@@ -319,52 +319,52 @@ LOOKALIKES = (
 def harmless_lines(data: Path) -> dict[str, list[str]]:
     """5,000 lines that hold no secret, the same on every run."""
     sources: dict[str, Iterator[str]] = {
-        "documents": lines_of(sorted((data / "docs").rglob("*.md"))),
-        "code": lines_of(sorted(Path(os.__file__).parent.glob("*.py"))),
+        "documents": read_lines_of_files(sorted((data / "docs").rglob("*.md"))),
+        "code": read_lines_of_files(sorted(Path(os.__file__).parent.glob("*.py"))),
         "logs": lines_of_strings(json_values(sorted((data / "transcripts").rglob("*.jsonl*")))),
         "prose": lines_of_strings(json.loads(path.read_text(encoding="utf-8")) for path in prose_files(data)),
-        "lookalikes": (example_of(shape, seed) for shape in LOOKALIKES for seed in range(10)),
+        "lookalikes": (make_example(shape, seed) for shape in LOOKALIKES for seed in range(10)),
     }
-    return {kind: sampled(lines, HARMLESS_LINES[kind]) for kind, lines in sources.items()}
+    return {kind: sample(lines, HARMLESS_LINES[kind]) for kind, lines in sources.items()}
 
 
-def sampled(lines: Iterator[str], count: int) -> list[str]:
+def sample(lines: Iterator[str], count: int) -> list[str]:
     usable = list(dict.fromkeys(line for line in lines if 12 <= len(line.strip()) <= 400))
     return random.Random(5).sample(usable, min(count, len(usable)))  # noqa: S311  # the same on every run
 
 
-def lines_of(paths: Sequence[Path]) -> Iterator[str]:
+def read_lines_of_files(paths: Sequence[Path]) -> Iterator[str]:
     for path in paths:
         yield from path.read_text(encoding="utf-8", errors="replace").splitlines()
 
 
 def lines_of_strings(values: Iterator[Any]) -> Iterator[str]:
     for value in values:
-        for text in strings_in(value):
+        for text in find_strings(value):
             yield from text.splitlines()
 
 
-def strings_in(value: Any) -> Iterator[str]:
+def find_strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for item in value.values():
-            yield from strings_in(item)
+            yield from find_strings(item)
     elif isinstance(value, list):
         for item in value:
-            yield from strings_in(item)
+            yield from find_strings(item)
 
 
 def json_values(paths: Sequence[Path]) -> Iterator[Any]:
     for path in paths:
-        for line in text_of(path).splitlines():
+        for line in read_whole(path).splitlines():
             try:
                 yield json.loads(line)
             except ValueError:
                 continue  # torn lines are part of the data
 
 
-def text_of(path: Path) -> str:
+def read_whole(path: Path) -> str:
     raw = path.read_bytes()
     return (lzma.decompress(raw) if path.suffix == ".xz" else raw).decode(errors="replace")
 
@@ -384,7 +384,7 @@ def speed(data: Path, redact: Redact) -> dict[str, float]:
     """MB a second of one core, over whole transcripts and over a megabyte of lines that nearly match."""
     files = sorted((data / "transcripts").rglob("*.jsonl*"), key=lambda path: -path.stat().st_size)[:6]
     texts = {
-        "transcripts": [text_of(path) for path in files],
+        "transcripts": [read_whole(path) for path in files],
         "lines of code": ['x = httpclient.GetResponse("https://example.org/items")\n' * (200_000 // 56)],
         "one line": ["httpclient.GetResponse(" * (200_000 // 23)],
     }

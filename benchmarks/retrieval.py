@@ -51,7 +51,7 @@ def main() -> None:
     files = masked = 0
     for case in islice(load_cases(options.format, options.data, options.queries), options.cases):
         files, masked = files + len(case.files), masked + case.masked_lines
-        answers.append((case, answered(case, options.vectors.resolve(), models)))
+        answers.append((case, answer_questions(case, options.vectors.resolve(), models)))
         case.files, case.units = {}, {}  # a whole set does not fit into memory
     print(f"{len(answers)} memories, {files} files; {masked} masked lines taken out")
     print_table(answers)
@@ -60,7 +60,7 @@ def main() -> None:
         options.json.write_text(json.dumps(figures(options.format, answers), indent=1), encoding="utf-8")
 
 
-def answered(case: Case, vectors: Path, models: Measured) -> Mapping[str, Run]:
+def answer_questions(case: Case, vectors: Path, models: Measured) -> Mapping[str, Run]:
     """What every system answers to the questions of one case."""
     with built_memory(case, vectors, models) as memory:
         tools = asyncio.run(ask_tools(case, memory))

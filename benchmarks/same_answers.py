@@ -22,7 +22,7 @@ from starlette.testclient import TestClient
 
 from benchmarks.layouts import read_any, read_lines
 from benchmarks.machine import machine_text
-from benchmarks.sessions import built_from, copy_transcripts
+from benchmarks.sessions import build_memory, copy_transcripts
 from benchmarks.systems import catalogue
 from crawler.archived import ArchivedSessions
 from memory_server.faces.rest import create_api
@@ -76,7 +76,7 @@ def build(root: MemoryRoot, data: Path) -> None:
     vectors.mkdir(parents=True, exist_ok=True)
     copy_transcripts([data / "transcripts" / name for name in TRANSCRIPTS], live, {})
     documents = [file for file in sorted((data / "docs").rglob("*.md*")) if len(read_any(file)) <= MAX_DOC_BYTES]
-    with built_from(live, root, vectors.resolve()) as memory:
+    with build_memory(live, root, vectors.resolve()) as memory:
         for number, file in enumerate(documents):
             folder = root.references if number % 2 else root.topics
             write(folder / file.parent.name / f"{file.name.removesuffix('.xz').removesuffix('.md')}.md", read_any(file))
@@ -100,18 +100,18 @@ def write(file: Path, text: str) -> None:
 
 def questions(data: Path) -> list[dict[str, Any]]:
     """The bodies of all requests, each with its route: the texts of five sets in turn, and what can be said of them."""
-    texts = list(texts_of(data))
+    texts = list(read_texts(data))
     found = []
     for route in ROUTES:
         for number in range(EACH):
             text = texts[number % len(texts)]
-            found.append({"route": route, **varied(words_of(text) if route == "exact" else text, number, route)})
+            found.append({"route": route, **vary(choose_words(text) if route == "exact" else text, number, route)})
     for number in range(TYPED):
         found.append({"route": "recall", "query": texts[number * 5], "type": TYPES[number % len(TYPES)]})
     return found
 
 
-def texts_of(data: Path) -> Iterator[str]:
+def read_texts(data: Path) -> Iterator[str]:
     rows = [read_lines(data / "eval" / f"{name}.jsonl") for name in SETS]
     for place in range(max(map(len, rows))):
         for of_set in rows:
@@ -119,13 +119,13 @@ def texts_of(data: Path) -> Iterator[str]:
                 yield str(of_set[place].get("question") or of_set[place]["query"])
 
 
-def words_of(text: str) -> str:
+def choose_words(text: str) -> str:
     """What an exact search may be asked of a question: an identifier as it is, else its two longest words."""
     words = text.split()
     return text if len(words) < 3 else " ".join(sorted(words, key=lambda word: (-len(word), word))[:2])
 
 
-def varied(text: str, number: int, route: str) -> dict[str, Any]:
+def vary(text: str, number: int, route: str) -> dict[str, Any]:
     """A question with filters, phrases, operators, limits and turns mixed in, by its number."""
     words = text.split()
     ways: tuple[dict[str, Any], ...] = (
@@ -163,10 +163,10 @@ def ask_all(root: MemoryRoot, wanted: Sequence[Mapping[str, Any]]) -> list[dict[
             memory.reindex()
         api = create_api(memory, IndexRuns(memory), "benchmark", on_stop=lambda: None, on_restart=lambda: None)
         with TestClient(api) as client:
-            return [{"asked": one, "answer": answer_to(client, one)} for one in wanted]
+            return [{"asked": one, "answer": ask(client, one)} for one in wanted]
 
 
-def answer_to(client: TestClient, question: Mapping[str, Any]) -> dict[str, Any]:
+def ask(client: TestClient, question: Mapping[str, Any]) -> dict[str, Any]:
     """The hits of an answer with what is compared of them; or the error."""
     body = {"explain": True, **{key: value for key, value in question.items() if key != "route"}}
     found = client.post(f"/api/{question['route']}", json=body).json()
@@ -187,7 +187,7 @@ def compare(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, An
         return 2
     different = 0
     for route in (*ROUTES, "recall by type"):
-        pairs = [pair for pair in zip(before, after, strict=True) if kind_of(pair[0]) == route]
+        pairs = [pair for pair in zip(before, after, strict=True) if name_kind(pair[0]) == route]
         moved = [pair for pair in pairs if pair[0]["answer"] != pair[1]["answer"]]
         hits = sum(bool(one["answer"].get("hits")) for one, _ in pairs)
         print(f"{route:<16}{len(pairs) - len(moved):>5} of {len(pairs)} the same; {hits} with hits")
@@ -197,7 +197,7 @@ def compare(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, An
     return int(different > 0)
 
 
-def kind_of(one: Mapping[str, Any]) -> str:
+def name_kind(one: Mapping[str, Any]) -> str:
     return "recall by type" if one["asked"].get("type") else str(one["asked"]["route"])
 
 

@@ -73,10 +73,10 @@ def main() -> None:
 
 def measure(chunks: int, data: Path, folder: Path, scratch: Path) -> dict[str, Any]:
     """All figures of one run."""
-    root, model = MemoryRoot(folder, states_of(scratch)), catalogue().find()
+    root, model = MemoryRoot(folder, find_states(scratch)), catalogue().find()
     corpus = write_corpus(root, chunks)
     report_step(f"{fill_vectors(root, model)} vectors in the cache")
-    with open_memory(root, timed) as memory:
+    with open_memory(root, make_timed_engine) as memory:
         memory.indices.own()
         report = memory.reindex()
         report_step(f"{report.chunks} chunks indexed in {report.seconds:.0f} s, {report.embedded} embedded")
@@ -91,7 +91,7 @@ def measure(chunks: int, data: Path, folder: Path, scratch: Path) -> dict[str, A
     return figures
 
 
-def states_of(scratch: Path) -> Path:
+def find_states(scratch: Path) -> Path:
     """What keeps the person's state of a memory in this run."""
     return state_home({"XDG_STATE_HOME": str(scratch)}, scratch)
 
@@ -103,7 +103,7 @@ def open_memory(root: MemoryRoot, make_engine: Callable[[ModelFiles], Any]) -> M
     )
 
 
-def timed(files: ModelFiles) -> TimedEngine:
+def make_timed_engine(files: ModelFiles) -> TimedEngine:
     return TimedEngine(OnnxEngine(files))
 
 
@@ -240,7 +240,7 @@ def reindex_until_ended(memory: Memory) -> None:
 
 def real_indexing(data: Path, scratch: Path) -> dict[str, float]:
     """What share of a cold run the embedder has, and how much quicker a rebuild from the cache is."""
-    root = MemoryRoot(scratch / "real", states_of(scratch))
+    root = MemoryRoot(scratch / "real", find_states(scratch))
     root.topics.mkdir(parents=True)
     root.index_page.write_text("# Memory\n", encoding="utf-8")
     for name, text in corpus_files(data, REAL_CHUNKS * WORDS_A_REAL_CHUNK):

@@ -73,17 +73,17 @@ def main() -> None:
 
     rows = read_lines(options.queries)
     questions = [parse_question(row) for row in rows]
-    masks = masks_of(rows)
+    masks = read_masks(rows)
     print(machine_text())
     print(f"model: {model_text()}; queries: {options.queries.name}")
     with tempfile.TemporaryDirectory(prefix="oneiros-sessions-") as folder:
         live, root = Path(folder, "live"), MemoryRoot(Path(folder, "memory"), Path(folder, "state"))
         files, masked = copy_transcripts(corpus_folders(options.data, rows), live, masks)
         print(f"{files} transcripts; {masked} masked lines taken out, the union over {len(rows)} queries")
-        with built_from(live, root, options.vectors.resolve(), raw_vectors=not options.digests_alone) as memory:
+        with build_memory(live, root, options.vectors.resolve(), raw_vectors=not options.digests_alone) as memory:
             share = compressed_share(root)
             runs = asyncio.run(ask_all(memory, questions))
-            runs["fts5"] = ask_fts5(case_of(root, questions))
+            runs["fts5"] = ask_fts5(make_case(root, questions))
     print(f"characters of compressed sessions: {share:.4f} of those of all turns")
     print_tables(questions, runs)
     if options.json:
@@ -102,7 +102,7 @@ def parse_question(row: Mapping[str, Any]) -> SessionQuestion:
     )
 
 
-def masks_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, set[int]]:
+def read_masks(rows: Sequence[Mapping[str, Any]]) -> dict[str, set[int]]:
     """For each session the lines, from 1, that any query masks."""
     masks: dict[str, set[int]] = {}
     for row in rows:
@@ -137,7 +137,7 @@ def copy_transcripts(folders: Sequence[Path], target: Path, masks: Mapping[str, 
 
 
 @contextmanager
-def built_from(live: Path, root: MemoryRoot, vectors: Path, *, raw_vectors: bool = True) -> Iterator[Memory]:
+def build_memory(live: Path, root: MemoryRoot, vectors: Path, *, raw_vectors: bool = True) -> Iterator[Memory]:
     """A memory into which all transcripts below a folder were taken, indexed."""
     root.derived_folder.mkdir(parents=True)
     root.index_page.write_text("# Memory\n", encoding="utf-8")
@@ -201,7 +201,7 @@ def canonical(sessions: Sequence[str], one: SessionQuestion) -> list[str]:
     return list(dict.fromkeys(right if name in one.same else name for name in sessions))
 
 
-def case_of(root: MemoryRoot, questions: Sequence[SessionQuestion]) -> Case:
+def make_case(root: MemoryRoot, questions: Sequence[SessionQuestion]) -> Case:
     """The same sessions as whole texts, for the plain baseline."""
     archive = Archive(root.path / "sessions" / "archive")
     case = Case("sessions", questions=[one.question for one in questions])

@@ -102,7 +102,7 @@ def ask(case: Case, cases: Sequence[Case], vectors: Path, is_learnt_on: bool) ->
 def _ask_one(memory: Memory, case: Case, is_learnt_on: bool, kind: str, question: Question) -> AnsweredQuestion:
     per_source = 10 if case.has_sessions else 1
     answer = memory.pipeline(floor=NO_FLOOR).answer(parse_query(question.text, per_source=per_source))
-    units = {case.unit_at(hit.path, hit.lines.first) for hit in answer.hits}
+    units = {case.find_unit(hit.path, hit.lines.first) for hit in answer.hits}
     shown = memory.pipeline().answer(parse_query(question.text)).hits[:1]
     is_likely = any(hit.certainty is not Certainty.PERHAPS for hit in shown)
     return AnsweredQuestion(

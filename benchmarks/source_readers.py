@@ -75,12 +75,12 @@ def readers_figures(samples: Path) -> dict[str, dict[str, int]]:
 
 def compare(sample: Path, expected: list[str], figures: dict[str, ReaderFigures]) -> None:
     """One sample against what the person typed in it."""
-    source = source_at(sample)
+    source = choose_source(sample)
     one = figures.setdefault(source.NAME if source else "no reader", ReaderFigures())
     wanted = Counter(map(plain, expected))
     one.prompts += wanted.total()
     try:
-        got = Counter(map(plain, prompts_in(source, sample) if source else ()))
+        got = Counter(map(plain, read_prompts(source, sample) if source else ()))
     except Exception:  # noqa: BLE001  # a crash is what is being counted
         one.crashes += 1
         return
@@ -88,7 +88,7 @@ def compare(sample: Path, expected: list[str], figures: dict[str, ReaderFigures]
     one.invented += (got - wanted).total()
 
 
-def source_at(sample: Path) -> AgentSource | None:
+def choose_source(sample: Path) -> AgentSource | None:
     """The reader of a sample; of a folder the one that takes any file in it."""
     if sample.is_file():
         return find_source(sample)
@@ -96,7 +96,7 @@ def source_at(sample: Path) -> AgentSource | None:
     return next((source for source in inside if source and source.NAME != "chat"), None)
 
 
-def prompts_in(source: AgentSource, sample: Path) -> Iterator[str]:
+def read_prompts(source: AgentSource, sample: Path) -> Iterator[str]:
     """What the person typed in a sample, on its living branches."""
     for path in list_source_files(source, [sample]):
         for talk in source.read(AgentFile(path)):
@@ -269,7 +269,7 @@ def damage(reader: str, lines: Lines, folder: Path, chance: random.Random, one: 
         path.parent.mkdir(parents=True)
         WRITERS.get(reader, write_lines)(path, mixed)
         try:
-            found = list(prompts_in(SOURCES[reader], path))
+            found = list(read_prompts(SOURCES[reader], path))
         except ContentError:
             continue  # foreseen, and named to the person
         except Exception:  # noqa: BLE001  # a crash is what is being counted
@@ -294,7 +294,8 @@ def write_database(path: Path, lines: list[bytes]) -> None:
                 "create table session_message(id, session_id, type, seq, time_created, time_updated, data)"
             )
             rows = [
-                (f"m{n}", "s", role_in(line), n, n, n, line.decode("utf-8", "replace")) for n, line in enumerate(lines)
+                (f"m{n}", "s", find_role(line), n, n, n, line.decode("utf-8", "replace"))
+                for n, line in enumerate(lines)
             ]
             database.executemany("insert into session_message values(?, ?, ?, ?, ?, ?, ?)", rows)
             return
@@ -303,16 +304,16 @@ def write_database(path: Path, lines: list[bytes]) -> None:
         for number, line in enumerate(lines):
             text = line.decode("utf-8", "replace")
             database.execute("insert into message values(?, 's', ?, ?)", (f"m{number}", number, text))
-            for place, part in enumerate(parts_in(line)):
+            for place, part in enumerate(find_parts(line)):
                 row = (f"p{place}", f"m{number}", number, part)
                 database.execute("insert into part values(?, ?, 's', ?, ?)", row)
 
 
-def role_in(line: bytes) -> str:
+def find_role(line: bytes) -> str:
     return "assistant" if b'"assistant"' in line else "synthetic" if b'"synthetic"' in line else "user"
 
 
-def parts_in(line: bytes) -> Iterator[str]:
+def find_parts(line: bytes) -> Iterator[str]:
     """The parts of a line, and what is left of one that is damaged."""
     try:
         value = json.loads(line)
@@ -331,7 +332,7 @@ def damaged_line(line: dict[str, Any], chance: random.Random) -> bytes:
     """A line with one thing wrong: a field gone or of another shape, bytes cut off or changed."""
     if chance.random() < 0.75:
         value = copy.deepcopy(line)
-        places = list(places_in(value))
+        places = list(find_places(value))
         inside, key = chance.choice(places)
         if chance.random() < 0.3:
             del inside[key]
@@ -346,12 +347,12 @@ def damaged_line(line: dict[str, Any], chance: random.Random) -> bytes:
     return bytes(raw)
 
 
-def places_in(value: Any) -> Iterator[tuple[Any, Any]]:
+def find_places(value: Any) -> Iterator[tuple[Any, Any]]:
     """Every place in a value that something may be wrong with."""
     keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
     for key in keys:
         yield value, key
-        yield from places_in(value[key])
+        yield from find_places(value[key])
 
 
 def main() -> int:

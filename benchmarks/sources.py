@@ -139,7 +139,7 @@ def ingest_figures(folder: Path) -> dict[str, float]:
         change_setting(environment.person_file, "machines", [f"{name}={net.url(name)}" for name in NAMES])
         kill_often(net, files, chance)
         run_ingest(environment, root, Wanted(), now())
-        lost, doubled = compared(root, files)
+        lost, doubled = compare_with_archive(root, files)
         return {"lost": lost, "doubled": doubled, **second_figures(environment, root)}
 
 
@@ -168,7 +168,7 @@ def kill_often(net: OtherMachines, files: list[Path], chance: random.Random) -> 
     print(f"{kills} kills, {ended} ingests that came to their end before", file=sys.stderr)
 
 
-def compared(root: MemoryRoot, files: list[Path]) -> tuple[int, int]:
+def compare_with_archive(root: MemoryRoot, files: list[Path]) -> tuple[int, int]:
     """How many prompts and replies of the files the archive lacks, and how many it has too often."""
     archive = Archive(root.path / "sessions" / "archive")
     lost = doubled = 0
@@ -186,7 +186,7 @@ def second_figures(environment: Environment, root: MemoryRoot) -> dict[str, floa
     """
     sent: list[int] = []
 
-    def counted(*arguments: Any, **more: Any) -> fetch.Delivery:
+    def count_bytes(*arguments: Any, **more: Any) -> fetch.Delivery:
         delivery = fetch.ask(*arguments, **more)
         sent.append(delivery.bytes)
         return delivery
@@ -197,12 +197,12 @@ def second_figures(environment: Environment, root: MemoryRoot) -> dict[str, floa
 
     takes: dict[str, list[float]] = {"second": [], "second_ingest": [], "three_ssh": []}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(visits, "ask", counted)
+        patch.setattr(visits, "ask", count_bytes)
         for _ in range(ROUNDS):
-            takes["second"].append(seconds_of(visit))
-            takes["three_ssh"].append(sum(seconds_of(partial(empty_python, environment, one)) for one in NAMES))
+            takes["second"].append(time_seconds(visit))
+            takes["three_ssh"].append(sum(time_seconds(partial(empty_python, environment, one)) for one in NAMES))
     kilobytes = sum(sent) / ROUNDS / 1000
-    takes["second_ingest"].append(seconds_of(lambda: run_ingest(environment, root, Wanted(), now())))
+    takes["second_ingest"].append(time_seconds(lambda: run_ingest(environment, root, Wanted(), now())))
     print(f"second: {takes} seconds", file=sys.stderr)
     medians = {f"{name}_seconds": round(statistics.median(times), 2) for name, times in takes.items()}
     return {**medians, "second_kb": round(kilobytes, 1)}
@@ -213,7 +213,7 @@ def empty_python(environment: Environment, name: str) -> None:
     subprocess.run(address.command, env=dict(environment.variables), input=b"pass", check=True)
 
 
-def seconds_of(work: Callable[[], object]) -> float:
+def time_seconds(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
     return time.perf_counter() - began

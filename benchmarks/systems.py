@@ -124,7 +124,7 @@ async def ask_tools(case: Case, memory: Memory) -> Mapping[str, Run]:
                 places = await _ask(client, tool, question.text, per_source, run)
                 run.milliseconds.append((time.perf_counter() - started) * 1_000)
                 run.units[question.id] = _distinct(
-                    case.unit_at(path, line) or f"{path}:{line}" for path, line in places
+                    case.find_unit(path, line) or f"{path}:{line}" for path, line in places
                 )
                 if case.has_sessions:
                     files = await _ask(client, tool, question.text, 1, run)

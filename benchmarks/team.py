@@ -38,7 +38,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from benchmarks.machine import machine_text
-from benchmarks.scale import questions, report_step, spread, states_of, timed
+from benchmarks.scale import find_states, make_timed_engine, questions, report_step, spread
 from benchmarks.synthetic import SEED, fill_vectors, write_corpus
 from memory_server.document import Answer, Layer
 from memory_server.embedding.in_use import ModelInUse
@@ -100,14 +100,14 @@ def measure(passages: int, kills: int, roots: Path, scratch: Path, *, is_brief: 
     """All figures of one run."""
     scratch.chmod(0o755)  # the server runs as a user of its own where this runs as root
     with serving(scratch) as dsn:
-        settings = prepared(dsn, scratch)
+        settings = prepare_database(dsn, scratch)
         database = Database(settings.dsn)
         outbox = Outbox(database, Repositories(settings.folder / "repositories"))
         indexer = TenantIndexer(database, outbox, settings)
-        parts = filled(indexer, sizes(passages), roots)
+        parts = fill_tenants(indexer, sizes(passages), roots)
         figures: dict[str, Any] = {"tenants": len(parts), "passages": passages}
-        synthetic = ModelInUse(catalogue(settings).find(), timed)
-        figures["worst_tenant_recall"] = min(recall_of(database, synthetic, part) for part in parts)
+        synthetic = ModelInUse(catalogue(settings).find(), make_timed_engine)
+        figures["worst_tenant_recall"] = min(measure_recall(database, synthetic, part) for part in parts)
         report_step(json.dumps(figures))
         figures |= beside_embedded(TeamMemory(database, embedder(settings)), parts[0], settings)
         report_step(json.dumps(figures))
@@ -140,7 +140,7 @@ def serving(scratch: Path) -> Iterator[str]:
         yield server.get_uri()
 
 
-def prepared(dsn: str, scratch: Path) -> TeamSettings:
+def prepare_database(dsn: str, scratch: Path) -> TeamSettings:
     """A database with all tables, and the settings that name it."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("create database team")
@@ -162,11 +162,11 @@ def sizes(passages: int) -> list[int]:
     return [*large, *[(passages - sum(large)) // SMALL] * SMALL]
 
 
-def filled(indexer: TenantIndexer, counts: Sequence[int], roots: Path) -> list[Part]:
+def fill_tenants(indexer: TenantIndexer, counts: Sequence[int], roots: Path) -> list[Part]:
     """Tenants with texts of their own, moved in from roots whose vectors are there."""
     settings, parts, began = indexer.settings, [], time.monotonic()
     for number, count in enumerate(counts):
-        root = MemoryRoot(roots / str(number), states_of(roots))
+        root = MemoryRoot(roots / str(number), find_states(roots))
         corpus = write_corpus(root, count, SEED + number)
         if not root.vector_cache.exists():
             fill_vectors(root, catalogue(settings).find())
@@ -179,7 +179,7 @@ def filled(indexer: TenantIndexer, counts: Sequence[int], roots: Path) -> list[P
     return parts
 
 
-def recall_of(database: Database, model: ModelInUse, part: Part) -> float:
+def measure_recall(database: Database, model: ModelInUse, part: Part) -> float:
     """Of the nearest by an exact scan, the share that the semantic arm finds."""
     memory = TeamMemory(database, model)
     shares = []
@@ -239,7 +239,7 @@ def many_clients(settings: TeamSettings, database: Database, parts: Sequence[Par
     }
     own = {part.number: chunk_ids(database, part.number) for part in parts}
     with ExitStack() as stack:
-        urls = [stack.enter_context(server_of(settings)) for _ in range(PROCESSES)]
+        urls = [stack.enter_context(start_server(settings)) for _ in range(PROCESSES)]
 
         async def client(number: int, count: int) -> list[tuple[int, float, bool, int]]:
             part = parts[number % len(parts)]
@@ -286,7 +286,7 @@ def chunk_ids(database: Database, tenant: int) -> set[str]:
 
 
 @contextmanager
-def server_of(settings: TeamSettings) -> Iterator[str]:
+def start_server(settings: TeamSettings) -> Iterator[str]:
     """A server in a process of its own, as an operator starts it; its address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

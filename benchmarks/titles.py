@@ -14,8 +14,8 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.digests import sessions_of
-from benchmarks.layouts import projects_in
+from benchmarks.digests import read_sessions
+from benchmarks.layouts import find_projects
 from benchmarks.machine import machine_text
 from crawler.reading.titles import WITHOUT_WORDS, make_title
 
@@ -35,14 +35,14 @@ def main() -> None:
     options = parser.parse_args()
     subjects = read_subjects()
     print(machine_text())
-    found = {project: titles_of(project, place, subjects) for project, place in projects_in(options.data).items()}
+    found = {project: make_titles(project, place, subjects) for project, place in find_projects(options.data).items()}
     for project, titles in found.items():
         print(f"  {project:<20}{share_of_bad_titles(titles, subjects):>7.3f} of {len(titles)}")
         for session, title in titles.items():
             is_listed = is_bad(title, subjects.get(session))
             if options.list or is_listed:
                 print(f"    {'bad' if is_listed else '':<5}{session}  {title}")
-    shares = {name: share_of_bad_titles(joined(found, names), subjects) for name, names in parts(found).items()}
+    shares = {name: share_of_bad_titles(join_titles(found, names), subjects) for name, names in parts(found).items()}
     print("  " + ", ".join(f"{name} {share:.3f}" for name, share in shares.items()))
     if options.json:
         options.json.write_text(json.dumps({"bad_titles": shares, "titles": found}, indent=1), encoding="utf-8")
@@ -53,10 +53,10 @@ def read_subjects() -> Subjects:
     return {session: re.compile(words, re.IGNORECASE) for _, session, words in rows}
 
 
-def titles_of(project: str, transcripts: Path, subjects: Subjects) -> dict[str, str]:
+def make_titles(project: str, transcripts: Path, subjects: Subjects) -> dict[str, str]:
     """The titles of a project's labelled sessions, each titled as rules read it; where none is labelled, of all."""
     with tempfile.TemporaryDirectory(prefix="oneiros-titles-") as scratch:
-        found = sessions_of(project, transcripts, Path(scratch))
+        found = read_sessions(project, transcripts, Path(scratch))
         titles = {one.record.session_id[:8]: make_title(one.turns, one.facts) for one in found}
     return {session: title for session, title in titles.items() if session in subjects} or titles
 
@@ -76,7 +76,7 @@ def parts(projects: Iterable[str]) -> dict[str, list[str]]:
     return {"chosen on": chosen, "left out": rest, "all": [*chosen, *rest]}
 
 
-def joined(found: Mapping[str, Mapping[str, str]], projects: Sequence[str]) -> dict[str, str]:
+def join_titles(found: Mapping[str, Mapping[str, str]], projects: Sequence[str]) -> dict[str, str]:
     return {session: title for project in projects for session, title in found[project].items()}
 
 

@@ -34,7 +34,7 @@ from benchmarks.answers import (
     LabelledQuestion,
     ask_recall,
     averages,
-    judged,
+    judge,
     open_cached_memory,
     own_words,
     parse_question,
@@ -103,7 +103,7 @@ def main() -> None:
         past_questions = [parse_question(row) for row in read_lines(options.shared / "eval" / "answers.jsonl")]
         past["without topics"] = harm(memory, past_questions, {})
         keys = None if options.no_keys else ReadQuestions(labels)
-        with with_topics(memory, topics_of(labels), keys) as extended:
+        with with_topics(memory, make_topics(labels), keys) as extended:
             rows += ask(extended, [one for one in questions if one.of != SHIPPED_SET])
             sessions_by_statement = {plain(row["statement"]): row["session"] for row in labels}
             past["topics of labels"] = harm(extended, past_questions, sessions_by_statement)
@@ -121,7 +121,7 @@ def main() -> None:
             rows += ask_strangers(extended)
             past["others without topics"] = harm(memory, past_questions, {})
             past["others, strangers"] = harm(extended, past_questions, sessions_accepted(extended))
-    with copied(None) as root, indexed(root, None if options.no_keys else ApprovedQuestions(root)) as shipped:
+    with copy_memory(None) as root, open_indexed(root, None if options.no_keys else ApprovedQuestions(root)) as shipped:
         rows += ask(shipped, [one for one in questions if one.of == SHIPPED_SET])
     found = figures(rows) | {"past": past}
     print_tables(found)
@@ -146,7 +146,7 @@ def read_questions(labels: Sequence[Mapping[str, Any]]) -> list[TopicQuestion]:
     ]
 
 
-def topics_of(labels: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def make_topics(labels: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """A topic a project of the statements that a person would keep, a section a type, by its path."""
     projects: dict[str, dict[str, list[str]]] = {}
     for row in labels:
@@ -165,25 +165,25 @@ def with_topics(
     memory: Memory, topics: Mapping[str, str], questions: StatementQuestions | None = None
 ) -> Iterator[Memory]:
     """A copy of a memory with more topics, indexed."""
-    with copied(memory) as root:
+    with copy_memory(memory) as root:
         for path, text in topics.items():
             root.topics.mkdir(exist_ok=True)
             (root.path / path).write_text(text, encoding="utf-8")
-        with indexed(root, questions) as opened:
+        with open_indexed(root, questions) as opened:
             yield opened
 
 
 @contextmanager
 def with_strangers(memory: Memory, *, keyless: bool) -> Iterator[Memory]:
     """A copy of a memory with what strangers would accept of its sessions; `keyless`: without questions."""
-    with copied(memory) as root:
+    with copy_memory(memory) as root:
         accept_sure_offers(root)
-        with indexed(root, None if keyless else ApprovedQuestions(root)) as opened:
+        with open_indexed(root, None if keyless else ApprovedQuestions(root)) as opened:
             yield opened
 
 
 @contextmanager
-def copied(memory: Memory | None) -> Iterator[MemoryRoot]:
+def copy_memory(memory: Memory | None) -> Iterator[MemoryRoot]:
     """A copy of a memory, or of the one about oneiros, opened by nobody."""
     with tempfile.TemporaryDirectory(prefix="oneiros-topics-") as folder:
         root = MemoryRoot(Path(folder) / "memory", Path(folder) / "state")
@@ -196,7 +196,7 @@ def copied(memory: Memory | None) -> Iterator[MemoryRoot]:
 
 
 @contextmanager
-def indexed(root: MemoryRoot, questions: StatementQuestions | None) -> Iterator[Memory]:
+def open_indexed(root: MemoryRoot, questions: StatementQuestions | None) -> Iterator[Memory]:
     """The memory of a root, level with the disk."""
     archive, now = root.path / "sessions" / "archive", dt.datetime.now(dt.UTC)
     with Memory(
@@ -261,7 +261,7 @@ def harm(memory: Memory, past: Sequence[LabelledQuestion], sessions_by_statement
     """
     archive = Archive(memory.root.path / "sessions" / "archive")
     own = own_words({session_id: list(archive.turns(session_id)) for session_id in archive.session_ids()})
-    rows = [judged(one, shown, own) for one, shown in zip(past, ask_recall(memory, past), strict=True)]
+    rows = [judge(one, shown, own) for one, shown in zip(past, ask_recall(memory, past), strict=True)]
     firsts = [memory.search(parse_query(one.text)).hits[:1] for one in past]
     is_topic = [bool(hits) and hits[0].layer is Layer.TOPIC for hits in firsts]
     named = {one.text: hits[0].passage for one, hits, first in zip(past, firsts, is_topic, strict=True) if first}

@@ -111,7 +111,7 @@ def resumes_identically(home: Path, chance: random.Random) -> bool:
     wait_for(begin_training(home, straight))
     step = chance.randint(FIRST_KILL, RESUME_STEPS - 1)
     process = begin_training(home, killed)
-    while process.poll() is None and step_of(killed) < step:
+    while process.poll() is None and read_step(killed) < step:
         time.sleep(0.01)
     process.kill()
     if process.wait() != -signal.SIGKILL:
@@ -136,7 +136,7 @@ def wait_for(process: subprocess.Popen[bytes]) -> None:
         raise SystemExit(f"training ended with exit code {process.returncode}")
 
 
-def step_of(run: Path) -> int:
+def read_step(run: Path) -> int:
     """The last step that a run reported."""
     beat = read_heartbeat(run)
     return 0 if beat is None else beat.step

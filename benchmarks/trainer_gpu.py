@@ -77,7 +77,7 @@ def mixed_lengths(rows: int, longest: int, *, seed: int) -> list[int]:
     return [chance.randint(min(SHORTEST, longest // 2), longest) for _ in range(rows)]
 
 
-def row_of(length: int, vocabulary: int, chance: random.Random) -> dict[str, list[int]]:
+def make_row(length: int, vocabulary: int, chance: random.Random) -> dict[str, list[int]]:
     """A row of random tokens, the second half of which is learnt, as an answer would be."""
     ids = [chance.randrange(10, vocabulary) for _ in range(length)]
     return {"input_ids": ids, "labels": [-100] * (length // 2) + ids[length // 2 :]}
@@ -86,7 +86,7 @@ def row_of(length: int, vocabulary: int, chance: random.Random) -> dict[str, lis
 def rows_of_lengths(lengths: Sequence[int], vocabulary: int) -> list[dict[str, list[int]]]:
     """Rows of these lengths, the same ones every time."""
     chance = random.Random(11)  # noqa: S311  (as above)
-    return [row_of(length, vocabulary, chance) for length in lengths]
+    return [make_row(length, vocabulary, chance) for length in lengths]
 
 
 def random_base(folder: Path, shape: dict[str, int]) -> BaseFiles:
@@ -101,7 +101,7 @@ def measure_ours(
     base: BaseFiles, machine: Machine, tokenizer: Any, lengths: Sequence[int], preset: Preset, folder: Path
 ) -> Speed:
     """One pass over the rows by the trainer's own recipe, after a short pass that warms the card up."""
-    rows = rows_of_lengths(lengths, vocabulary_of(base))
+    rows = rows_of_lengths(lengths, count_tokens(base))
 
     def one_pass(some: list[dict[str, list[int]]]) -> float:
         model = load_model(base, machine, quantised=True)
@@ -127,7 +127,7 @@ def measure_ours(
 
 def measure_plain(base: BaseFiles, machine: Machine, lengths: Sequence[int], preset: Preset) -> Speed:
     """The same rows by a loop as anyone would write it: padded batches in the order they come, AdamW, sdpa."""
-    rows = rows_of_lengths(lengths, vocabulary_of(base))
+    rows = rows_of_lengths(lengths, count_tokens(base))
     model = get_peft_model(load_model(base, machine, quantised=True), lora(preset))
     model.train()
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
@@ -137,7 +137,7 @@ def measure_plain(base: BaseFiles, machine: Machine, lengths: Sequence[int], pre
         begin_measuring(machine)
         began = time.perf_counter()
         for start in range(0, len(some), preset.batch):
-            batch = padded(some[start : start + preset.batch], machine.device)
+            batch = pad_rows(some[start : start + preset.batch], machine.device)
             with torch.autocast(machine.device, dtype=torch.bfloat16, enabled=machine.device == "cuda"):
                 loss = model(**batch).loss
             loss.backward()
@@ -152,17 +152,17 @@ def measure_plain(base: BaseFiles, machine: Machine, lengths: Sequence[int], pre
     return Speed(sum(lengths) / seconds, peak_gb(machine))
 
 
-def padded(rows: Sequence[dict[str, list[int]]], device: str) -> dict[str, torch.Tensor]:
+def pad_rows(rows: Sequence[dict[str, list[int]]], device: str) -> dict[str, torch.Tensor]:
     """Rows as tensors of shape (rows, longest of them)."""
     longest = max(len(row["input_ids"]) for row in rows)
 
-    def filled(values: list[int], blank: int) -> list[int]:
+    def fill(values: list[int], blank: int) -> list[int]:
         return values + [blank] * (longest - len(values))
 
     return {
-        "input_ids": torch.tensor([filled(row["input_ids"], 0) for row in rows], device=device),
-        "labels": torch.tensor([filled(row["labels"], -100) for row in rows], device=device),
-        "attention_mask": torch.tensor([filled([1] * len(row["input_ids"]), 0) for row in rows], device=device),
+        "input_ids": torch.tensor([fill(row["input_ids"], 0) for row in rows], device=device),
+        "labels": torch.tensor([fill(row["labels"], -100) for row in rows], device=device),
+        "attention_mask": torch.tensor([fill([1] * len(row["input_ids"]), 0) for row in rows], device=device),
     }
 
 
@@ -179,7 +179,7 @@ def mfu(tokens_per_s: float, weights: int, peak_tflops: float) -> float:
     return 4 * weights * tokens_per_s / (peak_tflops * 1e12)
 
 
-def vocabulary_of(base: BaseFiles) -> int:
+def count_tokens(base: BaseFiles) -> int:
     """How many tokens the model knows."""
     return int(Qwen2Config.from_pretrained(base.folder).vocab_size)
 

@@ -23,7 +23,7 @@ from benchmarks.machine import machine_text
 from benchmarks.metrics import confidence
 from benchmarks.silence import by_project
 from benchmarks.systems import built_memory, model_text
-from benchmarks.topics import LABELS, SHIPPED_MEMORY, SHIPPED_SET, read_questions, topics_of
+from benchmarks.topics import LABELS, SHIPPED_MEMORY, SHIPPED_SET, make_topics, read_questions
 from memory_server.document import Answer, Certainty, Hit
 from memory_server.search.joining import ACCOUNT, LIKELIER, join_answers
 from memory_server.search.query import parse_query
@@ -93,7 +93,7 @@ def main() -> None:
 
 def ask_both(name: str, shared: Path, vectors: Path, *, overlapping: bool = False) -> Iterator[Pair]:
     """Every question of a set, asked of both memories."""
-    cases = {case.name: case for case in cases_of(name, shared)}
+    cases = {case.name: case for case in read_cases(name, shared)}
     for names in THREES[name]:
         project, account, common = (cases[one] for one in names)
         others = [question for case in cases.values() if case.name not in names for question in case.questions]
@@ -126,7 +126,7 @@ def older(case: Case) -> dict[str, str]:
     }
 
 
-def cases_of(name: str, shared: Path) -> Iterator[Case]:
+def read_cases(name: str, shared: Path) -> Iterator[Case]:
     """The memories of a set, each with its questions."""
     if name == "topics":
         yield from topic_cases(shared)
@@ -145,7 +145,7 @@ def topic_cases(shared: Path) -> Iterator[Case]:
         f"topics/{file.name}": file.read_text(encoding="utf-8") for file in (SHIPPED_MEMORY / "topics").iterdir()
     }
     questions = read_questions(labels)
-    for name, files in ((SHIPPED_SET, shipped), ("labels", topics_of(labels))):
+    for name, files in ((SHIPPED_SET, shipped), ("labels", make_topics(labels))):
         case = Case(name, files, unit_of_file={path: path for path in files})
         own = [one for one in questions if one.topics[0] in files and (one.of == SHIPPED_SET) == (name == SHIPPED_SET)]
         case.questions = [Question(one.id, one.text, one.of, frozenset({one.topics[0]})) for one in own]

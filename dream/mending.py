@@ -24,7 +24,7 @@ MENDABLE = frozenset(
     {RefusalReason.NOT_FOUND, RefusalReason.BEYOND_QUOTE}
 )  # what other words of the same place may mend; the rest is about what was said
 NEAR = 0.5  # of 1.5: from which on a clause may be what was meant; a quote that was given always may
-SAYS_SO = 0.4  # of 1: likeness to the wording from which on a sentence stands in its place unasked, see RESULTS.md
+LEAST_LIKENESS = 0.4  # of 1: of a sentence to the wording in whose place it stands unasked, see RESULTS.md
 TRIED = 6  # clauses offered to the gate for one refusal
 
 
@@ -34,17 +34,23 @@ def settle(candidate: Candidate, session: SessionTurns, check: Check) -> tuple[C
     """
     refusals = check(candidate)
     is_wording = all(refusal.reason in MENDABLE for refusal in refusals) and candidate.kind is not Kind.HABIT
-    if refusals and is_wording and (near := nearest(session, candidate, candidate.quotes[0].text, check)):
-        quote = near.quotes[0]
-        is_near = quote.overlaps(candidate.quotes[0]) and _likeness(near.text, content_words(candidate.text)) >= SAYS_SO
-        if is_near and not any(find_signs(quote.text, "veto", is_persons=quote.role is Role.PERSON)):
+    if (
+        refusals
+        and is_wording
+        and (near := nearest(session, candidate, candidate.quotes[0].text, check, is_within=True))
+    ):
+        quote, stated = near.quotes[0], content_words(candidate.text)
+        has_veto = any(find_signs(quote.text, "veto", is_persons=quote.role is Role.PERSON))
+        if _likeness(near.text, stated) >= LEAST_LIKENESS and not has_veto:
             return replace(near, questions=(), why=f"{near.why}; in the words of its quote"), ()
     return candidate, refusals
 
 
-def nearest(session: SessionTurns, wanted: Candidate, words: str, check: Check) -> Candidate | None:
+def nearest(
+    session: SessionTurns, wanted: Candidate, words: str, check: Check, *, is_within: bool = False
+) -> Candidate | None:
     """Of the words given and a session's sentences the most like what is wanted that the gate lets pass by itself, with
-    the same values.
+    the same values. `is_within`: of sentences of its first quote alone.
     """
     wanted_values = {value.value for value in find_values(wanted.text)}
     stated, quoted = content_words(wanted.text), content_words(words)
@@ -52,7 +58,9 @@ def nearest(session: SessionTurns, wanted: Candidate, words: str, check: Check) 
     def likeness(quote: Quote) -> float:
         return _likeness(quote.text, stated) + _likeness(quote.text, quoted) / 2
 
-    near = [quote for quote in (*wanted.quotes[:1], *_sentences(session)) if likeness(quote) >= NEAR]
+    given = wanted.quotes[:1]
+    sentences = (one for one in _sentences(session) if not is_within or one.overlaps(given[0]))
+    near = [quote for quote in (*given, *sentences) if likeness(quote) >= NEAR]
     for quote in sorted(near, key=likeness, reverse=True)[:TRIED]:
         candidate = replace(wanted, text=trim_sentence(quote.text), quotes=with_agreement(session, [quote]))
         has_same = wanted_values <= {value.value for value in find_values(quote.text)}

@@ -36,19 +36,19 @@ PIN = re.compile(r"([a-z0-9.-]+)==")
 
 def main() -> None:
     """Write every lock file anew."""
-    resolved = pins_in(resolve("pyproject.toml", "-", "--all-extras", requirements=f"torch=={TORCH}\n{BUILD}"))
+    resolved = read_pins(resolve("pyproject.toml", "-", "--all-extras", requirements=f"torch=={TORCH}\n{BUILD}"))
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as versions:
         versions.writelines(block.split(" \\\n")[0] + "\n" for blocks in resolved.values() for block in blocks)
         versions.flush()
         same = ("--constraints", versions.name)
-        program = pins_in(resolve("pyproject.toml", *same, "--extra", "offline"))
-        added = {extra: pins_in(resolve("pyproject.toml", *same, "--extra", extra)) for extra in EXTRAS}
-        added["build"] = pins_in(resolve("-", *same, requirements=BUILD))
+        program = read_pins(resolve("pyproject.toml", *same, "--extra", "offline"))
+        added = {extra: read_pins(resolve("pyproject.toml", *same, "--extra", extra)) for extra in EXTRAS}
+        added["build"] = read_pins(resolve("-", *same, requirements=BUILD))
 
     write(PROGRAM, [block for name in program for block in resolved[name]])
     for file, names in added.items():
         chosen = [name for name in names if name not in program and not CUDA.match(name)]
-        weights = pins_in(resolve("-", "--no-deps", requirements="\n".join(WEIGHTS[file]))) if file in WEIGHTS else {}
+        weights = read_pins(resolve("-", "--no-deps", requirements="\n".join(WEIGHTS[file]))) if file in WEIGHTS else {}
         pins = resolved | weights
         write(ROOT / "locks" / f"{file}.txt", [block for name in (*chosen, *weights) for block in pins[name]])
     builds = "".join(f" \\\n    --hash=sha256:{sha256}" for sha256 in PROCESSOR_BUILDS)
@@ -67,7 +67,7 @@ def resolve(*arguments: str, requirements: str = "") -> str:
     return done.stdout
 
 
-def pins_in(lock: str) -> dict[str, list[str]]:
+def read_pins(lock: str) -> dict[str, list[str]]:
     """The pins of each name with their hashes; some have one for each of several Pythons."""
     found: dict[str, list[str]] = {}
     for block in re.split(r"\n(?=\S)", lock.strip()):

@@ -30,7 +30,7 @@ from benchmarks.answers import (
     ask_recall,
     ask_rrf,
     averages,
-    judged,
+    judge,
     judged_as_long,
     open_cached_memory,
     own_words,
@@ -66,7 +66,7 @@ class Yardstick:
     def judge(self, run: Sequence[Shown]) -> dict[str, Any]:
         """The shares of one system, at equal characters."""
         rows = [
-            judged_as_long(one, shown, judged(one, shown, self.own), of_recall)
+            judged_as_long(one, shown, judge(one, shown, self.own), of_recall)
             for one, shown, of_recall in zip(self.questions, run, self.recall, strict=True)
         ]
         of_session = [float(row["session_at_1"]) for row in rows]

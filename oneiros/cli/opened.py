@@ -67,7 +67,7 @@ def topics_here(environment: Environment) -> dict[str, Any]:
         return topics_json(topic_heads(memory.root))
 
 
-def status_here(environment: Environment) -> dict[str, Any]:
+def gather_status(environment: Environment) -> dict[str, Any]:
     """How the memory stands."""
     with open_memory(environment) as memory:
         return read_status(environment, memory)

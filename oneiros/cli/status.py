@@ -85,9 +85,9 @@ def _collect_status(environment: Environment) -> dict[str, Any]:
         found = client.ask("GET", "/api/standing", seconds=ANSWER_SECONDS)
         indexing = client.ask("GET", "/api/indexing", seconds=ANSWER_SECONDS)
     except DaemonLost:
-        from oneiros.cli.opened import status_here
+        from oneiros.cli.opened import gather_status
 
-        found, indexing = status_here(environment), None
+        found, indexing = gather_status(environment), None
     jobs, hooks = found.pop("schedule"), found.pop("hooks")
     running = {"daemon": daemon_json(choice.root), "indexing": indexing, "schedule": jobs, "hooks": hooks}
     chosen = {"chosen": choice.reason, "ignored": ignored, "places": environment.places(choice.root)}

@@ -17,7 +17,7 @@ from benchmarks.in_hands import (
     read_recordings,
     replay,
 )
-from benchmarks.in_hands_door import messages_in
+from benchmarks.in_hands_door import read_messages
 from benchmarks.in_hands_play import FIRST_SHELL_CHARS, RECORDING, Recorder, deal, pack, prepare, run_shell
 from benchmarks.layouts import read_lines
 from memory_server.memory import Memory
@@ -163,7 +163,7 @@ def test_a_command_is_run_where_the_transcripts_are(tmp_path: Path) -> None:
 def test_the_messages_of_a_transcript_are_a_line_each(tmp_path: Path) -> None:
     file = write_transcript(tmp_path, person(1, "Which\nport?"), assistant(2, "It is 2525."))
 
-    assert list(messages_in(file)) == ["11111111:1 user: Which port?", "11111111:2 assistant: It is 2525."]
+    assert list(read_messages(file)) == ["11111111:1 user: Which port?", "11111111:2 assistant: It is 2525."]
     assert "11111111:2 assistant: It is 2525." in run_shell("said *.jsonl", tmp_path)
 
 

@@ -11,7 +11,7 @@ from benchmarks.trainer_gpu import (
     measure_plain,
     mfu,
     mixed_lengths,
-    padded,
+    pad_rows,
     random_base,
     rows_of_lengths,
     weights_used,
@@ -55,7 +55,7 @@ def test_rows_are_mixed_repeatable_and_half_learnt() -> None:
 
 
 def test_padding_is_neither_read_nor_learnt() -> None:
-    batch = padded(rows_of_lengths([4, 6], 300), "cpu")
+    batch = pad_rows(rows_of_lengths([4, 6], 300), "cpu")
 
     assert batch["attention_mask"].tolist() == [[1, 1, 1, 1, 0, 0], [1] * 6]
     assert batch["labels"][0].tolist()[4:] == [-100, -100]

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from benchmarks.redaction import example_of
+from benchmarks.redaction import make_example
 from memory_server.redaction import Redactor
 from memory_server.redaction.services import table
 
@@ -33,7 +33,7 @@ PIECES = [
     "Z2hwX2Ex",
     "[redacted:secret] token aB3dE5fG7hJ9 ",
 ]
-NEAR_MISSES = [example_of(row.example, 1)[:-12] + " " for row in table()]
+NEAR_MISSES = [make_example(row.example, 1)[:-12] + " " for row in table()]
 
 
 def seconds(text: str) -> float:

@@ -1,7 +1,7 @@
 import pytest
 
 from benchmarks.intake import shows
-from benchmarks.redaction import example_of, is_held_service
+from benchmarks.redaction import is_held_service, make_example
 from memory_server.redaction import Redactor
 from memory_server.redaction.services import ServiceToken, shapes, table
 
@@ -12,7 +12,7 @@ ALSO_NAMED = {"new": "newrelic", "1password": "1password"}  # services whose kin
 @pytest.mark.parametrize("row", ROWS, ids=[row.kind for row in ROWS])
 def test_the_example_of_a_row_is_masked_whole_and_called_by_its_kind(row: ServiceToken) -> None:
     for seed in range(3):
-        token = example_of(row.example, seed)
+        token = make_example(row.example, seed)
         text = f"use {token} here"
 
         assert not shows(Redactor().redact(text).text, token)
@@ -45,7 +45,7 @@ def test_no_row_is_of_a_service_that_is_held_back() -> None:
     ["acme_live_[A-Za-z0-9]{32}", "acme_pat_[A-Za-z0-9]{24}", "acme-sk-[A-Za-z0-9_-]{40}", "acme_[a-f0-9]{40}"],
 )
 def test_a_token_of_a_service_that_nobody_listed_is_masked(token: str) -> None:
-    made = example_of(token, 3)
+    made = make_example(token, 3)
 
     assert Redactor().redact(f"use {made} here").text == "use [redacted:token] here"
 
@@ -72,6 +72,6 @@ def test_a_token_of_a_service_that_nobody_listed_is_masked(token: str) -> None:
     ],
 )
 def test_what_is_written_like_a_token_and_names_a_thing_stays(shape: str) -> None:
-    made = example_of(shape, 3)
+    made = make_example(shape, 3)
 
     assert Redactor().redact(f"see {made} there").text == f"see {made} there"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.choose import best_of
+from benchmarks.choose import choose_best
 
 EQUAL, OTHER = 0, 1
 
@@ -12,11 +12,11 @@ def test_what_cannot_be_told_from_equal_weights_is_equal_weights() -> None:
     better = np.column_stack([np.full(100, 0.5), np.full(100, 0.6)])
     by_chance = np.column_stack([np.full(100, 0.5), 0.5 + chance.permutation(np.r_[np.ones(51), -np.ones(49)])])
 
-    assert best_of([better, better]) == OTHER
-    assert best_of([by_chance, by_chance]) == EQUAL
+    assert choose_best([better, better]) == OTHER
+    assert choose_best([by_chance, by_chance]) == EQUAL
 
 
 def test_a_set_of_which_nothing_is_left_has_no_say() -> None:
     better = np.column_stack([np.full(100, 0.5), np.full(100, 0.6)])
 
-    assert best_of([better, np.empty((0, 2))]) == OTHER
+    assert choose_best([better, np.empty((0, 2))]) == OTHER
