@@ -54,7 +54,7 @@ MEASURED: Mapping[str, Mapping[str, str]] = {
     },
     "Hooks": {"oneiros/hooks/pointers.py": "SHARED CLOSE CLOSE_EVERYWHERE"},
     "Two memories": {"memory_server/search/joining.py": "LIKELIER"},
-    "Readings": {"dream/judge/compare.py": "ONE_THING", "dream/mending.py": "LEAST_LIKENESS"},
+    "Readings": {"dream/judge/compare.py": "ONE_THING"},
     "The gate": {"crawler/reading/proof.py": "MOST_NEW"},
     "Contradictions": {"dream/judge/compare.py": "CONTRADICTS_FROM"},
     "Over time": {"memory_server/lifecycle/gc.py": "BELOW"},
