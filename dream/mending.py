@@ -24,7 +24,7 @@ MENDABLE = frozenset(
     {RefusalReason.NOT_FOUND, RefusalReason.BEYOND_QUOTE}
 )  # what other words of the same place may mend; the rest is about what was said
 NEAR = 0.5  # of 1.5: from which on a clause may be what was meant; a quote that was given always may
-LEAST_LIKENESS = 0.4  # of 1: of a sentence to the wording in whose place it stands unasked; below it stand orders of the hour
+LEAST_LIKENESS = 0.4  # of 1: of a sentence to the wording in whose place it stands; below are orders of the hour
 TRIED = 6  # clauses offered to the gate for one refusal
 
 
