@@ -68,6 +68,7 @@ class Judged:
     certainty: str  # as it is called; empty where nothing was found
     decides: bool
     is_right: bool
+    each_word: float = 1.0
 
 
 def main() -> None:
@@ -92,7 +93,8 @@ def main() -> None:
         print_bounds(rows, chances)
         print("as the curves of the others call them, each project left out")
         words = [
-            choose_certainty(Layer(row.layer), one) if row.layer else "" for row, one in zip(rows, chances, strict=True)
+            choose_certainty(Layer(row.layer), one, row.each_word) if row.layer else ""
+            for row, one in zip(rows, chances, strict=True)
         ]
         print_words([replace(row, certainty=word) for row, word in zip(rows, words, strict=True)])
 
@@ -174,7 +176,8 @@ def judge(answer: Answer, memory: str, kind: str, project: str, question: str, *
         return Judged(memory, kind, project, question, "", {}, "", decides=False, is_right=False)
     hit = answer.hits[0]
     features = {} if answer.is_doubtful else compute_features(hit, answer)
-    return Judged(memory, kind, project, question, hit.layer, features, hit.certainty, hit.decides, is_right)
+    each_word = hit.parts.get("each_word", 1.0)
+    return Judged(memory, kind, project, question, hit.layer, features, hit.certainty, hit.decides, is_right, each_word)
 
 
 # -- what the rows say ----------------------------------------------------------------------------------------------

@@ -135,8 +135,14 @@ def read_curation(figures: Mapping[str, Any]) -> Iterator[Group]:
 
 def read_harm(figures: Mapping[str, Any]) -> Iterator[Group]:
     """The share of cases without harm, by condition."""
-    for condition, share in figures["without_harm"].items():
-        yield Group(condition, {"oneiros": share})
+    for condition, shares in figures["without_harm"].items():
+        yield Group(condition, shares)
+
+
+def read_near(figures: Mapping[str, Any]) -> Iterator[Group]:
+    """How often sure is right, and said of a near miss, by set."""
+    for name, shares in figures["near"].items():
+        yield Group(name, shares)
 
 
 # -- how it is shown ------------------------------------------------------------------------------------------------
@@ -200,7 +206,8 @@ CHARTS = (
     ),
     Chart("sde", "sde-bench: decisive words of 27 decisions", read_decisions),
     Chart("curation", "Curation: what is kept of {systems[rules][all][pieces]} pieces of sessions", read_curation),
-    Chart("harm", "Without harm, of 22 cases", read_harm),
+    Chart("harm", "Without harm, of 30 cases", read_harm),
+    Chart("near", "Topics asked what they answer, and near misses", read_near),
 )
 
 

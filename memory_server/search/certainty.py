@@ -1,6 +1,7 @@
 """How sure a hit is to answer the question, as a word that a person understands; it never rises down an answer.
 
-sure       what is shown stands there as it was asked, or a topic says it so plainly that hardly one is wrong
+sure       what is shown stands there as it was asked, or a topic says it so plainly that hardly one is wrong, and
+           has each word of the question, or one near it
 likely     what speaks for it spoke for an answer in seven of ten questions
 perhaps    a passage near the question, and everything in an answer that little speaks for
 
@@ -33,6 +34,8 @@ LEAST_ODDS = 1e-4  # of a confidence, so that its logarithm has an end
 TOPIC_WEIGHTS: Mapping[str, float] = {"bias": -5.34, "tokens": 1.4, "meaning": 1.1}
 SESSION_WEIGHTS: Mapping[str, float] = {"bias": -1.16, "confidence": 0.24, "gap": 1.05, "settled": 0.54}
 SURE, LIKELY_TOPIC, LIKELY_SESSION = 0.87, 0.65, 0.52  # of the curves; what each costs stands in benchmarks/RESULTS.md
+SURE_WORDS = 0.53  # of how well a passage holds each word: what differs in one thing alone is near, and answers nothing
+LEAST_MATCH = 0.02  # of a word, so that its logarithm has an end
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +45,30 @@ class Telling:
     weights: Mapping[str, float]
     stems_of: Callable[[Sequence[str]], Sequence[str]]
     is_of_tiny: bool = False  # whose scores say little
+    match_words: Callable[[Hit], Mapping[str, float]] = lambda _: {}  # how near a passage comes to each, by stem, to 1
 
     def measure_coverage(self, hit: Hit) -> float:
         """The share of them, by rarity, that a hit shows; 0 for a question without any."""
-        text = unify(f"{hit.title} {hit.passage}")
-        held = set(self.stems_of(WORD.findall(f"{text} {extra_words(text)}")))
-        total = sum(self.weights.values())
+        held, total = self._find_held(hit), sum(self.weights.values())
         return sum(weight for stem, weight in self.weights.items() if stem in held) / total if total else 0.0
+
+    def measure_words(self, hit: Hit) -> float:
+        """How well a hit holds each of them, 0 to 1: the geometric mean by rarity, low where one is missing."""
+        held, matches = self._find_held(hit), self.match_words(hit)
+        near = {stem: 1.0 if stem in held else max(match, LEAST_MATCH) for stem, match in matches.items()}
+        total = sum(self.weights.get(stem, 0.0) for stem in near)
+        return exp(sum(self.weights.get(stem, 0.0) * log(one) for stem, one in near.items()) / total) if total else 1.0
+
+    def _find_held(self, hit: Hit) -> set[str]:
+        text = unify(f"{hit.title} {hit.passage}")
+        return set(self.stems_of(WORD.findall(f"{text} {extra_words(text)}")))
 
 
 def telling_words(
-    indices: Sequence[Sequence[IndexedTerm]], passages: int, stems_of: Callable[[Sequence[str]], Sequence[str]]
+    indices: Sequence[Sequence[IndexedTerm]],
+    passages: int,
+    stems_of: Callable[[Sequence[str]], Sequence[str]],
+    match_words: Callable[[Hit], Mapping[str, float]],
 ) -> Telling:
     """What tells in a question, given its terms in each of some indices, which hold so many passages together."""
     holders: dict[str, int] = {}
@@ -60,7 +76,7 @@ def telling_words(
         for stem, held in {term.stem: term.holders for term in terms if not term.is_stop}.items():
             holders[stem] = holders.get(stem, 0) + held
     weights = {stem: rarity(min(held, passages), passages) for stem, held in holders.items()}
-    return Telling(weights, stems_of, passages <= FEW_PASSAGES)
+    return Telling(weights, stems_of, passages <= FEW_PASSAGES, match_words)
 
 
 def compute_features(hit: Hit, answer: Answer) -> dict[str, float]:
@@ -97,8 +113,9 @@ def with_certainty(
     for hit in answer.hits:
         is_open = not answer.is_doubtful and Certainty.PERHAPS not in words
         is_read = is_open and known and reads(f"{hit.title}. {hit.passage}")
-        marked.append(replace(hit, decides=hit.decides and is_read))
-        words.append(how_sure(hit, answer, question, telling, is_read=is_read) if is_open else Certainty.PERHAPS)
+        of_words = {"each_word": telling.measure_words(hit)} if is_read and hit.layer is Layer.TOPIC else {}
+        marked.append(replace(hit, decides=hit.decides and is_read, parts={**hit.parts, **of_words}))
+        words.append(how_sure(marked[-1], answer, question, telling, is_read=is_read) if is_open else Certainty.PERHAPS)
     return tuple(falling(marked, words))
 
 
@@ -117,12 +134,15 @@ def how_sure(hit: Hit, answer: Answer, question: Question, telling: Telling, *, 
         return Certainty.LIKELY if hit.parts.get("meaning", 0.0) >= LIKELY_MEANING else Certainty.PERHAPS
     if (telling.is_of_tiny or question.types) and telling.measure_coverage(hit) < LEAST_COVERED:
         return Certainty.PERHAPS
-    return choose_certainty(hit.layer, probability(hit, answer))
+    return choose_certainty(hit.layer, probability(hit, answer), hit.parts.get("each_word", 1.0))
 
 
-def choose_certainty(layer: Layer, right: float) -> Certainty:
-    """The word for how likely a hit of a layer answers; what was said is no authority, however near it is."""
-    if layer is Layer.TOPIC and right >= SURE:
+def choose_certainty(layer: Layer, right: float, each_word: float) -> Certainty:
+    """The word for how likely a hit of a layer answers, and how well it holds each word of the question.
+
+    What was said is no authority, however near it is.
+    """
+    if layer is Layer.TOPIC and right >= SURE and each_word >= SURE_WORDS:
         return Certainty.SURE
     likely = LIKELY_TOPIC if layer is Layer.TOPIC else LIKELY_SESSION
     return Certainty.LIKELY if right >= likely else Certainty.PERHAPS

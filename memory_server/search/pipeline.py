@@ -19,7 +19,7 @@ method here and a line in the method that it belongs to.
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -171,7 +171,8 @@ class Pipeline:
 
     def _telling(self, question: Question) -> Telling:
         passages = sum(len(index.snapshot.passages) for index in self._indices())
-        return telling_words([index.terms(question.text) for index in self._indices()], passages, self.retriever.stems)
+        terms = [index.terms(question.text) for index in self._indices()]
+        return telling_words(terms, passages, self.retriever.stems, partial(self.retriever.match_words, question.text))
 
     def _of_layers(self, question: Question, typing: Typing) -> Answer:
         """Topics and sessions, or the layers that are named; references where those say nothing."""

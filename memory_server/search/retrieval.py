@@ -23,7 +23,7 @@ from memory_server.index.ledger import StoredChunk, build_embedded_text
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.typed_lines import TypedLine, fold_text
 from memory_server.language.times import Time, find_named_times, find_times, time_alone
-from memory_server.language.words import Stemmer
+from memory_server.language.words import STATEMENT_STOP_WORDS, Stemmer
 from memory_server.layers.mif import parse_date
 from memory_server.layers.sessions import cut_id8, parse_id8
 from memory_server.search.known_values import unknown_values
@@ -342,6 +342,30 @@ class Retriever:
             return one is not None and other is not None and bool(is_alike[one, other])
 
         return alike
+
+    def match_words(self, text: str, hit: Hit) -> Mapping[str, float]:
+        """How near a hit's passage comes to each word of a text that tells something, by stem, 0 to 1.
+
+        Of a word it is the mean over its tokens of their best match, above that of an unrelated one. Nothing for a
+        passage that has no vectors, or stands in another index.
+        """
+        row = self._indices.ledger.rows_by_id([hit.chunk]).get(hit.chunk)
+        places = self.snapshot.passages.places([] if row is None else [row])
+        likeness, *_ = self._compared(text)
+        if not len(places) or not len(likeness.question.spans):
+            return {}
+        background, found = self.calibration.background, {}
+        above = (likeness.matches(places)[:, 0] - background) / (1 - background)
+        content = [term for term in self.terms(text) if not term.is_stop]
+        for term in [one for one in content if one.word.casefold() not in STATEMENT_STOP_WORDS] or content:
+            of_term = [
+                place
+                for place, (first, last) in enumerate(likeness.question.spans)
+                if term.first <= first and last <= term.last
+            ]
+            if of_term:
+                found[term.stem] = float(above[of_term].mean())
+        return found
 
     def deciding(self, question: Question, hits: Sequence[Hit]) -> list[Hit]:
         """The topic passages that answer the same as some hits, for each hit the one that comes nearest.

@@ -64,6 +64,26 @@ def test_the_word_of_a_hit_follows_from_what_speaks_for_it(one: Hit, search: Sea
     assert word(one, search) == expected
 
 
+@pytest.mark.parametrize(
+    ("matches", "passage", "expected"),
+    [
+        ({"port": 1.0, "2525": 0.7}, "it listens", SURE),  # nearly the same word
+        ({"port": 1.0, "2525": 0.1}, "it listens", LIKELY),  # the port of something else
+        ({"port": 0.1, "2525": 0.1}, "the port is 2525", SURE),  # it stands there
+        ({"port": 0.1, "2525": 1.0}, "it listens", SURE),  # the commoner word counts less
+        ({}, "it listens", SURE),  # nothing of it was compared
+    ],
+)
+def test_a_topic_is_sure_only_where_it_has_each_word_of_the_question_or_one_near_it(
+    matches: Mapping[str, float], passage: str, expected: Certainty
+) -> None:
+    telling = Telling({"port": 1.0, "2525": 3.0}, lambda words: words, match_words=lambda _: matches)
+    answer = Answer((hit(parts=PLAIN, passage=passage),), confidence=0.99)
+    (one,) = with_certainty(answer, parse_query("port 2525"), telling, lambda _: True)
+
+    assert one.certainty == expected
+
+
 def test_what_was_said_is_likely_where_it_stands_above_the_rest_in_a_memory_that_answers() -> None:
     said = hit(parts=WELL, standing=Standing.DONE)
     beside = hit(parts=WELL, standing=Standing.DONE, chunk=ChunkId("1"))

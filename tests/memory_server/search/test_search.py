@@ -515,6 +515,7 @@ def test_explaining_shows_the_score_of_every_part_and_the_words_looked_up(garden
         "tokens",
         "tokens_near",
         "tokens_source",
+        "each_word",
     }
 
 
