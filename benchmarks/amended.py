@@ -18,9 +18,13 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from benchmarks.recorded import load_unread, newest_first, read_all
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.choice import Choice
+from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
+from crawler.model.client import ModelClient
+from crawler.reading.store import FOLDER, Readings
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles
@@ -78,14 +82,23 @@ def planted_memory(folder: Path, make_engine: Callable[[ModelFiles], Engine] = O
 
 
 @contextmanager
-def memory_of_transcripts(folder: Path, make_engine: Callable[[ModelFiles], Engine] = OnnxEngine) -> Iterator[Memory]:
-    """A memory of the transcripts in `folder/live`, indexed."""
+def memory_of_transcripts(
+    folder: Path,
+    make_engine: Callable[[ModelFiles], Engine] = OnnxEngine,
+    client: ModelClient | None = None,
+) -> Iterator[Memory]:
+    """A memory of the transcripts in `folder/live`, indexed; read by a model's client, or by rules for None."""
     root = MemoryRoot(folder / "memory", folder / "state")
     root.derived_folder.mkdir(parents=True)
     root.index_page.write_text("# Memory\n", encoding="utf-8")
     archive = root.path / "sessions" / "archive"
     with Ingester(IngestSettings(archive, root.derived_folder / "sessions.db", choice=Choice())) as ingester:
         ingester.ingest([folder / "live"])
+    if client:
+        archived = Archive(archive)
+        unread = [load_unread(archived, session_id) for session_id in newest_first(archived)]
+        for reading in read_all(client, unread, folder).values():
+            Readings(root.sessions.parent / FOLDER).save(reading)
     store = ArchivedSessions(archive, root.sessions)
     person = PersonSettings(query_log=False)
     with Memory(

@@ -69,7 +69,12 @@ def build_reader(
         return None
     if reader == "claude-cli" and recorded is None:
         return ClaudeCliClient(folder / "claude-cli", Price())
-    pairs = list(recorded_pairs(recorded or RECORDING))
+    return replay(recorded or RECORDING, is_partial=is_partial)
+
+
+def replay(*recordings: Path, is_partial: bool = False) -> RecordedClient:
+    """A model that answers as was recorded. `is_partial`: sessions that nobody read stay as rules read them."""
+    pairs = [pair for recording in recordings for pair in recorded_pairs(recording)]
     objects = {str(one["session"])[:8]: one for _, answer in pairs for one in json.loads(answer)}
     return RecordedClient({hash_prompt(text): answer for text, answer in pairs}, objects, is_partial=is_partial)
 

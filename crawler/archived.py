@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 from crawler.archive.store import Archive
 from crawler.compress.levels import Depth, SessionReader
@@ -17,7 +16,7 @@ from crawler.facts import gather_facts, parse_arguments
 from crawler.outcome import TurnOutcome, find_accepted_plan, find_outcomes, words_of_person
 from crawler.quotes import session_turns
 from crawler.reading.lines import keep_proved
-from crawler.reading.record import RULES, Reading
+from crawler.reading.record import RULES, Line, Reading
 from crawler.reading.store import FOLDER, Readings
 from crawler.reading.titles import make_title
 from crawler.transcripts.turns import Role, Turn
@@ -28,7 +27,6 @@ from memory_server.layers.notes import SessionNote
 from memory_server.layers.sessions import project_name
 from memory_server.machine.clock import local_day
 
-NO_KEYS: Mapping[str, Sequence[str]] = MappingProxyType({})
 SPEAKERS = frozenset({Role.ASSISTANT, Role.SUB_AGENT})
 
 
@@ -76,8 +74,8 @@ class ArchivedSessions:
             agent=record.agent or CLAUDE,
             branch=facts.branch,
         )
-        keys = gather_keys(keep_proved(reading, session_turns(session_id, project, turns)))
-        return ArchivedSession(document, make_archived_turns(turns, keys))
+        proved = keep_proved(reading, session_turns(session_id, project, turns))
+        return ArchivedSession(document, make_archived_turns(turns, proved.lines if proved.is_by_model else ()))
 
     def notes(self, session_id: str) -> tuple[str, Sequence[SessionNote]]:
         """The project of a session, and the notes that it wrote or read. Raises ContentError for a damaged archive."""
@@ -98,24 +96,22 @@ def read_stamp(path: Path) -> str:
     return f"{stat.st_size}/{stat.st_mtime_ns}"
 
 
-def gather_keys(reading: Reading) -> Mapping[str, Sequence[str]]:
-    """What is searched beside the entries that a reading quotes: the questions that its lines answer, and the lines."""
-    keys: dict[str, list[str]] = defaultdict(list)
-    for line in reading.lines if reading.is_by_model else ():
-        keys[line.quotes[0].entry] += [line.text, *line.questions]
-    return keys
+def make_archived_turns(turns: Sequence[Turn], lines: Sequence[Line] = ()) -> list[ArchivedTurn]:
+    """The turns of a session as text, each with what came of it and what a reader's `lines` say of it.
 
-
-def make_archived_turns(turns: Sequence[Turn], keys: Mapping[str, Sequence[str]] = NO_KEYS) -> list[ArchivedTurn]:
-    """The turns of a session as text, each with what came of it. `keys`: by entry, what is searched beside them."""
+    A line and the questions that it answers are searched beside the turn that it quotes first.
+    """
     outcomes = find_outcomes(turns)
-    return [
-        replace(
-            make_archived_turn(turn, outcomes.get(number)),
-            keys=tuple(key for entry in turn.entries for key in keys.get(entry, ())),
-        )
-        for number, turn in enumerate(turns, start=1)
-    ]
+    by_entry: dict[str, list[Line]] = defaultdict(list)
+    for line in lines:
+        by_entry[line.quotes[0].entry].append(line)
+    found = []
+    for number, turn in enumerate(turns, start=1):
+        said = [line for entry in turn.entries for line in by_entry[entry]]
+        keys = tuple(key for line in said for key in (line.text, *line.questions))
+        ended = tuple(line.takes_back for line in said if line.takes_back)
+        found.append(replace(make_archived_turn(turn, outcomes.get(number)), keys=keys, takes_back=ended))
+    return found
 
 
 def make_archived_turn(turn: Turn, outcome: TurnOutcome | None = None) -> ArchivedTurn:

@@ -11,7 +11,8 @@ nothing of its own, it asks for what stands there. A memory does no harm where i
 absent          nothing, or nothing that it calls more than `perhaps`
 superseded      the newer one before the old one, and the old one, if it shows it, marked with what is later
 contradictory   both, each with its day
-adjacent        nothing that it calls more than `perhaps`: `sure` is said of topics alone, and there are none here
+adjacent        nothing that it calls more than `perhaps`; at the least nothing that it calls `sure`, which is said of
+                topics alone: `topic` asks that where the statement on something else is one
 """
 
 import argparse
@@ -28,9 +29,11 @@ from pathlib import Path
 
 from benchmarks.amended import memory_of_transcripts, plain, write_one
 from benchmarks.curation.pieces import Piece, read_pieces
-from benchmarks.curation.systems import write_transcripts
+from benchmarks.curation.systems import PIECES_READ, write_transcripts
 from benchmarks.machine import stamp_run
 from benchmarks.metrics import bound_share
+from benchmarks.recorded import replay
+from crawler.model.client import ModelClient
 from memory_server.document import Answer, Certainty, Hit
 from memory_server.faces.answer_text import answer_text
 from memory_server.memory import Memory
@@ -38,6 +41,9 @@ from memory_server.search.query import parse_query
 from memory_server.search.question import SHOWN_HITS
 
 CASES = Path(__file__).parent / "harm_cases.tsv"
+RECORDING = CASES.with_name(
+    "harm.jsonl.xz"
+)  # of a model that read the sessions of the cases, those of a month in a prompt
 FIRST_DAY, LATER_DAYS = dt.datetime(2026, 1, 5, 9, tzinfo=dt.UTC), 30
 FIRST_NUMBER = 5_000  # of a session, behind those of the pieces
 TOKENS = 500  # of an answer, as Claude gets it
@@ -61,22 +67,38 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, help="figures to FILE")
     options = parser.parse_args()
+    found = {
+        "by rules": find_harm(None),
+        "a model reads": find_harm(replay(RECORDING, PIECES_READ, is_partial=True)),
+    }
+    for reader, conditions in found.items():
+        for condition, good in conditions.items():
+            sys.stdout.write(f"{reader}: {condition}: {sum(good)} of {len(good)} without harm\n")
+    if options.json:
+        shares = {one: {reader: count_share(good[one]) for reader, good in found.items()} for one in CONDITIONS}
+        options.json.write_text(json.dumps({**stamp_run(), "without_harm": shares}, indent=1) + "\n", encoding="utf-8")
+    return 0 if all(all(good) for conditions in found.values() for good in conditions.values()) else 1
+
+
+def count_share(good: Sequence[bool]) -> list[float]:
+    """The share of cases without harm, and its interval."""
+    return [sum(good) / len(good), *bound_share(sum(good), len(good))]
+
+
+def find_harm(client: ModelClient | None) -> dict[str, list[bool]]:
+    """For each condition whether each of its cases is met without harm; prints what is not. `client`: who reads."""
     found: dict[str, list[bool]] = {condition: [] for condition in CONDITIONS}
     planted = [piece for piece in read_pieces() if piece.origin == "planted"]
-    with tempfile.TemporaryDirectory(prefix="oneiros-harm-") as folder, build_memory(Path(folder), planted) as memory:
+    with (
+        tempfile.TemporaryDirectory(prefix="oneiros-harm-") as folder,
+        build_memory(Path(folder), planted, client) as memory,
+    ):
         for case in read_cases():
             answer = ask(memory, case)
             found[case.condition].append(is_good := is_harmless(case, answer))
             if not is_good:
                 sys.stdout.write(f"{case.condition}: {case.question}\n{answer_text(answer, TOKENS)}\n\n")
-    for condition, good in found.items():
-        sys.stdout.write(f"{condition}: {sum(good)} of {len(good)} without harm\n")
-    if options.json:
-        shares = {
-            condition: [sum(good) / len(good), *bound_share(sum(good), len(good))] for condition, good in found.items()
-        }
-        options.json.write_text(json.dumps({**stamp_run(), "without_harm": shares}, indent=1) + "\n", encoding="utf-8")
-    return 0 if all(map(all, found.values())) else 1
+    return found
 
 
 def read_cases() -> list[Case]:
@@ -85,11 +107,16 @@ def read_cases() -> list[Case]:
 
 
 @contextmanager
-def build_memory(folder: Path, pieces: Sequence[Piece]) -> Iterator[Memory]:
-    """A memory of what the cases hold, among pieces of sessions on other things."""
+def build_memory(folder: Path, pieces: Sequence[Piece], client: ModelClient | None = None) -> Iterator[Memory]:
+    """A memory of what the cases hold, among pieces of sessions on other things; read by rules for None."""
     write_transcripts(pieces, folder / "live")
     for number, case in enumerate(read_cases()):
         for place, text in enumerate(filter(None, (case.old, case.new))):
+            if case.condition == "topic":
+                (folder / "memory" / "topics").mkdir(parents=True, exist_ok=True)
+                file = folder / "memory" / "topics" / f"case-{number}.md"
+                file.write_text(f"# {' '.join(text.split()[:3])}\n\n- {text}\n", encoding="utf-8")
+                continue
             begun = FIRST_DAY + dt.timedelta(days=number + place * LATER_DAYS)
             turns = [
                 ("user", "Look at what we have on this, and tell me."),
@@ -97,7 +124,7 @@ def build_memory(folder: Path, pieces: Sequence[Piece]) -> Iterator[Memory]:
                 ("user", text),
             ]
             write_one(folder / "live", FIRST_NUMBER + 2 * number + place, begun, turns, "works")
-    with memory_of_transcripts(folder) as memory:
+    with memory_of_transcripts(folder, client=client) as memory:
         yield memory
 
 
@@ -112,6 +139,10 @@ def is_harmless(case: Case, answer: Answer) -> bool:
 
 def _is_perhaps_at_most(case: Case, answer: Answer) -> bool:  # noqa: ARG001  as all conditions are asked
     return all(hit.certainty is Certainty.PERHAPS for hit in answer.hits)
+
+
+def _is_sure_of_nothing(case: Case, answer: Answer) -> bool:  # noqa: ARG001
+    return not any(hit.certainty is Certainty.SURE for hit in answer.hits)
 
 
 def _shows_the_newer_one(case: Case, answer: Answer) -> bool:
@@ -140,6 +171,7 @@ CONDITIONS: Mapping[str, Callable[[Case, Answer], bool]] = {
     "superseded": _shows_the_newer_one,
     "contradictory": _shows_both_with_days,
     "adjacent": _is_perhaps_at_most,
+    "topic": _is_sure_of_nothing,
 }
 
 

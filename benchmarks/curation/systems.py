@@ -16,10 +16,11 @@ from pathlib import Path
 from benchmarks.amended import write_one
 from benchmarks.curation.pieces import Offer, Piece
 from benchmarks.reading import read_project
-from benchmarks.recorded import build_reader, hash_prompt
+from benchmarks.recorded import hash_prompt, replay
 from crawler.model.client import ModelClient
 
 HERE = Path(__file__).parent
+PIECES_READ = HERE / "oneiros.jsonl.xz"
 SIGNS = re.compile(
     r"\b(?:always|never|must|should|only|please|don't|do not|prefer|use|want|instead|from now on|remember)\b",
     re.IGNORECASE,
@@ -61,7 +62,7 @@ def build_plain_prompts(pieces: Sequence[Piece]) -> Iterator[str]:
 
 def offer_by_oneiros(pieces: Sequence[Piece], folder: Path) -> Iterator[Offer]:
     """What the program offers where a model reads, as it was recorded."""
-    return offer_read(pieces, folder, build_reader(None, HERE / "oneiros.jsonl.xz", folder))
+    return offer_read(pieces, folder, replay(PIECES_READ))
 
 
 def offer_by_its_rules(pieces: Sequence[Piece], folder: Path) -> Iterator[Offer]:

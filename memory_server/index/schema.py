@@ -9,7 +9,7 @@ words differ from those of the passage itself.
 from memory_server.fields import COLUMNS
 from memory_server.language.words import STEMS, WORDS
 
-SCHEMA_VERSION = 14
+SCHEMA_VERSION = 15
 
 SCHEMA = f"""
 create table note(key text primary key, value text not null) without rowid;
@@ -50,7 +50,8 @@ create table chunk(
     is_semantic integer not null default 0,
     standing text not null,
     settled_at integer not null,
-    person_chars integer not null
+    person_chars integer not null,
+    takes_back text not null
 );
 create index chunk_source on chunk(source, ordinal);
 create index chunk_pending on chunk(is_semantic) where is_semantic = 0;

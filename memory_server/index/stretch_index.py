@@ -19,7 +19,7 @@ from memory_server.embedding.vector_cache import TextHash, VectorCache, text_has
 from memory_server.embedding.workers import EmbeddingControl
 from memory_server.index.build import UNFINISHED, Progress, fill_cache
 from memory_server.index.indices import Indices
-from memory_server.index.ledger import VECTORS, Ledger, build_embedded_text
+from memory_server.index.ledger import VECTORS, Ledger, build_embedded_text, join_keys
 from memory_server.index.passages import read_passages
 from memory_server.index.raw import ArchivedTurn, RawIndex, SessionStore, chunk_id
 from memory_server.index.snapshot import Snapshot
@@ -153,12 +153,15 @@ def chunks_of_stretches(document: Document, turns: Sequence[ArchivedTurn]) -> li
             document.path,
             ordinal,
             stretch.text,
-            stretch.searchable,
+            stretch.text,
             (stretch.request,),
             stretch.turns,
             stretch.standing,
             stretch.settled_at,
             stretch.person_chars,
+            stretch.keys,
+            stretch.takes_back,
         )
-        found.append((chunk, text_hash(build_embedded_text(chunk.context(document), chunk.searchable))))
+        embedded = build_embedded_text(chunk.context(document), chunk.searchable, join_keys(chunk.keys))
+        found.append((chunk, text_hash(embedded)))
     return found

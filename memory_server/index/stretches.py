@@ -28,11 +28,7 @@ class Stretch:
     settled_at: int = 0  # the turn that shows it, from 1
     person_chars: int = 0  # at its beginning that the person said, with the mark
     keys: tuple[str, ...] = ()  # of its turns, searched with it and never shown
-
-    @property
-    def searchable(self) -> str:
-        """What is indexed and embedded of it."""
-        return "\n".join((self.text, *self.keys))
+    takes_back: tuple[str, ...] = ()  # what its turns end, in a reader's words
 
 
 def split_stretches(turns: Sequence[ArchivedTurn]) -> list[Stretch]:
@@ -51,8 +47,10 @@ def _stretch(part: Pieces, request: str, turns: Sequence[ArchivedTurn]) -> Stret
     where = LineRange(part[0][0], part[-1][0])
     own = "\n".join(text for number, text in part if turns[number - 1].is_person)
     text = "\n".join(text for _, text in part)
-    keys = tuple(dict.fromkeys(key for number, _ in part for key in turns[number - 1].keys))
-    return Stretch(text, where, request, standing, turn.settled_at, len(own), keys)
+    held = list(dict.fromkeys(number for number, _ in part))
+    keys = tuple(key for number in held for key in turns[number - 1].keys)
+    ended = tuple(one for number in held for one in turns[number - 1].takes_back)
+    return Stretch(text, where, request, standing, turn.settled_at, len(own), keys, ended)
 
 
 def split_exchanges(turns: Sequence[ArchivedTurn]) -> Iterator[tuple[str, Pieces]]:

@@ -64,7 +64,10 @@ DIGEST_STOP_WORDS = FUNCTION_WORDS - COUNTED_IN_DIGESTS | CHAT_WORDS
 STATEMENT_STOP_WORDS = FUNCTION_WORDS | CHAT_WORDS | FILLERS
 
 DIGEST_ENDINGS = ("ings", "ing", "edly", "ed", "ies", "es", "s")  # enough to count `fixes` and `fixing` as one
-ENDINGS = ("ations", "ation", "ings", "ing", "ions", "ion", "edly", "ied", "ed", "ies", "es", "ly", "e", "s", "y")
+ENDINGS = (
+    *("ying", "yed", "ys"),  # as the y goes: `deploying` is of `deploy`
+    *("ations", "ation", "ings", "ing", "ions", "ion", "edly", "ied", "ed", "ies", "es", "ly", "e", "s", "y"),
+)
 UNSEEN_TEXTS = 200  # texts of elsewhere that are counted in, so that a word of a tiny memory is not common at once
 KEPT_TEXTS = 8  # whose stems are kept: each index is asked for those of the same question
 

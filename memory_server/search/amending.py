@@ -2,14 +2,15 @@
 
 A sentence amends an older passage of its project where it holds a form of words that does so and speaks of the same:
 the two passages are near in meaning, and SHARED content words of the sentence stand in the older one, one of them a
-word of the question. Forms that merely compare (`instead of`, `but`) are none: they would put every second reply
-before what it replies to.
+word of the question. Forms that merely compare (`instead of`, `but`) are none: they would put every second reply before
+what it replies to. A passage that a model read amends too where SHARE of the words stand in the older one by which the
+model named what it ends, again one of the question among them.
 
 What a person told later on the same, in other words, may have taken the older one's place and is not known to have.
 """
 
 import datetime as dt
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memory_server.language.cues import ignore_case
@@ -40,11 +41,30 @@ class SpokenPassage:
     turn: int  # within its session
     text: str
     own: str = ""  # what of it the person told; nothing where they ask
+    takes_back: Sequence[str] = ()  # what it ends, in a reader's words
 
     def is_later(self, other: "SpokenPassage") -> bool:
         if self.source == other.source:
             return self.turn > other.turn
         return bool(self.date and other.date and self.date > other.date and self.project == other.project)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What a passage says that it takes back."""
+
+    words: set[str]
+    least: float  # of them that an older passage holds
+    is_noted: bool = False  # by a reader, rather than told by a form of words
+
+
+def _find_endings(one: SpokenPassage) -> Iterator[Ending]:
+    for sentence in split_sentences(one.text):
+        if AMENDS.search(sentence):
+            yield Ending(set(content_words(sentence)), SHARED)
+    for ended in one.takes_back:
+        words = set(content_words(ended))
+        yield Ending(words, max(SAME, SHARE * len(words)), is_noted=True)
 
 
 def find_newer(passages: Sequence[SpokenPassage], question_words: Collection[str]) -> Mapping[int, int]:
@@ -79,22 +99,25 @@ def find_amenders(
     `question_words`: its content words. `is_alike`: whether the passages at two places are near in meaning.
     """
     wanted = set(question_words)
-    amending: dict[int, list[set[str]]] = {}
+    endings: dict[int, list[Ending]] = {}
     for place, one in enumerate(passages):
-        sentences = (set(content_words(text)) for text in split_sentences(one.text) if AMENDS.search(text))
-        if telling := [words for words in sentences if words & wanted]:
-            amending[place] = telling
-    if not amending:
+        if telling := [ending for ending in _find_endings(one) if ending.words & wanted]:
+            endings[place] = telling
+    if not endings:
         return {}
     words = [set(content_words(one.text)) for one in passages]
     amended: dict[int, int] = {}
     for place, older in enumerate(passages):
         later = [
             other
-            for other, sentences in amending.items()
+            for other, telling in endings.items()
             if passages[other].is_later(older)
-            and is_alike(place, other)
-            and any(len(held := own & words[place]) >= SHARED and held & wanted for own in sentences)
+            and any(
+                len(held := ending.words & words[place]) >= ending.least
+                and held & wanted
+                and (ending.is_noted or is_alike(place, other))
+                for ending in telling
+            )
         ]
         if later:
             amended[place] = max(later, key=lambda other: (passages[other].date or dt.date.min, passages[other].turn))

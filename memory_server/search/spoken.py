@@ -156,7 +156,15 @@ def _with_amending(
     best, sources = list(retriever.read(candidates[:COMPARED])), retriever.snapshot.sources
     hits = [make_hit(candidate, chunk, sources[chunk.source]) for candidate, chunk in best]
     passages = [
-        SpokenPassage(chunk.source, hit.project, hit.date, chunk.lines.first, chunk.passage, _own_words(chunk))
+        SpokenPassage(
+            chunk.source,
+            hit.project,
+            hit.date,
+            chunk.lines.first,
+            chunk.passage,
+            _own_words(chunk),
+            chunk.takes_back.splitlines(),
+        )
         for hit, (_, chunk) in zip(hits, best, strict=True)
     ]
     alike = retriever.alikeness(hits)

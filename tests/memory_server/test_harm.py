@@ -37,6 +37,15 @@ def test_what_is_absent_or_adjacent_never_passes_for_sure(memory: Memory) -> Non
     assert Certainty.SURE not in {hit.certainty for case in cases for hit in ask(memory, case).hits}
 
 
+def test_a_topic_on_something_else_is_seldom_sure(memory: Memory) -> None:
+    """Two of eight are told from the question by one word alone, which the model takes for another: see RESULTS.md."""
+    cases = [case for case in read_cases() if case.condition == "topic"]
+    harmful = [case.question for case in cases if not is_harmless(case, ask(memory, case))]
+
+    assert set(harmful) <= {"How long are audit logs kept?", "May the nightly job write to the customer table?"}
+    assert len(cases) == 8
+
+
 def test_an_answer_that_shows_the_old_rule_first_or_unmarked_does_harm(memory: Memory) -> None:
     case = next(case for case in read_cases() if case.condition == "contradictory")
     fields = {name: getattr(case, name) for name in ("question", "old", "old_words", "new", "new_words")}

@@ -13,6 +13,9 @@ import pytest
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
+from crawler.quotes import session_turns
+from crawler.reading.record import Line, LineKind, Reading
+from crawler.reading.store import FOLDER, Readings
 from memory_server.completeness import SkipKind
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
 from memory_server.embedding.catalogue import Catalogue
@@ -443,6 +446,50 @@ def test_what_the_person_told_later_on_the_same_stands_first_and_the_older_names
     assert "2525" in second.passage
     assert second.newer.startswith("2026-03-04 at ")
     assert not second.amended
+
+
+def note_reading(folder: Path, session: str, words: str, text: str, **more: Any) -> None:
+    """Has a model read a session: one line, which rests on these words of it."""
+    archive = Archive(folder / "mem" / "sessions" / "archive")
+    turns = session_turns(session, "app", list(archive.turns(session)))
+    entry = next(turn.entries[0] for turn in turns.turns if words in turn.text)
+    [(quote, _), *_] = turns.quotes(entry, words)
+    line = Line(LineKind.DECISION, text, (quote,), **more)
+    Readings(archive.folder.parent / FOLDER).save(Reading(session, "", "claude-cli", 1, lines=(line,)))
+
+
+def test_what_a_model_read_is_searched_with_a_passage_and_never_shown(tmp_path: Path, make_engine: MakeEngine) -> None:
+    said, key = "The relay is called Bruno.", "What name did the mail machine get?"
+    with holding(tmp_path, make_engine, [person(1, f"{said} Keep it so."), assistant(2, "Done.")]) as memory:
+        note_reading(tmp_path, SESSION, said, said, questions=(key,))
+        memory.reindex()
+
+        [hit] = recall(memory, "what name did the mail machine get").hits
+
+    assert hit.passage == f"you: {said} Keep it so.\nreply: Done."
+
+
+def test_what_a_model_noted_as_ended_stands_behind_what_ended_it_whatever_its_form(
+    tmp_path: Path, make_engine: MakeEngine
+) -> None:
+    later: dict[str, Any] = {"session": OTHER_SESSION, "timestamp": "2026-03-04T10:00:00.000Z"}
+    said = "Bruno speaks to us on 9090, as the new box wants it."
+    newest = [person(21, "How does it look?", **later), assistant(22, said, **later)]
+    write_transcript(tmp_path / "live", *newest, session=OTHER_SESSION)
+    question = "which port does the camera relay listen on"
+    records = [person(1, "Is that settled?"), assistant(2, "Yes: the camera relay listens on port 2525.")]
+
+    with holding(tmp_path, make_engine, records) as memory:
+        before = recall(memory, question).hits
+        text, ended = "Bruno speaks on 9090, as the new box wants it.", "the camera relay listening on port 2525"
+        note_reading(tmp_path, OTHER_SESSION, said, text, takes_back=ended)
+        memory.reindex()
+        first, second = recall(memory, question).hits
+
+    assert "2525" in before[0].passage and not before[0].amended
+    assert said in first.passage
+    assert "2525" in second.passage and second.amended.startswith("2026-03-04 at ")
+    assert not any(ended in hit.passage for hit in (first, second))
 
 
 def test_what_is_later_and_has_itself_been_followed_keeps_its_mark(tmp_path: Path, make_engine: MakeEngine) -> None:

@@ -41,6 +41,22 @@ def test_passages_that_are_not_near_in_meaning_amend_nothing() -> None:
     assert amenders(OLD, NEW, alike=False) == {}
 
 
+@pytest.mark.parametrize(
+    ("ended", "found"),
+    [
+        ("a timeout of five seconds for the payment client", {0: 1}),
+        ("tries of the upload client and the mail relay in the cellar", {}),  # too little of it stands in the older one
+        ("tries three times", {}),  # no word of the question
+    ],
+)
+def test_what_a_reader_noted_as_ended_is_amended(ended: str, found: dict[int, int]) -> None:
+    plain = replace(NEW, text="It waits nine seconds for the client.", takes_back=(ended,))
+
+    assert amenders(OLD, plain) == found
+    assert amenders(OLD, replace(plain, date=dt.date(2026, 2, 1))) == {}
+    assert amenders(OLD, replace(plain, project="bakery")) == {}
+
+
 def test_within_a_session_the_later_turn_amends_and_of_several_the_latest() -> None:
     second, third = (replace(NEW, source=1, date=DAY, turn=turn) for turn in (8, 12))
 
