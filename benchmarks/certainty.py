@@ -45,8 +45,7 @@ from dream.proposals.questions import ApprovedQuestions
 from memory_server.document import Answer, Layer
 from memory_server.memory import Memory
 from memory_server.search.certainty import SESSION_WEIGHTS, TOPIC_WEIGHTS, choose_certainty, compute_features
-from memory_server.search.query import build_filter, parse_query
-from memory_server.search.question import Question
+from memory_server.search.question import Question, build_filter, parse_query
 
 MORE_ABSENT = Path(__file__).parent / "absent.jsonl"
 ANSWERED, UNANSWERED, OF_TOPIC = "answered", "unanswered", "topic"  # kinds of questions

@@ -61,8 +61,8 @@ MEASURED: Mapping[str, Mapping[str, str]] = {
 }
 ARITHMETIC: Mapping[str, str] = {
     "memory_server/index/snapshot.py": "EXACT_STEP",
-    "memory_server/index/sparse.py": "STEP",
-    "memory_server/index/token_vectors.py": "EXACT_STEP",
+    "parts/models/sparse.py": "STEP",
+    "memory_server/embedding/vector_cache.py": "EXACT_STEP",
     "memory_server/lifecycle/aliveness.py": "EPSILON",
     "memory_server/search/certainty.py": "LEAST_ODDS",
     "memory_server/search/ranking/ranking.py": "MOST_EXPONENT",

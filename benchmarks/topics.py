@@ -52,11 +52,11 @@ from crawler.archived import ArchivedSessions
 from dream.proposals.questions import ApprovedQuestions
 from dream.proposals.store import ProposalStore
 from memory_server.document import Layer
-from memory_server.layers.questions import StatementQuestions
+from memory_server.index.build import StatementQuestions
 from memory_server.machine.files import replace_file
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
-from memory_server.search.query import build_filter, parse_query
+from memory_server.search.question import build_filter, parse_query
 from memory_server.settings import PersonSettings
 from oneiros.founding import EXAMPLE_QUESTIONS
 

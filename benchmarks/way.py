@@ -21,7 +21,7 @@ from types import FrameType
 
 from memory_server.faces.answer_text import answer_text
 from memory_server.memory import Memory
-from memory_server.search.query import parse_query
+from memory_server.search.question import parse_query
 from oneiros.environment import Environment
 from oneiros.opening import open_memory
 

@@ -15,11 +15,10 @@ from memory_server.index.schema import SCHEMA_VERSION
 from memory_server.layers.mif import MAX_FRONTMATTER_CHARS, parse_frontmatter
 from memory_server.layers.sessions import cut_id8, find_superseded_files, parse_id8
 from memory_server.layers.topics import markdown_files, read_text
-from memory_server.lifecycle.aliveness import Aliveness
+from memory_server.lifecycle.aliveness import NO_DECAY, Aliveness, Decay
+from memory_server.lifecycle.fading import read_marks
 from memory_server.lifecycle.findable import note_findable
 from memory_server.lifecycle.gc import FadingSource, GcPlan, GcWanted, plan_gc
-from memory_server.lifecycle.marks import read_marks
-from memory_server.lifecycle.strength import NO_DECAY, Decay
 from memory_server.lifecycle.use import UseLog
 from memory_server.machine.files import is_plain_file
 from memory_server.root.paths import MemoryRoot

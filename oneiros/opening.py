@@ -12,6 +12,7 @@ from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.errors import NeedsRepair
+from memory_server.further import FurtherModels
 from memory_server.machine.process import prepare_process
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
@@ -43,6 +44,7 @@ def open_memory(
         approved_on=files.find_approval_day,
         questions=ApprovedQuestions(root),
         sessions=ArchivedSessions(root.path / "sessions" / "archive", root.sessions),
+        further=find_further(environment, root),
         make_engine=torch_engine if environment.person.embedding_engine == "torch" else OnnxEngine,
         before_search=before_search,
         elsewhere=partial(look_elsewhere, environment, root),
@@ -55,6 +57,18 @@ def open_memory(
             memory.close()
             raise
     return memory
+
+
+def find_further(environment: Environment, root: MemoryRoot) -> FurtherModels:
+    """The models that the person turned on beside the dense one. Raises NeedsRepair where no part brings them."""
+    person, derived = environment.person, root.derived_folder
+    if not (person.sparse_model or person.late_model or person.rerank_model):
+        return FurtherModels(derived)
+    for part in environment.parts:
+        if part.further:
+            return part.further(person, environment.catalogue, derived)
+    turn_off = "`oneiros config` turns them off: set sparse_model, late_model and rerank_model to ''"
+    raise NeedsRepair("a model is on beside the embedding model, and no part brings it", remedy=turn_off)
 
 
 def look_elsewhere(environment: Environment, root: MemoryRoot) -> list[Skipped]:

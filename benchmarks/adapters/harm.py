@@ -34,8 +34,7 @@ from benchmarks.metrics import bound_share
 from memory_server.document import Answer, Certainty, Hit
 from memory_server.faces.answer_text import answer_text
 from memory_server.memory import Memory
-from memory_server.search.query import parse_query
-from memory_server.search.question import SHOWN_HITS
+from memory_server.search.question import SHOWN_HITS, parse_query
 
 CASES = Path(__file__).parent / "harm_cases.tsv"
 FIRST_DAY, LATER_DAYS = dt.datetime(2026, 1, 5, 9, tzinfo=dt.UTC), 30

@@ -21,11 +21,9 @@ from memory_server.document import Chunk, ChunkId, Document, Layer, LineRange, S
 from memory_server.embedding.vector_cache import TextHash
 from memory_server.index.build import SOURCES_A_TRANSACTION, Progress
 from memory_server.index.ledger import Ledger, SourceState
-from memory_server.index.passages import Passages
-from memory_server.index.snapshot import Snapshot
+from memory_server.index.snapshot import Passages, Snapshot
 from memory_server.layers.notes import SessionNote
-from memory_server.lifecycle.fading import Fading, is_within
-from memory_server.lifecycle.marks import Range
+from memory_server.lifecycle.fading import Fading, Range, is_within
 from memory_server.machine.database import remove_database
 
 RAW_FOLDER = "sessions/archive/"  # a raw source is named `sessions/archive/<session id>`; no file has that name

@@ -10,9 +10,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from memory_server.redaction.randomness import TURN
 from memory_server.redaction.services import EDGE, shapes, vendor_tokens
-from memory_server.redaction.span import Span, pattern
+from memory_server.redaction.values import TURN, Span, pattern
 
 Finder = Callable[[bytes], Iterable[Span]]
 Reader = Callable[[Any], bytes]  # what a match is read as

@@ -16,9 +16,9 @@ from typing import Any
 
 from memory_server.errors import UsageError
 from memory_server.redaction import assignments, contexts, hidden
-from memory_server.redaction.names import find_promise
+from memory_server.redaction.assignments import find_promise
 from memory_server.redaction.services import shapes, vendor_tokens
-from memory_server.redaction.span import Span
+from memory_server.redaction.values import Span
 
 MASK = re.compile(r"\[redacted:[a-z0-9-]+\]")
 SHORTEST = 8  # characters; nothing shorter holds a name and a secret, or a token

@@ -31,9 +31,8 @@ from memory_server.search.literal import LiteralMatch, Where, find_literal, hold
 from memory_server.search.question import Question
 from memory_server.search.ranking.arms import KeywordArm, Nearest, Scope, SemanticArm, WordScores, make_scope
 from memory_server.search.ranking.calibration import NOTE, Calibration, read_calibration
-from memory_server.search.ranking.likeness import Likeness
 from memory_server.search.ranking.ranking import ARM_HITS, Ranker, Ranking
-from memory_server.search.ranking.scoring import OF_MODELS, RERANK_WEIGHTS, Scores, token_weights
+from memory_server.search.ranking.scoring import OF_MODELS, RERANK_WEIGHTS, Likeness, Scores, token_weights
 from memory_server.search.ranking.terms import IndexedTerm, question_terms
 
 SparseScores = Callable[[Snapshot, str], Vectors]

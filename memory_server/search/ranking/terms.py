@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from memory_server.index.keywords import Keywords
 from memory_server.index.snapshot import WordTables
-from memory_server.language.spelling import unify
-from memory_server.language.words import CJK_RUN, FUNCTION_WORDS, Stemmer, cjk_pairs
+from memory_server.language.words import CJK_RUN, FUNCTION_WORDS, Stemmer, cjk_pairs, unify
 
 MAX_TERMS = 12  # the rarest are looked up; the cost of a lookup is the length of its list
 MAX_SHARE = 0.25  # of the passages: a stem in more of them says little and costs most

@@ -7,7 +7,7 @@ import pytest
 
 from memory_server.language.cues import is_refusal
 from memory_server.language.words import content_words
-from memory_server.search.amending import SpokenPassage, find_amenders, find_newer
+from memory_server.search.spoken import SpokenPassage, find_amenders, find_newer
 
 DAY = dt.date(2026, 3, 1)
 OLD = SpokenPassage(1, "shop", DAY, 4, "The payment client has a timeout of five seconds and tries three times.")

@@ -7,7 +7,7 @@ from memory_server.document import Answer, ChunkId, Document, Hit, Layer, LineRa
 from memory_server.index.raw import ArchivedSession, ArchivedTurn, RawIndex, raw_path
 from memory_server.language.words import Stemmer
 from memory_server.layers.notes import SessionNote
-from memory_server.search.query import parse_query
+from memory_server.search.question import parse_query
 from memory_server.search.raw_turns import RawSearcher, append_hits, join_hits
 
 DAY = dt.date(2026, 3, 1)
