@@ -88,7 +88,12 @@ def memory_of_transcripts(folder: Path, make_engine: Callable[[ModelFiles], Engi
     store = ArchivedSessions(archive, root.sessions)
     person = PersonSettings(query_log=False)
     with Memory(
-        root, person=person, catalogue=Catalogue(folder), now=lambda: NOW, sessions=store, make_engine=make_engine
+        root,
+        person=person,
+        catalogue=Catalogue(folder),
+        now=lambda: NOW,
+        sessions=lambda: store,
+        make_engine=make_engine,
     ) as memory:
         memory.own()
         memory.reindex()

@@ -205,7 +205,7 @@ def open_cached_memory(
     store = CopiedSessions(ArchivedSessions(archive, root.sessions), copies)
     with (
         cache_vectors(root, cache / transcripts_key(folders)),
-        Memory(root, person=person, catalogue=models.catalogue(), now=lambda: now, sessions=store) as memory,
+        Memory(root, person=person, catalogue=models.catalogue(), now=lambda: now, sessions=lambda: store) as memory,
     ):
         memory.own()
         started = time.perf_counter()

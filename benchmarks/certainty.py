@@ -104,13 +104,13 @@ def ask_all(shared: Path, cache: Path, *, strangers: bool) -> Iterator[Judged]:
     labels = list(read_lines(shared / "data" / LABELS))
     of_topics = read_questions(labels)
     sessions_by_statement = {plain(row["statement"]): row["session"] for row in labels}
-    with copy_memory(None) as root, open_indexed(root, ApprovedQuestions(root)) as memory:
+    with copy_memory(None) as root, open_indexed(root, lambda: ApprovedQuestions(root)) as memory:
         yield from ask_topics(memory, SHIPPED_SET, [one for one in of_topics if one.of == SHIPPED_SET])
     for name in ("data", "data2"):
         with open_kept(find_home(name, shared, cache)) as memory:
             yield from ask_past(memory, name, shared, {})
             if name == "data":
-                with with_topics(memory, make_topics(labels), ReadQuestions(labels)) as beside:
+                with with_topics(memory, make_topics(labels), lambda: ReadQuestions(labels)) as beside:
                     yield from ask_topics(beside, "labels", [one for one in of_topics if one.of != SHIPPED_SET])
                     yield from ask_past(beside, name, shared, sessions_by_statement)
             if not strangers:

@@ -206,7 +206,7 @@ def open_on_day(root: MemoryRoot, clock: Clock, engine: Callable[[ModelFiles], E
         catalogue=Catalogue(Path("/nonexistent")),
         now=clock,
         make_engine=engine,
-        sessions=ArchivedSessions(root.path / "sessions" / "archive", root.sessions),
+        sessions=lambda: ArchivedSessions(root.path / "sessions" / "archive", root.sessions),
     )
 
 

@@ -27,7 +27,7 @@ from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import ContentError, OneirosError, Problem
 from memory_server.further import FurtherModels, Trial
-from memory_server.index.build import Progress, Report, StatementQuestions
+from memory_server.index.build import NoQuestions, Progress, Report, StatementQuestions
 from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.raw import RawIndex, SessionStore, raw_path, session_of_path
 from memory_server.index.stretch_index import StretchIndex
@@ -40,7 +40,6 @@ from memory_server.layers.ontology import ONTOLOGY, Ontology, read_ontology
 from memory_server.layers.sessions import cut_id8, find_subject, parse_id8
 from memory_server.layers.topics import Unapproved, is_topic, parse_document
 from memory_server.layers.validate import validate_root
-from memory_server.lifecycle.aliveness import is_tied, settle_ties
 from memory_server.lifecycle.fading import FadingOf, forget_marks
 from memory_server.lifecycle.findable import read_losses
 from memory_server.lifecycle.use import CONFIRMED, DRILLED, UseLog
@@ -62,9 +61,10 @@ from memory_server.root.places import require_memory, require_own_folders
 from memory_server.search.as_of import join_topics, question_then, topic_hits
 from memory_server.search.joining import in_account
 from memory_server.search.pipeline import Pipeline
-from memory_server.search.precedence import SPOKEN
+from memory_server.search.precedence import SPOKEN, is_tied, settle_ties
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion, QueryLog
 from memory_server.search.question import EMPTY, Question, Search, clean, parse_query
+from memory_server.search.ranking.calibration import NOTE as CALIBRATION_NOTE
 from memory_server.search.ranking.ranking import SILENCE
 from memory_server.search.ranking.scoring import mutual_match
 from memory_server.search.raw_turns import RawSearcher
@@ -90,23 +90,23 @@ class Memory:
         catalogue: Catalogue,
         now: Callable[[], dt.datetime],
         make_engine: Callable[[ModelFiles], Engine] = OnnxEngine,
-        sessions: SessionStore | None = None,
+        sessions: Callable[[], SessionStore] | None = None,
         unapproved: Unapproved = lambda _: {},
         approved_on: Callable[[], dt.date | None] = lambda: None,
-        questions: StatementQuestions | None = None,
+        questions: Callable[[], StatementQuestions] = NoQuestions,
         further: FurtherModels | None = None,
         before_search: Callable[[bool], str] = lambda _: "",
         elsewhere: Callable[[], Sequence[Skipped]] = lambda: (),
     ):
         """Opens a root that exists. Loads nothing heavy: the model and the indices come with the first search.
 
-        `sessions` keeps the archive; without it there is no layer 3 to search or read. `unapproved` tells which of
-        some files of layer 1 nobody has answered for, `approved_on` the day on which an approval last changed one,
-        `questions` what a statement of theirs answers: hidden keys, of which there are none without it; `further` are
-        the models that answer beside the dense one.
-        `before_search` is told whether the indices were ever complete,
-        waits for the run that matters, and says in a sentence what is still missing. `elsewhere` tells what was never
-        taken in; it is asked where nothing is found.
+        `sessions` opens what keeps the archive, once a run or a reader asks for it; without it there is no layer 3 to
+        search or read. `unapproved` tells which of some files of layer 1 nobody has answered for, `approved_on` the day
+        on which an approval last changed one. `questions` opens, for a run, what tells the questions that a statement
+        of theirs answers: hidden keys, of which there are none without it. `further` are the models that answer beside
+        the dense one. `before_search` is told whether the indices were ever complete, waits for the run that matters,
+        and says in a sentence what is still missing. `elsewhere` tells what was never taken in; it is asked where
+        nothing is found.
         """
         self.root = require_memory(root)
         self.person = person
@@ -123,6 +123,7 @@ class Memory:
         self.use = UseLog(root.state_database, lambda: self.today)
         self.fading = FadingOf(root)
         self.indices = Indices(root, self.model, self.fading, questions)
+        sessions = lru_cache(maxsize=1)(sessions) if sessions else None  # the same for turns and stretches
         self.raw = RawIndex(root.raw_index, sessions, fading=self.fading) if sessions else None
         self.stretches = (
             StretchIndex(root.stretches, sessions, self.indices, self._model, self.fading)
@@ -201,7 +202,8 @@ class Memory:
 
     def search(self, question: Question) -> Answer:
         """The answer to a question of any kind; noted in the query log."""
-        is_complete = self.upkeep.is_complete()
+        with repairable(self.root.derived_folder):
+            is_complete = self.indices.ledger.note(CALIBRATION_NOTE) != ""  # whether a run ever came to its end
         under_way = self._before_search(is_complete)
         answer = self.look_up(question)
         self._log(

@@ -293,11 +293,6 @@ class Upkeep:
 
     # -- checks -------------------------------------------------------------------------------------------------
 
-    def is_complete(self) -> bool:
-        """Whether a run has ever brought these indices to their end."""
-        with repairable(self.root.derived_folder):
-            return self.indices.ledger.note(CALIBRATION_NOTE) != ""
-
     def is_unfinished(self) -> bool:
         """Whether there is work although no file has changed: an interrupted run left passages that are not found by
         meaning yet, or a session came into the archive behind the run that read its digest.

@@ -16,7 +16,7 @@ from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
-from memory_server.index.build import StatementQuestions
+from memory_server.index.build import NoQuestions, StatementQuestions
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.search.question import Search, build_filter, parse_query
@@ -75,7 +75,7 @@ def open_memory(
     person: PersonSettings | None = None,
     hub_cache: Path = NOWHERE,
     added: Path | None = None,
-    questions: StatementQuestions | None = None,
+    questions: Callable[[], StatementQuestions] = NoQuestions,
 ) -> Memory:
     """A memory with a clock that stands still. `added`: where models lie that the person added."""
     root, person, catalogue = root_at(folder_of(place)), person or PersonSettings(), Catalogue(hub_cache, added)

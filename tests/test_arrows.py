@@ -56,7 +56,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         addresses connection mirror remote fetch register sessions visits part
     """,
     "parts.models": """
-        sparse_engine late_engine cross_engine sparse further trial
+        torch_engine sparse_engine late_engine cross_engine sparse further trial
         replay judging asking queries trying choosing command part
     """,
     "parts.page": """

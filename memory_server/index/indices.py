@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -99,11 +100,11 @@ class Indices:
         root: MemoryRoot,
         model: ModelFiles,
         fading: Callable[[], Fading] = Fading,
-        questions: StatementQuestions | None = None,
+        questions: Callable[[], StatementQuestions] = NoQuestions,
     ):
         """Opens nothing yet. `fading` tells how much of each source is to be held, `questions` what topics answer."""
         self._fading = fading
-        self._questions = questions or NoQuestions()
+        self._questions = lru_cache(maxsize=1)(questions)
         self._root = root
         self._model = model
         self.search_lock = SharedLock()
@@ -137,11 +138,11 @@ class Indices:
     def is_owner(self) -> bool:
         return bool(self._lock.is_locked)
 
-    def own(self, wait_seconds: float = 0.0) -> bool:
+    def own(self) -> bool:
         """Takes the root for this process; false where another one has it."""
         self._root.derived_folder.mkdir(parents=True, exist_ok=True)
         try:
-            self._lock.acquire(timeout=wait_seconds)
+            self._lock.acquire()
         except Timeout:
             return False
         except OSError as error:
@@ -306,7 +307,7 @@ class Indices:
             if self.graph.is_level:  # one that is not is filled behind the run, for which nobody waits
                 self.graph.bring_level(ledger.list_keys_by_layer(), self.cache, report_progress)
 
-        return Indexer(self._root, ledger, self.cache, self._fading(), self._questions, learn)
+        return Indexer(self._root, ledger, self.cache, self._fading(), self._questions(), learn)
 
     def bring_graph_level(self, report_progress: Callable[[Progress], None]) -> None:
         """Opens the graph, and fills it with what it lacks. The process must own the root, with no run under way."""

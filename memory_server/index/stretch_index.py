@@ -104,7 +104,7 @@ class StretchIndex:
     def __init__(
         self,
         folder: Path,
-        store: SessionStore,
+        open_store: Callable[[], SessionStore],
         indices: Indices,
         model: ModelInUse,
         fading: Callable[[], Fading] = Fading,
@@ -114,7 +114,7 @@ class StretchIndex:
         self._indices = indices
         self.open_cache = indices.open_cache
         self.file = folder / "ledger.db"
-        self._turns = RawIndex(self.file, store, chunks_of_stretches, fading)
+        self._turns = RawIndex(self.file, open_store, chunks_of_stretches, fading)
         self._model = model
         self._guard = threading.RLock()
         self._snapshot: Snapshot | None = None

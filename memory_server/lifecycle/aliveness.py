@@ -105,9 +105,6 @@ def parse_half_lives(settings: Sequence[str]) -> Mapping[str, float]:
     return found
 
 
-EPSILON = 1e-6  # of a score from 0 to 1: below it two hits are equal, and the stronger one may stand first
-
-
 @dataclass(frozen=True, slots=True)
 class Aliveness:
     """What is known of all sources at one moment."""
@@ -151,21 +148,3 @@ class Aliveness:
 
     def use(self, path: str) -> Use:
         return self.uses.get(find_subject(path), NEVER)
-
-
-def settle_ties(scores: Sequence[tuple[str, float]], strengths: Sequence[float]) -> list[int]:
-    """The places of hits, best first, in which of neighbours that score the same the stronger stands first.
-
-    `scores`: the layer of each hit, and its score.
-    """
-    order: list[int] = []
-    start = 0
-    for place in range(1, len(scores) + 1):
-        if place == len(scores) or not is_tied(scores[place - 1], scores[place]):
-            order += sorted(range(start, place), key=lambda one: -strengths[one])
-            start = place
-    return order
-
-
-def is_tied(one: tuple[str, float], other: tuple[str, float]) -> bool:
-    return one[0] == other[0] and abs(one[1] - other[1]) <= EPSILON

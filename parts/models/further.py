@@ -13,6 +13,7 @@ from memory_server.embedding.engine import Engine, Vectors
 from memory_server.embedding.model import ModelFiles, ModelKind
 from memory_server.embedding.vector_cache import TextHash
 from memory_server.embedding.workers import EmbeddingControl
+from memory_server.errors import NeedsRepair
 from memory_server.further import FurtherModels
 from memory_server.index.build import Progress
 from memory_server.index.snapshot import Snapshot
@@ -60,14 +61,29 @@ class ChosenModels:
 
 def choose_models(person: PersonSettings, catalogue: Catalogue, derived: Path) -> "ChosenFurtherModels":
     """What the settings name. Raises UsageError and NeedsRepair as `Catalogue.find` does."""
-    return ChosenFurtherModels(ChosenModels.of_settings(person, catalogue), derived)
+    chosen = ChosenModels.of_settings(person, catalogue)
+    return ChosenFurtherModels(chosen, derived, has_torch=person.embedding_engine == "torch")
+
+
+def make_torch_engine(files: ModelFiles) -> Engine:
+    """The engine of the `torch` extra. Raises NeedsRepair where that is not installed."""
+    try:
+        from parts.models.torch_engine import TorchEngine  # noqa: PLC0415  an extra of a gigabyte
+    except ModuleNotFoundError as error:
+        raise NeedsRepair(
+            "the torch engine is not installed",
+            remedy="`pip install 'oneiros[torch]'`, or `oneiros config embedding_engine onnx`",
+        ) from error
+    return TorchEngine(files)
 
 
 class ChosenFurtherModels(FurtherModels):
     """The models that are on, loaded when they are first asked for."""
 
-    def __init__(self, chosen: ChosenModels, derived: Path):
+    def __init__(self, chosen: ChosenModels, derived: Path, *, has_torch: bool = False):
+        """`has_torch`: the dense model runs by the engine of the `torch` extra."""
         super().__init__(derived)
+        self._has_torch = has_torch
         self.chosen = chosen
         self.identity = "".join(f"/{files.fingerprint}" for files in (chosen.late, chosen.sparse) if files)
 
@@ -77,7 +93,7 @@ class ChosenFurtherModels(FurtherModels):
 
     def make_engine(self, make: Callable[[ModelFiles], Engine], files: ModelFiles) -> Engine:
         """See `FurtherModels`."""
-        engine = make(files)
+        engine = make_torch_engine(files) if self._has_torch else make(files)
         return LateEngine(engine, files.late) if files.late and not isinstance(engine, LateEngine) else engine
 
     @cached_property

@@ -89,7 +89,12 @@ def reopened(folder: Path, make_engine: MakeEngine, *, raw_vectors: bool = True)
     store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
     settings = PersonSettings(raw_vectors=raw_vectors)
     return Memory(
-        root, person=settings, catalogue=Catalogue(folder), now=lambda: NOW, sessions=store, make_engine=make_engine
+        root,
+        person=settings,
+        catalogue=Catalogue(folder),
+        now=lambda: NOW,
+        sessions=lambda: store,
+        make_engine=make_engine,
     )
 
 

@@ -44,7 +44,7 @@ def hit(path: str, layer: Layer, score: float) -> Hit:
 
 
 def searcher(tmp_path: Path) -> RawSearcher:
-    index = RawIndex(tmp_path / "raw.db", TwoSessions())
+    index = RawIndex(tmp_path / "raw.db", TwoSessions)
     index.bring_level()
     return RawSearcher(index, Stemmer())
 
