@@ -61,7 +61,6 @@ MEASURED: Mapping[str, Mapping[str, str]] = {
 }
 ARITHMETIC: Mapping[str, str] = {
     "memory_server/index/snapshot.py": "EXACT_STEP",
-    "parts/models/sparse.py": "STEP",
     "memory_server/embedding/vector_cache.py": "EXACT_STEP",
     "memory_server/search/certainty.py": "LEAST_ODDS",
     "memory_server/search/precedence.py": "EPSILON",
