@@ -6,6 +6,7 @@ from functools import partial
 
 from dream.decisions.approvals import UnapprovedFiles
 from memory_server.completeness import Skipped
+from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.errors import NeedsRepair
 from memory_server.further import FurtherModels
 from memory_server.index.build import StatementQuestions
@@ -42,6 +43,7 @@ def open_memory(
         questions=partial(open_questions, root),
         sessions=partial(open_archived_sessions, root),
         further=find_further(environment, root),
+        make_engine=OnnxEngine,
         before_search=before_search,
         elsewhere=partial(look_elsewhere, environment, root),
     )
