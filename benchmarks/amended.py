@@ -32,8 +32,7 @@ from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.faces.answer_text import answer_text
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
-from memory_server.search.query import parse_query
-from memory_server.search.question import SHOWN_HITS
+from memory_server.search.question import SHOWN_HITS, parse_query
 from memory_server.settings import PersonSettings
 
 CASES = Path(__file__).parent / "amended_cases.tsv"
@@ -102,7 +101,12 @@ def memory_of_transcripts(
     store = ArchivedSessions(archive, root.sessions)
     person = PersonSettings(query_log=False)
     with Memory(
-        root, person=person, catalogue=Catalogue(folder), now=lambda: NOW, sessions=store, make_engine=make_engine
+        root,
+        person=person,
+        catalogue=Catalogue(folder),
+        now=lambda: NOW,
+        sessions=lambda: store,
+        make_engine=make_engine,
     ) as memory:
         memory.own()
         memory.reindex()

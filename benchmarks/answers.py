@@ -55,7 +55,7 @@ from memory_server.layers.sessions import newest_files
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.precedence import SPOKEN
-from memory_server.search.query import parse_query
+from memory_server.search.question import parse_query
 from memory_server.settings import PersonSettings
 
 SHOWN_CHARS = 2_600  # of all passages of an answer together; what stands behind them does not count
@@ -205,7 +205,7 @@ def open_cached_memory(
     store = CopiedSessions(ArchivedSessions(archive, root.sessions), copies)
     with (
         cache_vectors(root, cache / transcripts_key(folders)),
-        Memory(root, person=person, catalogue=models.catalogue(), now=lambda: now, sessions=store) as memory,
+        Memory(root, person=person, catalogue=models.catalogue(), now=lambda: now, sessions=lambda: store) as memory,
     ):
         memory.own()
         started = time.perf_counter()

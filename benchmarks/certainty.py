@@ -45,8 +45,7 @@ from dream.proposals.questions import ApprovedQuestions
 from memory_server.document import Answer, Layer
 from memory_server.memory import Memory
 from memory_server.search.certainty import SESSION_WEIGHTS, TOPIC_WEIGHTS, choose_certainty, compute_features
-from memory_server.search.query import build_filter, parse_query
-from memory_server.search.question import Question
+from memory_server.search.question import Question, build_filter, parse_query
 
 MORE_ABSENT = Path(__file__).parent / "absent.jsonl"
 ANSWERED, UNANSWERED, OF_TOPIC = "answered", "unanswered", "topic"  # kinds of questions
@@ -107,13 +106,13 @@ def ask_all(shared: Path, cache: Path, *, strangers: bool) -> Iterator[Judged]:
     labels = list(read_lines(shared / "data" / LABELS))
     of_topics = read_questions(labels)
     sessions_by_statement = {plain(row["statement"]): row["session"] for row in labels}
-    with copy_memory(None) as root, open_indexed(root, ApprovedQuestions(root)) as memory:
+    with copy_memory(None) as root, open_indexed(root, lambda: ApprovedQuestions(root)) as memory:
         yield from ask_topics(memory, SHIPPED_SET, [one for one in of_topics if one.of == SHIPPED_SET])
     for name in ("data", "data2"):
         with open_kept(find_home(name, shared, cache)) as memory:
             yield from ask_past(memory, name, shared, {})
             if name == "data":
-                with with_topics(memory, make_topics(labels), ReadQuestions(labels)) as beside:
+                with with_topics(memory, make_topics(labels), lambda: ReadQuestions(labels)) as beside:
                     yield from ask_topics(beside, "labels", [one for one in of_topics if one.of != SHIPPED_SET])
                     yield from ask_past(beside, name, shared, sessions_by_statement)
             if not strangers:

@@ -32,7 +32,7 @@ from benchmarks.systems import ask_fts5, built_memory, model_text
 from memory_server.layers.sessions import newest_files
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
-from memory_server.search.query import parse_query
+from memory_server.search.question import parse_query
 from memory_server.search.ranking.scoring import RERANK_WEIGHTS, Places, fuse_scores, share_in_line
 
 SETS = (

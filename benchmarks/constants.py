@@ -57,14 +57,13 @@ MEASURED: Mapping[str, Mapping[str, str]] = {
     "Readings": {"dream/judge/compare.py": "ONE_THING"},
     "The gate": {"crawler/reading/proof.py": "MOST_NEW"},
     "Contradictions": {"dream/judge/compare.py": "CONTRADICTS_FROM"},
-    "Over time": {"memory_server/lifecycle/gc.py": "BELOW"},
+    "Over time": {"memory_server/aging.py": "BELOW"},
 }
 ARITHMETIC: Mapping[str, str] = {
     "memory_server/index/snapshot.py": "EXACT_STEP",
-    "memory_server/index/sparse.py": "STEP",
-    "memory_server/index/token_vectors.py": "EXACT_STEP",
-    "memory_server/lifecycle/aliveness.py": "EPSILON",
+    "memory_server/embedding/vector_cache.py": "EXACT_STEP",
     "memory_server/search/certainty.py": "LEAST_ODDS",
+    "memory_server/search/precedence.py": "EPSILON",
     "memory_server/search/ranking/ranking.py": "MOST_EXPONENT",
     "memory_server/search/ranking/scoring.py": "LEAST_UNIT",
 }

@@ -117,7 +117,7 @@ def open_kept(home: Path) -> Iterator[Memory]:
     root = MemoryRoot(home / "memory", home / "state")
     store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
     person, now = PersonSettings(embedding_share=1.0, query_log=False), dt.datetime.now(dt.UTC)
-    with Memory(root, person=person, catalogue=catalogue(), now=lambda: now, sessions=store) as memory:
+    with Memory(root, person=person, catalogue=catalogue(), now=lambda: now, sessions=lambda: store) as memory:
         yield memory
 
 

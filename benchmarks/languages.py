@@ -21,7 +21,7 @@ from benchmarks.machine import machine_text
 from benchmarks.systems import Measured, built_memory, model_text
 from memory_server.document import Certainty
 from memory_server.memory import Memory
-from memory_server.search.query import parse_query
+from memory_server.search.question import parse_query
 
 TOPICS = Path(__file__).parent / "languages.tsv"
 SHARES = ("first", "first_sure", "first_likely", "decides", "told", "absent_sure", "absent_decides", "absent_said")

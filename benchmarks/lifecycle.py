@@ -42,13 +42,13 @@ from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.index.raw import raw_path
 from memory_server.layers.sessions import cut_id8
-from memory_server.lifecycle import gc as lifecycle
 from memory_server.lifecycle.use import DRILLED, UseLog
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
-from memory_server.search.query import parse_query
+from memory_server.search.question import parse_query
 from memory_server.settings import PersonSettings
+from parts.keeping import fading
 from parts.keeping.backup import back_up, bring_back, read_backups
 from parts.keeping.pruning import Pruning
 from tests.states import WordEngine
@@ -206,7 +206,7 @@ def open_on_day(root: MemoryRoot, clock: Clock, engine: Callable[[ModelFiles], E
         catalogue=Catalogue(Path("/nonexistent")),
         now=clock,
         make_engine=engine,
-        sessions=ArchivedSessions(root.path / "sessions" / "archive", root.sessions),
+        sessions=lambda: ArchivedSessions(root.path / "sessions" / "archive", root.sessions),
     )
 
 
@@ -271,7 +271,7 @@ def measure(scratch: Path, sessions: int, topics: int, questions: int) -> dict[s
         started = time.monotonic()
         citations = count_citations(root)
         plan = memory.aging().plan(citations)
-        lifecycle.carry_out(root, plan.changes, END)
+        fading.carry_out(root, plan.changes, END)
         figures["plan_seconds"] = round(time.monotonic() - started, 2)
         memory.reindex()
         figures["fade_seconds"] = round(time.monotonic() - started, 2)
@@ -336,7 +336,7 @@ def backed_up(
     before = answers(memory, facts)
     other = MemoryRoot(scratch / "two" / "memory", scratch / "two" / "state")
     bring_back(read_backups(other, [made.file], made.fingerprint), "")
-    lifecycle.settle(other)
+    fading.settle(other)
     for vectors in ("vectors", "stretches/vectors"):  # of the same texts by the same model, which take long to make
         shutil.copytree(root.derived_folder / vectors, other.derived_folder / vectors)
     with open_on_day(other, clock) as second:
@@ -398,7 +398,7 @@ def gc_change(root: MemoryRoot, _: Path) -> None:
     with open_on_day(root, Clock(), WordEngine) as memory:
         memory.own()
         memory.reindex()
-        lifecycle.carry_out(root, memory.aging().plan(count_citations(root)).changes, END)
+        fading.carry_out(root, memory.aging().plan(count_citations(root)).changes, END)
         memory.reindex()
 
 
@@ -452,7 +452,7 @@ def find_damage(name: str, root: MemoryRoot, scratch: Path, held: Mapping[str, s
     archive = Archive(root.path / "sessions" / "archive")
     if any(problem.rule != "archive-orphan" for problem in archive.verify()):
         problems.add("half")
-    lifecycle.settle(root)
+    fading.settle(root)
     if (export := scratch / "export.killed").exists() and Pruning(archive).notes():
         Pruning(archive).restore(export, END)
     now = contents(root)

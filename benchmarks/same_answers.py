@@ -157,7 +157,7 @@ def ask_all(root: MemoryRoot, wanted: Sequence[Mapping[str, Any]]) -> list[dict[
     """Every question with its answer."""
     store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
     person = PersonSettings(embedding_share=1.0, query_log=False)
-    with Memory(root, person=person, catalogue=catalogue(), now=lambda: NOON, sessions=store) as memory:
+    with Memory(root, person=person, catalogue=catalogue(), now=lambda: NOON, sessions=lambda: store) as memory:
         memory.indices.own()
         if memory.upkeep.is_of_another_format():
             memory.reindex()

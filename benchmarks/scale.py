@@ -34,10 +34,9 @@ from memory_server.embedding.workers import EmbeddingControl, Interrupted
 from memory_server.machine.process import prepare_process
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot, state_home
-from memory_server.search.query import parse_query
-from memory_server.search.question import Search
+from memory_server.search.question import Search, parse_query
 from memory_server.search.ranking.arms import SemanticArm, make_scope
-from memory_server.search.ranking.likeness import Likeness
+from memory_server.search.ranking.scoring import Likeness
 from memory_server.search.retrieval import DEFAULT_LAYERS
 from memory_server.settings import PersonSettings
 from oneiros.client import Client

@@ -153,7 +153,7 @@ def build_memory(live: Path, root: MemoryRoot, vectors: Path, *, raw_vectors: bo
     store = ArchivedSessions(archive, root.sessions)
     with (
         cache_vectors(root, vectors),
-        Memory(root, person=person, catalogue=catalogue(), now=lambda: now, sessions=store) as memory,
+        Memory(root, person=person, catalogue=catalogue(), now=lambda: now, sessions=lambda: store) as memory,
     ):
         memory.indices.own()
         memory.reindex()

@@ -22,7 +22,7 @@ from benchmarks.machine import machine_text
 from benchmarks.systems import built_memory, model_text
 from memory_server.document import Certainty
 from memory_server.memory import Memory
-from memory_server.search.query import parse_query
+from memory_server.search.question import parse_query
 from memory_server.search.ranking.ranking import FLOOR, SILENCE
 
 FLOORS = (0.01, 0.02, SILENCE, 0.05, 0.1, 0.2, 0.3, 0.4, FLOOR, 0.6, 0.8)

@@ -24,6 +24,7 @@ from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
 from oneiros.environment import Environment
+from parts.models.further import choose_models
 
 TOOLS = ("recall", "search_memory", "search_exact")
 SYSTEMS = (*TOOLS, "fts5")
@@ -77,9 +78,16 @@ def built_memory(case: Case, vectors: Path, models: Measured = Measured()) -> It
             late_model=models.late,
             rerank_model=models.rerank,
         )
+        further = choose_models(person, models.catalogue(), root.derived_folder)
         with (
             cache_vectors(root, vectors),
-            Memory(root, person=person, catalogue=models.catalogue(), now=lambda: dt.datetime.now(dt.UTC)) as memory,
+            Memory(
+                root,
+                person=person,
+                catalogue=models.catalogue(),
+                now=lambda: dt.datetime.now(dt.UTC),
+                further=further,
+            ) as memory,
         ):
             memory.indices.own()
             memory.reindex()

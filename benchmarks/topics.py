@@ -23,9 +23,10 @@ import datetime as dt
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -52,11 +53,11 @@ from crawler.archived import ArchivedSessions
 from dream.proposals.questions import ApprovedQuestions
 from dream.proposals.store import ProposalStore
 from memory_server.document import Layer
-from memory_server.layers.questions import StatementQuestions
+from memory_server.index.build import NoQuestions, StatementQuestions
 from memory_server.machine.files import replace_file
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
-from memory_server.search.query import build_filter, parse_query
+from memory_server.search.question import build_filter, parse_query
 from memory_server.settings import PersonSettings
 from oneiros.founding import EXAMPLE_QUESTIONS
 
@@ -102,7 +103,7 @@ def main() -> None:
     with open_cached_memory(folders, options.cache.resolve()) as memory:
         past_questions = [parse_question(row) for row in read_lines(options.shared / "eval" / "answers.jsonl")]
         past["without topics"] = harm(memory, past_questions, {})
-        keys = None if options.no_keys else ReadQuestions(labels)
+        keys = NoQuestions if options.no_keys else partial(ReadQuestions, labels)
         with with_topics(memory, make_topics(labels), keys) as extended:
             rows += ask(extended, [one for one in questions if one.of != SHIPPED_SET])
             sessions_by_statement = {plain(row["statement"]): row["session"] for row in labels}
@@ -121,7 +122,10 @@ def main() -> None:
             rows += ask_strangers(extended)
             past["others without topics"] = harm(memory, past_questions, {})
             past["others, strangers"] = harm(extended, past_questions, sessions_accepted(extended))
-    with copy_memory(None) as root, open_indexed(root, None if options.no_keys else ApprovedQuestions(root)) as shipped:
+    with (
+        copy_memory(None) as root,
+        open_indexed(root, NoQuestions if options.no_keys else partial(ApprovedQuestions, root)) as shipped,
+    ):
         rows += ask(shipped, [one for one in questions if one.of == SHIPPED_SET])
     found = figures(rows) | {"past": past}
     print_tables(found)
@@ -162,7 +166,7 @@ def make_topics(labels: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 @contextmanager
 def with_topics(
-    memory: Memory, topics: Mapping[str, str], questions: StatementQuestions | None = None
+    memory: Memory, topics: Mapping[str, str], questions: Callable[[], StatementQuestions] = NoQuestions
 ) -> Iterator[Memory]:
     """A copy of a memory with more topics, indexed."""
     with copy_memory(memory) as root:
@@ -178,7 +182,7 @@ def with_strangers(memory: Memory, *, keyless: bool) -> Iterator[Memory]:
     """A copy of a memory with what strangers would accept of its sessions; `keyless`: without questions."""
     with copy_memory(memory) as root:
         accept_sure_offers(root)
-        with open_indexed(root, None if keyless else ApprovedQuestions(root)) as opened:
+        with open_indexed(root, NoQuestions if keyless else partial(ApprovedQuestions, root)) as opened:
             yield opened
 
 
@@ -196,7 +200,7 @@ def copy_memory(memory: Memory | None) -> Iterator[MemoryRoot]:
 
 
 @contextmanager
-def open_indexed(root: MemoryRoot, questions: StatementQuestions | None) -> Iterator[Memory]:
+def open_indexed(root: MemoryRoot, questions: Callable[[], StatementQuestions]) -> Iterator[Memory]:
     """The memory of a root, level with the disk."""
     archive, now = root.path / "sessions" / "archive", dt.datetime.now(dt.UTC)
     with Memory(
@@ -204,7 +208,7 @@ def open_indexed(root: MemoryRoot, questions: StatementQuestions | None) -> Iter
         person=PersonSettings(embedding_share=1.0, query_log=False),
         catalogue=catalogue(),
         now=lambda: now,
-        sessions=ArchivedSessions(archive, root.sessions) if archive.is_dir() else None,
+        sessions=(lambda: ArchivedSessions(archive, root.sessions)) if archive.is_dir() else None,
         questions=questions,
     ) as opened:
         opened.own()

@@ -26,7 +26,7 @@ from benchmarks.systems import built_memory, model_text
 from benchmarks.topics import LABELS, SHIPPED_MEMORY, SHIPPED_SET, make_topics, read_questions
 from memory_server.document import Answer, Certainty, Hit
 from memory_server.search.joining import ACCOUNT, LIKELIER, join_answers
-from memory_server.search.query import parse_query
+from memory_server.search.question import parse_query
 
 KINDS = ("project", "account", "both", "neither")
 

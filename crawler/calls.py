@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from crawler.facts import EDITORS, parse_arguments
 from crawler.transcripts.turns import Turn
+from memory_server.escaping import clip
 from memory_server.language.sentences import without_markup
-from memory_server.language.shortening import clip
 
 COMMAND_CHARS = 100
 NOT_RUN = re.compile(

@@ -7,16 +7,22 @@ Nothing here is heavy: the command line imports it.
 
 import dataclasses
 import datetime as dt
+import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from operator import attrgetter
 from typing import Annotated, Any, get_type_hints
 from unicodedata import normalize
 
-from memory_server.document import Layer, SourceHead
+from memory_server.document import TYPES, Layer, SourceHead
 from memory_server.errors import UsageError
+from memory_server.escaping import escape_line
+
+MOST_NAMED = 8  # values that there are, beside one that there is not
+NEAR = 0.75  # likeness of two spellings from which on they may be of one name
+TAKEN = "There is no project %s; taken as %s."
 
 
 def fold(name: str) -> str:
@@ -220,3 +226,51 @@ def topic_file(name: str) -> str:
     """The path of a topic by its name as people write it, folded, without its ending."""
     name = fold(name).removesuffix(".md")
     return name if name in ("memory", "lessons") or name.startswith("topics/") else f"topics/{name}"
+
+
+# -- values that no source has ---------------------------------------------------------------------------------------
+
+
+def unknown_values(sources: Collection[SourceHead], wanted: Filter) -> Iterator[str]:
+    """A sentence for every value of a filter that no source has: which ones there are, the most alike first."""
+    for field, values in wanted.list_wanted():
+        if field.kind is not FilterKind.LAYER and not field.is_day:
+            known = set(map(_plain_value, field.collect_values(sources))).union(TYPES if field.name == "type" else ())
+            folded = {fold(name) for name in known}
+            yield from (
+                _tell_unknown(field.name, value, known) for value in values if fold(_plain_value(value)) not in folded
+            )
+
+
+def with_nearest_projects(projects: Iterable[str], wanted: Filter) -> tuple[Filter, str]:
+    """A filter in which a project that is none of these is the one that is near it, where only one is; and which."""
+    known = {fold(name): name for name in projects if name}
+    nearest = {value: _only_near(value, list(known)) for value in wanted.projects if value not in known}
+    taken = {value: near for value, near in nearest.items() if near}
+    meant = tuple(taken.get(value, value) for value in wanted.projects)
+    note = " ".join(TAKEN % (escape_line(value), escape_line(known[near])) for value, near in taken.items())
+    return replace(wanted, projects=meant), note
+
+
+def _only_near(value: str, known: Sequence[str]) -> str:
+    """The one name that holds a value, or that it holds, else the one that is spelt nearly so; empty for several."""
+    holding = [name for name in known if value in name or name in value]
+    near = holding or difflib.get_close_matches(value, known, n=2, cutoff=NEAR)
+    return near[0] if len(near) == 1 else ""
+
+
+def _plain_value(name: str) -> str:
+    """A value as a person writes it: of a topic's path its name."""
+    return name.removeprefix("topics/").removesuffix(".md")
+
+
+def _tell_unknown(field: str, value: str, known: set[str]) -> str:
+    if not known:
+        return f"No source has a {field}."
+    named = _most_alike(value, sorted(known))
+    more = f" and {len(known) - len(named)} more" if len(known) > len(named) else ""
+    return f"There is no {field} {escape_line(value)}; there are {', '.join(map(escape_line, named))}{more}."
+
+
+def _most_alike(value: str, known: Sequence[str]) -> list[str]:
+    return difflib.get_close_matches(value, known, n=MOST_NAMED, cutoff=0.0)

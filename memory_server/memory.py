@@ -10,10 +10,10 @@ import logging
 import shutil
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from types import TracebackType
 
@@ -21,14 +21,13 @@ from memory_server.aging import Aging
 from memory_server.completeness import SkipKind, Skipped, select_skipped, tell_lacks, tell_skipped
 from memory_server.document import UNAPPROVED, Answer, Layer, LineRange, SourcePath, parse_place
 from memory_server.embedding.catalogue import Catalogue, unread_note
-from memory_server.embedding.engine import Embedded, Engine
-from memory_server.embedding.in_use import ModelInUse
+from memory_server.embedding.engine import Embedded, Engine, ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import ContentError, OneirosError, Problem
-from memory_server.further import ChosenModels, FurtherModels, with_late
-from memory_server.index.build import Progress, Report
+from memory_server.further import FurtherModels, Trial
+from memory_server.index.build import NoQuestions, Progress, Report, StatementQuestions
 from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.raw import RawIndex, SessionStore, raw_path, session_of_path
 from memory_server.index.stretch_index import StretchIndex
@@ -38,17 +37,14 @@ from memory_server.language.words import Stemmer
 from memory_server.layers.blackboard import Blackboard, WaitingNote
 from memory_server.layers.episodes import Episode, GivenEpisode, write_episode
 from memory_server.layers.ontology import ONTOLOGY, Ontology, read_ontology
-from memory_server.layers.questions import StatementQuestions
 from memory_server.layers.sessions import cut_id8, find_subject, parse_id8
 from memory_server.layers.topics import Unapproved, is_topic, parse_document
 from memory_server.layers.validate import validate_root
-from memory_server.lifecycle.aliveness import is_tied, settle_ties
-from memory_server.lifecycle.fading import FadingOf
+from memory_server.lifecycle.fading import FadingOf, forget_marks
 from memory_server.lifecycle.findable import read_losses
-from memory_server.lifecycle.marks import forget_marks
 from memory_server.lifecycle.use import CONFIRMED, DRILLED, UseLog
 from memory_server.machine.clock import local_day
-from memory_server.machine.repair import repairable
+from memory_server.machine.database import repairable
 from memory_server.reading import (
     TURNS_READ,
     SourceText,
@@ -65,16 +61,15 @@ from memory_server.root.places import require_memory, require_own_folders
 from memory_server.search.as_of import join_topics, question_then, topic_hits
 from memory_server.search.joining import in_account
 from memory_server.search.pipeline import Pipeline
-from memory_server.search.precedence import SPOKEN
-from memory_server.search.query import clean, parse_query
+from memory_server.search.precedence import SPOKEN, is_tied, settle_ties
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion, QueryLog
-from memory_server.search.question import EMPTY, Question, Search
+from memory_server.search.question import EMPTY, Question, Search, clean, parse_query
+from memory_server.search.ranking.calibration import NOTE as CALIBRATION_NOTE
 from memory_server.search.ranking.ranking import SILENCE
 from memory_server.search.ranking.scoring import mutual_match
 from memory_server.search.raw_turns import RawSearcher
 from memory_server.search.retrieval import Retriever
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
-from memory_server.trial import Trial, open_trial
 from memory_server.upkeep import Status, Upkeep, how_level
 
 logger = logging.getLogger(__name__)
@@ -95,21 +90,23 @@ class Memory:
         catalogue: Catalogue,
         now: Callable[[], dt.datetime],
         make_engine: Callable[[ModelFiles], Engine] = OnnxEngine,
-        sessions: SessionStore | None = None,
+        sessions: Callable[[], SessionStore] | None = None,
         unapproved: Unapproved = lambda _: {},
         approved_on: Callable[[], dt.date | None] = lambda: None,
-        questions: StatementQuestions | None = None,
+        questions: Callable[[], StatementQuestions] = NoQuestions,
+        further: FurtherModels | None = None,
         before_search: Callable[[bool], str] = lambda _: "",
         elsewhere: Callable[[], Sequence[Skipped]] = lambda: (),
     ):
         """Opens a root that exists. Loads nothing heavy: the model and the indices come with the first search.
 
-        `sessions` keeps the archive; without it there is no layer 3 to search or read. `unapproved` tells which of
-        some files of layer 1 nobody has answered for, `approved_on` the day on which an approval last changed one,
-        `questions` what a statement of theirs answers: hidden keys, of which there are none without it.
-        `before_search` is told whether the indices were ever complete,
-        waits for the run that matters, and says in a sentence what is still missing. `elsewhere` tells what was never
-        taken in; it is asked where nothing is found.
+        `sessions` opens what keeps the archive, once a run or a reader asks for it; without it there is no layer 3 to
+        search or read. `unapproved` tells which of some files of layer 1 nobody has answered for, `approved_on` the day
+        on which an approval last changed one. `questions` opens, for a run, what tells the questions that a statement
+        of theirs answers: hidden keys, of which there are none without it. `further` are the models that answer beside
+        the dense one. `before_search` is told whether the indices were ever complete, waits for the run that matters,
+        and says in a sentence what is still missing. `elsewhere` tells what was never taken in; it is asked where
+        nothing is found.
         """
         self.root = require_memory(root)
         self.person = person
@@ -118,14 +115,15 @@ class Memory:
         self.unapproved = unapproved
         self._approved_on = approved_on
         self.catalogue = catalogue
-        self._chosen = ChosenModels.of_settings(self.settings.model, person, catalogue)
-        self._model = ModelInUse(self._chosen.dense, with_late(make_engine))
-        self.further = FurtherModels(self._chosen, root.derived_folder)
+        self.further = further or FurtherModels(root.derived_folder)
+        dense = self.further.with_late(catalogue.find(self.settings.model))
+        self._model = ModelInUse(dense, partial(self.further.make_engine, make_engine))
         self._stemmer = Stemmer()
         self._query_log = QueryLog(root.state_database, lambda text: self._redactor().redact(text).text, now)
         self.use = UseLog(root.state_database, lambda: self.today)
         self.fading = FadingOf(root)
         self.indices = Indices(root, self.model, self.fading, questions)
+        sessions = lru_cache(maxsize=1)(sessions) if sessions else None  # the same for turns and stretches
         self.raw = RawIndex(root.raw_index, sessions, fading=self.fading) if sessions else None
         self.stretches = (
             StretchIndex(root.stretches, sessions, self.indices, self._model, self.fading)
@@ -140,7 +138,7 @@ class Memory:
             raw=self.raw,
             stretches=self.stretches,
             model=self._model,
-            find_model=lambda name: self._chosen.with_model(catalogue.find(name)).dense,
+            find_model=lambda name: self.further.with_late(catalogue.find(name)),
             further=self.further,
             stemmer=self._stemmer,
             control=lambda: self.embedding,
@@ -204,7 +202,8 @@ class Memory:
 
     def search(self, question: Question) -> Answer:
         """The answer to a question of any kind; noted in the query log."""
-        is_complete = self.upkeep.is_complete()
+        with repairable(self.root.derived_folder):
+            is_complete = self.indices.ledger.note(CALIBRATION_NOTE) != ""  # whether a run ever came to its end
         under_way = self._before_search(is_complete)
         answer = self.look_up(question)
         self._log(
@@ -287,7 +286,7 @@ class Memory:
         """The way to an answer on the indices as they are. Take it while `indices.search_lock` lets searches through.
 
         `floor`, `rerank`, and `spoken`, the weights by which stretches are reranked, None for an answer without them:
-        for measurements. `trial`: with the models of that in the place of those in use.
+        for measurements. `trial`: with the models of that in the place of those in use; none of it is logged.
         """
         in_use: Trial | Memory = trial or self
         embed, further = lru_cache(maxsize=1)(in_use.embed_query), in_use.further  # both retrievers ask for the same
@@ -308,26 +307,13 @@ class Memory:
             self.unapproved,
             floor=floor,
             rerank=rerank,
-            cross=further.cross if rerank else None,
+            cross=further.find_cross() if rerank else None,
             unread=lambda text: (
                 ""
                 if trial or self._model.reads(text)
                 else self._tell_unread(self.model.card.name, self.catalogue.stamp_added())
             ),
         )
-
-    @contextmanager
-    def trial(
-        self, files: ModelFiles, report_progress: Callable[[Progress], None] = lambda _: None
-    ) -> Iterator[Callable[[Question], Answer]]:
-        """Answers as another model would give them, beside the indices in use; see `trial.py`."""
-        chosen = replace(self._chosen, dense=self.model).with_model(files)
-        parts = (self._model, self.indices, self.stretches, self._stemmer, self.embedding)
-        with (
-            repairable(self.root.derived_folder),
-            open_trial(chosen, *parts, report_progress, self.root.derived_folder) as trial,
-        ):
-            yield lambda question: self.pipeline(trial=trial).answer(question)
 
     def _with_what_waits(self, answer: Answer, under_way: str) -> Answer:
         """An answer that says what is still to come; one that found nothing, whatever may hold what was asked for."""

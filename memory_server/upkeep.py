@@ -13,7 +13,7 @@ from pathlib import Path
 
 from memory_server.completeness import SkipKind, Skipped, select_skipped
 from memory_server.document import Layer, SourcePath
-from memory_server.embedding.in_use import ModelInUse
+from memory_server.embedding.engine import ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.vector_cache import TextHash
 from memory_server.embedding.workers import EmbeddingControl
@@ -29,10 +29,9 @@ from memory_server.layers.index_page import write_index_page
 from memory_server.layers.notes import bring_notes_level
 from memory_server.layers.topics import Unapproved
 from memory_server.lifecycle.fading import Fading
-from memory_server.machine.database import is_read_only
+from memory_server.machine.database import is_read_only, repairable
 from memory_server.machine.files import remove_file, remove_other_folders, replace_file
 from memory_server.machine.process import give_back_freed
-from memory_server.machine.repair import repairable
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.ranking.calibration import NOTE as CALIBRATION_NOTE
 from memory_server.search.ranking.calibration import calibrate
@@ -255,8 +254,7 @@ class Upkeep:
 
     def _weigh(self, index: Indices | StretchIndex, report_progress: Callable[[Progress], None]) -> None:
         """Weighs the passages of an index by the sparse model, where one is on."""
-        if self.further.sparse is not None:
-            self.further.sparse.bring_level(index.ledger.texts(), self.control(), report_progress)
+        self.further.weigh(index.ledger.texts, self.control(), report_progress)
 
     def forget_vectors(self) -> None:
         """Leaves no vector of what no index holds any more. Call with no search under way."""
@@ -266,9 +264,7 @@ class Upkeep:
         """Keeps of the weights in use those of texts that a source still holds, and nothing of models not in use."""
         remove_other_folders(self.root.vector_cache, self.model.files.fingerprint)
         remove_other_folders(self.root.stretches / "vectors")  # of an earlier layout
-        self.further.remove_others()
-        if self.further.sparse is not None:
-            self.further.sparse.keep_alone(self._collect_texts())
+        self.further.keep_alone(self._collect_texts)
 
     def _collect_texts(self) -> set[TextHash]:
         """The keys of all texts that have vectors."""
@@ -296,11 +292,6 @@ class Upkeep:
         )
 
     # -- checks -------------------------------------------------------------------------------------------------
-
-    def is_complete(self) -> bool:
-        """Whether a run has ever brought these indices to their end."""
-        with repairable(self.root.derived_folder):
-            return self.indices.ledger.note(CALIBRATION_NOTE) != ""
 
     def is_unfinished(self) -> bool:
         """Whether there is work although no file has changed: an interrupted run left passages that are not found by

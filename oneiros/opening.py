@@ -4,14 +4,13 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
-from crawler.archived import ArchivedSessions
 from dream.decisions.approvals import UnapprovedFiles
-from dream.proposals.questions import ApprovedQuestions
 from memory_server.completeness import Skipped
-from memory_server.embedding.engine import Engine
-from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.errors import NeedsRepair
+from memory_server.further import FurtherModels
+from memory_server.index.build import StatementQuestions
+from memory_server.index.raw import SessionStore
 from memory_server.machine.process import prepare_process
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
@@ -41,9 +40,10 @@ def open_memory(
         now=now,
         unapproved=files,
         approved_on=files.find_approval_day,
-        questions=ApprovedQuestions(root),
-        sessions=ArchivedSessions(root.path / "sessions" / "archive", root.sessions),
-        make_engine=torch_engine if environment.person.embedding_engine == "torch" else OnnxEngine,
+        questions=partial(open_questions, root),
+        sessions=partial(open_archived_sessions, root),
+        further=find_further(environment, root),
+        make_engine=OnnxEngine,
         before_search=before_search,
         elsewhere=partial(look_elsewhere, environment, root),
     )
@@ -57,20 +57,39 @@ def open_memory(
     return memory
 
 
+def find_further(environment: Environment, root: MemoryRoot) -> FurtherModels:
+    """The models that the person turned on beside the dense one, or another engine for that.
+
+    Raises NeedsRepair where no part brings them.
+    """
+    person, derived = environment.person, root.derived_folder
+    is_plain = not (person.sparse_model or person.late_model or person.rerank_model)
+    if is_plain and person.embedding_engine == "onnx":
+        return FurtherModels(derived)
+    for part in environment.parts:
+        if part.further:
+            return part.further(person, environment.catalogue, derived)
+    what = "a further model or the torch engine is on, and no part of this program brings it"
+    remedy = "Set sparse_model, late_model and rerank_model to '' and embedding_engine to onnx by `oneiros config`"
+    raise NeedsRepair(what, remedy=remedy)
+
+
+def open_archived_sessions(root: MemoryRoot) -> SessionStore:
+    """What keeps the sessions of a memory: a run that indexes and a reader of turns ask for it, few questions do."""
+    from crawler.archived import ArchivedSessions  # noqa: PLC0415  24 modules
+
+    return ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
+
+
+def open_questions(root: MemoryRoot) -> StatementQuestions:
+    """What knows which questions the statements of topics answer: a run that indexes asks for it."""
+    from dream.proposals.questions import ApprovedQuestions  # noqa: PLC0415  20 modules
+
+    return ApprovedQuestions(root)
+
+
 def look_elsewhere(environment: Environment, root: MemoryRoot) -> list[Skipped]:
     """What of this machine's transcripts was never taken in."""
     from oneiros.ingest.settings import list_skipped  # noqa: PLC0415  46 modules, where nothing is found alone
 
     return list_skipped(environment, root)
-
-
-def torch_engine(files: ModelFiles) -> Engine:
-    """The engine of the `torch` extra. Raises NeedsRepair where that is not installed."""
-    try:
-        from memory_server.embedding.torch_engine import TorchEngine  # noqa: PLC0415  an extra of a gigabyte
-    except ModuleNotFoundError as error:
-        raise NeedsRepair(
-            "the torch engine is not installed",
-            remedy="`pip install 'oneiros[torch]'`, or `oneiros config embedding_engine onnx`",
-        ) from error
-    return TorchEngine(files)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from crawler.sources.agent import AgentSource
+    from memory_server.embedding.catalogue import Catalogue
+    from memory_server.further import FurtherModels
+    from memory_server.settings import PersonSettings
 
 ENTRY_POINTS = "oneiros.parts"  # the group under which other packages name the function of theirs
 DoctorCheck = Callable[[Any, Any], Iterable[Any]]  # an Environment and a MemoryRoot to what was found, a Check each
@@ -65,6 +68,7 @@ class Part(NamedTuple):
     sources: "Callable[[], tuple[AgentSource, ...]] | None" = None  # readers of other agents' conversations
     machines: "Callable[[], Any] | None" = None  # what reaches other machines, an OtherMachines of ingest/elsewhere.py
     checks: tuple[tuple[str, DoctorCheck], ...] = ()  # by their names
+    further: "Callable[[PersonSettings, Catalogue, Path], FurtherModels] | None" = None  # models beside the dense one
 
 
 def load_shipped_parts() -> tuple[Part, ...]:

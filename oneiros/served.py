@@ -7,7 +7,7 @@ from typing import Any
 from crawler.archive.store import Archive
 from dream.decisions.accept import Decisions
 from dream.decisions.page import PageSessions
-from memory_server.faces.indexing import IndexingState
+from memory_server.faces.door import IndexingState
 from memory_server.memory import Memory
 from oneiros.environment import Environment
 

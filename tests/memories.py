@@ -16,12 +16,12 @@ from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
-from memory_server.layers.questions import StatementQuestions
+from memory_server.index.build import NoQuestions, StatementQuestions
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot, state_home
-from memory_server.search.query import build_filter, parse_query
-from memory_server.search.question import Search
+from memory_server.search.question import Search, build_filter, parse_query
 from memory_server.settings import PersonSettings
+from parts.models.further import choose_models
 
 NOON = dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
 NOWHERE = Path("/nonexistent/hub")  # a hub cache without models, so that the packaged one is taken
@@ -75,16 +75,18 @@ def open_memory(
     person: PersonSettings | None = None,
     hub_cache: Path = NOWHERE,
     added: Path | None = None,
-    questions: StatementQuestions | None = None,
+    questions: Callable[[], StatementQuestions] = NoQuestions,
 ) -> Memory:
     """A memory with a clock that stands still. `added`: where models lie that the person added."""
+    root, person, catalogue = root_at(folder_of(place)), person or PersonSettings(), Catalogue(hub_cache, added)
     return Memory(
-        root_at(folder_of(place)),
-        person=person or PersonSettings(),
-        catalogue=Catalogue(hub_cache, added),
+        root,
+        person=person,
+        catalogue=catalogue,
         now=lambda: NOON,
         make_engine=make_engine,
         questions=questions,
+        further=choose_models(person, catalogue, root.derived_folder),
     )
 
 

@@ -27,7 +27,7 @@ TABLE = "parts.table"  # imports every part; oneiros/parts.py alone asks for it,
 ROOMS = {  # of each folder, from the ground up: a room imports what stands before it, and never what stands behind it
     "memory_server": """
         escaping errors document fields completeness language machine root settings settings_file redaction chunking
-        layers lifecycle embedding index search further inspection reading upkeep aging trial memory faces
+        layers lifecycle embedding index search further inspection reading upkeep aging memory faces
     """,
     "crawler": """
         transcripts sources archive sent facts tasks calls spoken outcome quotes pasted model reading closed
@@ -50,12 +50,13 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         records context citations conversations turn backends chatting command view part
     """,
     "parts.keeping": """
-        bundle pruning backup commands part
+        fading bundle pruning backup commands part
     """,
     "parts.machines": """
         addresses connection mirror remote fetch register sessions visits part
     """,
     "parts.models": """
+        torch_engine sparse_engine late_engine cross_engine sparse further trial
         replay judging asking queries trying choosing command part
     """,
     "parts.page": """

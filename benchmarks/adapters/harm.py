@@ -37,8 +37,7 @@ from crawler.model.client import ModelClient
 from memory_server.document import Answer, Certainty, Hit
 from memory_server.faces.answer_text import answer_text
 from memory_server.memory import Memory
-from memory_server.search.query import parse_query
-from memory_server.search.question import SHOWN_HITS
+from memory_server.search.question import SHOWN_HITS, parse_query
 
 CASES = Path(__file__).parent / "harm_cases.tsv"
 RECORDING = CASES.with_name(

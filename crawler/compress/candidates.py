@@ -15,8 +15,8 @@ from crawler.reading.signs import bears, find_signs
 from crawler.tasks import TASK_TOOLS, filter_objects, list_tasks
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
+from memory_server.escaping import clip
 from memory_server.language.sentences import split_sentences, without_markup
-from memory_server.language.shortening import clip
 
 
 class SectionName(StrEnum):

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 
+from memory_server.escaping import clip
 from memory_server.language.cues import ignore_case
 from memory_server.language.sentences import FENCE, without_markup
-from memory_server.language.shortening import clip
 from memory_server.language.words import content_words
 
 OPTION = re.compile(r"^[\s>*-]*(?:\*\*)?(?:Option\s+)?\(?([A-Za-z]|\d{1,2})[).:](?:\*\*)?\s+(.+)$", re.MULTILINE)

@@ -13,7 +13,7 @@ from crawler.facts import SessionFacts
 from crawler.reading.record import LineKind, Reading
 from crawler.reading.rules import find_goal
 from crawler.transcripts.turns import Turn
-from memory_server.language.shortening import clip
+from memory_server.escaping import clip
 
 ROOMY_CHARS = 2_000  # of a digest, from which on identifiers have lines of their own; a short one quotes them at best
 COMMITS_SHOWN = 40

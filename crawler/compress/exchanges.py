@@ -9,8 +9,8 @@ from crawler.compress.decisions import decision
 from crawler.reading.signs import bears
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
+from memory_server.escaping import clip
 from memory_server.language.sentences import FENCE, split_sentences
-from memory_server.language.shortening import clip
 
 REPLIES_BEFORE = 2  # in which options are looked for: people ask about them before they choose
 MIN_CUT = 60  # characters: less of a request or a reply says nothing

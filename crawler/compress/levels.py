@@ -12,7 +12,7 @@ from crawler.archive.pruned import PrunedSessions
 from crawler.archive.store import Archive, resolve_session
 from crawler.transcripts.turns import Role, Turn
 from memory_server.errors import ContentError, UsageError
-from memory_server.language.shortening import clip
+from memory_server.escaping import clip
 from memory_server.layers.sessions import (
     DIGEST_SECTIONS,
     DIGEST_STATEMENTS,

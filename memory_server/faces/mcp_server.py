@@ -27,8 +27,7 @@ from memory_server.layers.topics import select_approved, topic_heads
 from memory_server.memory import Memory
 from memory_server.reading import cut_start
 from memory_server.search.precedence import limit_to_project
-from memory_server.search.query import build_filter, parse_query
-from memory_server.search.question import MAX_LIMIT, SHOWN_HITS, Question, Search, several
+from memory_server.search.question import MAX_LIMIT, SHOWN_HITS, Question, Search, build_filter, parse_query, several
 
 INSTRUCTIONS = """\
 oneiros is this person's memory of earlier work. Ask recall first. read_memory takes a hit's place, such as \

@@ -24,8 +24,7 @@ from memory_server.embedding.workers import usable_cores
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.faces.answer_text import answer_json, explain_answer
 from memory_server.faces.body import Body
-from memory_server.faces.door import Door
-from memory_server.faces.indexing import FRESH_SECONDS, Indexing
+from memory_server.faces.door import FRESH_SECONDS, Door, Indexing
 from memory_server.faces.memory_text import reading_json, status_json, topics_json
 from memory_server.fields import FIELDS
 from memory_server.index.build import Changes
@@ -43,8 +42,7 @@ from memory_server.lifecycle.aliveness import Aliveness
 from memory_server.lifecycle.use import Use
 from memory_server.memory import Memory
 from memory_server.search.precedence import limit_to_project
-from memory_server.search.query import build_filter, parse_query
-from memory_server.search.question import DEFAULT_LIMIT, MAX_LIMIT, Question, Search, several
+from memory_server.search.question import DEFAULT_LIMIT, MAX_LIMIT, Question, Search, build_filter, parse_query, several
 from memory_server.upkeep import is_small
 
 MAX_WAIT_SECONDS = 600.0

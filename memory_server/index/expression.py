@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from memory_server.language.spelling import unify
-from memory_server.language.words import CJK_RUN, cjk_pairs
+from memory_server.language.words import CJK_RUN, cjk_pairs, unify
 
 SENTENCE_MARKS = ".,;:!?"
 WORD = re.compile(r"\w+")

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -18,16 +19,22 @@ from filelock import FileLock, Timeout
 from memory_server.document import Layer
 from memory_server.embedding.engine import Engine, Vectors
 from memory_server.embedding.model import ModelFiles
-from memory_server.embedding.vector_cache import TextHash, VectorCache
+from memory_server.embedding.vector_cache import TextHash, VectorCache, token_bytes
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import NeedsRepair
-from memory_server.index.build import UNFINISHED, Changes, Indexer, Progress, Report, fill_cache
+from memory_server.index.build import (
+    UNFINISHED,
+    Changes,
+    Indexer,
+    NoQuestions,
+    Progress,
+    Report,
+    StatementQuestions,
+    fill_cache,
+)
 from memory_server.index.graph import Graph
 from memory_server.index.ledger import VECTORS, Ledger
-from memory_server.index.passages import ReadTable, read_passages
-from memory_server.index.snapshot import Snapshot, find_superseded
-from memory_server.index.token_vectors import token_bytes
-from memory_server.layers.questions import NoQuestions, StatementQuestions
+from memory_server.index.snapshot import ReadTable, Snapshot, find_superseded, read_passages
 from memory_server.lifecycle.fading import Fading
 from memory_server.machine.database import is_read_only, remove_database
 from memory_server.machine.files import replace_file
@@ -93,11 +100,11 @@ class Indices:
         root: MemoryRoot,
         model: ModelFiles,
         fading: Callable[[], Fading] = Fading,
-        questions: StatementQuestions | None = None,
+        questions: Callable[[], StatementQuestions] = NoQuestions,
     ):
         """Opens nothing yet. `fading` tells how much of each source is to be held, `questions` what topics answer."""
         self._fading = fading
-        self._questions = questions or NoQuestions()
+        self._questions = lru_cache(maxsize=1)(questions)
         self._root = root
         self._model = model
         self.search_lock = SharedLock()
@@ -131,11 +138,11 @@ class Indices:
     def is_owner(self) -> bool:
         return bool(self._lock.is_locked)
 
-    def own(self, wait_seconds: float = 0.0) -> bool:
+    def own(self) -> bool:
         """Takes the root for this process; false where another one has it."""
         self._root.derived_folder.mkdir(parents=True, exist_ok=True)
         try:
-            self._lock.acquire(timeout=wait_seconds)
+            self._lock.acquire()
         except Timeout:
             return False
         except OSError as error:
@@ -300,7 +307,7 @@ class Indices:
             if self.graph.is_level:  # one that is not is filled behind the run, for which nobody waits
                 self.graph.bring_level(ledger.list_keys_by_layer(), self.cache, report_progress)
 
-        return Indexer(self._root, ledger, self.cache, self._fading(), self._questions, learn)
+        return Indexer(self._root, ledger, self.cache, self._fading(), self._questions(), learn)
 
     def bring_graph_level(self, report_progress: Callable[[Progress], None]) -> None:
         """Opens the graph, and fills it with what it lacks. The process must own the root, with no run under way."""

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -21,11 +22,9 @@ from memory_server.document import Chunk, ChunkId, Document, Layer, LineRange, S
 from memory_server.embedding.vector_cache import TextHash
 from memory_server.index.build import SOURCES_A_TRANSACTION, Progress
 from memory_server.index.ledger import Ledger, SourceState
-from memory_server.index.passages import Passages
-from memory_server.index.snapshot import Snapshot
+from memory_server.index.snapshot import Passages, Snapshot
 from memory_server.layers.notes import SessionNote
-from memory_server.lifecycle.fading import Fading, is_within
-from memory_server.lifecycle.marks import Range
+from memory_server.lifecycle.fading import Fading, Range, is_within
 from memory_server.machine.database import remove_database
 
 RAW_FOLDER = "sessions/archive/"  # a raw source is named `sessions/archive/<session id>`; no file has that name
@@ -92,13 +91,20 @@ Cut = Callable[[Document, Sequence[ArchivedTurn]], list[tuple[Chunk, TextHash]]]
 class RawIndex:
     """The turns of all archived sessions. Safe to share between threads; several processes may bring it level."""
 
-    def __init__(self, file: Path, store: SessionStore, cut: Cut | None = None, fading: Callable[[], Fading] = Fading):
-        """Opens nothing yet. `cut`: how turns become passages; each in pieces where none is given.
+    def __init__(
+        self,
+        file: Path,
+        open_store: Callable[[], SessionStore],
+        cut: Cut | None = None,
+        fading: Callable[[], Fading] = Fading,
+    ):
+        """Opens nothing yet. `open_store`: the archive, when it is first asked for anything. `cut`: how turns become
+        passages; each in pieces where none is given.
 
         Of a session that faded, the passages of those turns that were opened stay where `cut` is given; where it is
         not, its words, each once, by which it is found and then read from the archive.
         """
-        self.store = store
+        self._open_store = open_store
         self._keeps_words = cut is None
         self._fading = fading
         self._cut = cut or chunk_turns
@@ -108,6 +114,11 @@ class RawIndex:
         self._ledger: Ledger | None = None
         self._snapshot: Snapshot | None = None
         self._seen = -1
+
+    @cached_property
+    def store(self) -> SessionStore:
+        """What keeps the sessions."""
+        return self._open_store()
 
     def close(self) -> None:
         with self.guard:

@@ -1,30 +1,99 @@
-"""The index of what was said in archived sessions: stretches by words and meaning, which recall reads answers from.
+"""What was said in archived sessions, by words and meaning, in stretches of a size to be ranked and shown.
 
-It has a ledger of its own, so that what was said neither slows nor tilts the search of the layers above; the vectors of
-both lie in one cache.
-There is no graph: what one person says in years is scanned in milliseconds. Derived from the archive, as `raw.py` is.
+Neighbouring turns of an exchange are joined, since replies between two calls of tools are a line or two; long ones are
+cut. What tools returned is left out: it is sixteen times as much, and whatever of it mattered was said. A stretch
+never begins in one exchange and ends in the next, and it knows the request that it answers.
+
+The index has a ledger of its own, so that what was said neither slows nor tilts the search of the layers above; the
+vectors of both lie in one cache. There is no graph: what one person says in years is scanned in milliseconds. Derived
+from the archive, as `raw.py` is.
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memory_server.document import Chunk, Document
-from memory_server.embedding.engine import Engine
-from memory_server.embedding.in_use import ModelInUse
+from memory_server.document import Chunk, Document, LineRange, Standing
+from memory_server.embedding.engine import Engine, ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.vector_cache import TextHash, VectorCache, text_hash
 from memory_server.embedding.workers import EmbeddingControl
 from memory_server.index.build import UNFINISHED, Progress, fill_cache
 from memory_server.index.indices import Indices
 from memory_server.index.ledger import VECTORS, Ledger, build_embedded_text, join_keys
-from memory_server.index.passages import read_passages
-from memory_server.index.raw import ArchivedTurn, RawIndex, SessionStore, chunk_id
-from memory_server.index.snapshot import Snapshot
-from memory_server.index.stretches import split_stretches
+from memory_server.index.raw import ArchivedTurn, RawIndex, SessionStore, chunk_id, split_pieces
+from memory_server.index.snapshot import Snapshot, read_passages
 from memory_server.lifecycle.fading import Fading
+
+STRETCH_CHARS = 800
+REQUEST_CHARS = 200
+PERSON = "you: "  # before the words of the person; all others are the assistant's
+REPLY = "reply: "  # before what an assistant said to them, where both are shown
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Some of what was said in one exchange, at most STRETCH_CHARS characters and the marks of who speaks."""
+
+    text: str
+    turns: LineRange  # the first and the last turn that it holds words of, from 1
+    request: str  # what the person had asked for or said, on one line; empty before the first
+    standing: Standing  # of the turn that most of its words are from
+    settled_at: int = 0  # the turn that shows it, from 1
+    person_chars: int = 0  # at its beginning that the person said, with the mark
+    keys: tuple[str, ...] = ()  # of its turns, searched with it and never shown
+    takes_back: tuple[str, ...] = ()  # what its turns end, in a reader's words
+
+
+def split_stretches(turns: Sequence[ArchivedTurn]) -> list[Stretch]:
+    """What was said in a session, in its order."""
+    exchanges = split_exchanges(turns)
+    return [_stretch(part, request, turns) for request, pieces in exchanges for part in _group_pieces(pieces)]
+
+
+Pieces = list[tuple[int, str]]  # the number of a turn, and words of it
+
+
+def _stretch(part: Pieces, request: str, turns: Sequence[ArchivedTurn]) -> Stretch:
+    longest, _ = max(part, key=lambda piece: len(piece[1]))
+    turn = turns[longest - 1]
+    standing = turn.standing or (Standing.YOU if turn.is_person else Standing.CLAUDE)
+    where = LineRange(part[0][0], part[-1][0])
+    own = "\n".join(text for number, text in part if turns[number - 1].is_person)
+    text = "\n".join(text for _, text in part)
+    held = list(dict.fromkeys(number for number, _ in part))
+    keys = tuple(key for number in held for key in turns[number - 1].keys)
+    ended = tuple(one for number in held for one in turns[number - 1].takes_back)
+    return Stretch(text, where, request, standing, turn.settled_at, len(own), keys, ended)
+
+
+def split_exchanges(turns: Sequence[ArchivedTurn]) -> Iterator[tuple[str, Pieces]]:
+    """Every time the person spoke: their words on one line, cut, and all that was said from there on."""
+    request, pieces = "", Pieces()
+    for number, turn in enumerate(turns, start=1):
+        if turn.is_person and turn.spoken:
+            if pieces:
+                yield request, pieces
+            request, pieces = " ".join(turn.spoken.split())[:REQUEST_CHARS], []
+        mark = PERSON if turn.is_person else ""
+        pieces += [(number, f"{mark}{piece}") for piece in split_pieces(turn.spoken, STRETCH_CHARS)]
+    if pieces:
+        yield request, pieces
+
+
+def _group_pieces(pieces: Pieces) -> Iterator[Pieces]:
+    """Pieces in groups of at most STRETCH_CHARS characters; a longer piece stands alone."""
+    part, chars = Pieces(), 0
+    for number, text in pieces:
+        if part and chars + len(text) > STRETCH_CHARS:
+            yield part
+            part, chars = [], 0
+        part.append((number, text))
+        chars += len(text) + 1
+    if part:
+        yield part
 
 
 class StretchIndex:
@@ -33,7 +102,7 @@ class StretchIndex:
     def __init__(
         self,
         folder: Path,
-        store: SessionStore,
+        open_store: Callable[[], SessionStore],
         indices: Indices,
         model: ModelInUse,
         fading: Callable[[], Fading] = Fading,
@@ -43,7 +112,7 @@ class StretchIndex:
         self._indices = indices
         self.open_cache = indices.open_cache
         self.file = folder / "ledger.db"
-        self._turns = RawIndex(self.file, store, chunks_of_stretches, fading)
+        self._turns = RawIndex(self.file, open_store, chunks_of_stretches, fading)
         self._model = model
         self._guard = threading.RLock()
         self._snapshot: Snapshot | None = None

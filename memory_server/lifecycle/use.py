@@ -16,7 +16,6 @@ from typing import Any
 
 from memory_server.document import LineRange, SourcePath
 from memory_server.layers.sessions import find_subject
-from memory_server.lifecycle.strength import Access
 from memory_server.machine.database import SharedDatabase, erase_deleted
 
 SCHEMA = """
@@ -33,6 +32,14 @@ create table if not exists counted(day text, what blob, primary key(day, what)) 
 create table if not exists begun(day text not null);
 """
 OPENED, DRILLED, CONFIRMED = "opened", "drilled", "confirmed"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A source was opened, drilled into or confirmed: on a day, so many times."""
+
+    day: dt.date
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from memory_server.index.ledger import build_embedded_text
 from memory_server.language.words import FUNCTION_WORDS, Stemmer, content_words
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import SourceFile, as_document
-from memory_server.root.history import read_topics
+from memory_server.root.git import read_topics
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.question import Question, Search
 from memory_server.search.ranking.calibration import Calibration

@@ -26,13 +26,12 @@ import numpy as np
 from memory_server.document import Answer, Certainty, Hit, Layer, SourcePath
 from memory_server.embedding.engine import Vectors
 from memory_server.escaping import escape_line
-from memory_server.fields import Filter
+from memory_server.fields import Filter, with_nearest_projects
 from memory_server.index.expression import Term, is_identifier
 from memory_server.language.cues import says_nothing
 from memory_server.layers.notes import NOTE, is_of_session
 from memory_server.layers.topics import LEFT_OUT, Unapproved, parse_document
 from memory_server.search.certainty import FEW_PASSAGES, Telling, telling_words, with_certainty
-from memory_server.search.known_values import Absent, find_absent, with_nearest_projects
 from memory_server.search.literal import holds
 from memory_server.search.precedence import (
     SPOKEN,
@@ -49,6 +48,7 @@ from memory_server.search.precedence import (
 from memory_server.search.question import EMPTY, MAX_LIMIT, Question, Search
 from memory_server.search.ranking.arms import WordScores
 from memory_server.search.ranking.ranking import FLOOR, SHORT_QUESTION, SILENCE, Ranking
+from memory_server.search.ranking.terms import Absent, find_absent
 from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, append_hits, join_hits
 from memory_server.search.retrieval import SPREAD, RankedPassage, Retriever
 from memory_server.search.spoken import add_spoken, build_spoken_hits, reads_spoken

@@ -12,6 +12,7 @@ from dataclasses import replace
 from memory_server.document import Answer, Certainty, Hit, Layer, SourcePath
 from memory_server.search.question import Question, Search
 
+EPSILON = 1e-6  # of a score from 0 to 1: below it two hits are equal, and the stronger one may stand first
 ORDER = (Certainty.SURE, Certainty.LIKELY, Certainty.PERHAPS)
 SPOKEN = {"tokens": 1.0, "meaning": 0.3, "words_near": 1.0}  # what reranks stretches; see benchmarks/RESULTS.md
 MAX_MORE_LINES = 4
@@ -146,3 +147,21 @@ def limit_to_project(answer: Answer, project: str) -> Answer:
         for hit, other in zip(hits, far, strict=True)
     ]
     return replace(answer, hits=tuple(falling(hits, words)), here=project)
+
+
+def settle_ties(scores: Sequence[tuple[str, float]], strengths: Sequence[float]) -> list[int]:
+    """The places of hits, best first, in which of neighbours that score the same the stronger stands first.
+
+    `scores`: the layer of each hit, and its score.
+    """
+    order: list[int] = []
+    start = 0
+    for place in range(1, len(scores) + 1):
+        if place == len(scores) or not is_tied(scores[place - 1], scores[place]):
+            order += sorted(range(start, place), key=lambda one: -strengths[one])
+            start = place
+    return order
+
+
+def is_tied(one: tuple[str, float], other: tuple[str, float]) -> bool:
+    return one[0] == other[0] and abs(one[1] - other[1]) <= EPSILON

@@ -1,13 +1,26 @@
-"""A question as data, from the face that built it to the answer. Nothing here is heavy: the command line imports it."""
+r"""A question as data, from the face that built it to the answer, and what a person or a model typed, parsed into one.
 
-from collections.abc import Iterator, Sequence
+    word            a word, or an identifier such as app.py:12, --flag, fooBar, 10.0.0.7
+    "some words"    a phrase: these words in this order
+    prefix*         any word that starts so
+    a AND b, a OR b, NOT a, ( ... )    operators in capitals; words side by side are joined by AND in an exact search
+    layer:topic  project:shop  after:2026-01-31    filters, as `fields.py` lists them
+    project:"a ""b"" c"    a value with blanks, or with quotation marks, each written twice
+
+Everything else is text. A colon behind an unknown name is text too, so that `http://x` and `error: y` can be asked.
+Nothing of this reaches the grammar of SQLite unquoted. Nothing here is heavy: the command line imports it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from memory_server.document import TYPES, Layer
 from memory_server.errors import UsageError
-from memory_server.fields import NO_FILTER, Filter
+from memory_server.fields import BY_NAME, NO_FILTER, Filter
 from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term, find_wanted_terms
+from memory_server.language.words import compose
 
 DEFAULT_LIMIT = 10
 MAX_LIMIT = 100
@@ -136,3 +149,171 @@ def question_json(question: Question) -> dict[str, object]:
 def several(value: str | Sequence[str]) -> Sequence[str]:
     """One value or several, as a list of those that say something."""
     return [one for one in ([value] if isinstance(value, str) else value) if one]
+
+
+MAX_QUERY_CHARS = 10_000  # what is beyond is cut, and the answer says so
+MAX_DEPTH = 10  # of brackets; SQLite's own parser gives up somewhat beyond
+
+PREFIX = re.compile(r"\w[^*]*[\w./:-]\*+")  # `foo_b*`, `src/fo*`; `a*` and `*.py` are looked for as they stand
+TOKEN = re.compile(
+    rf"""\s*(?:
+        (?P<field>{"|".join(BY_NAME)}):
+            (?:"(?P<quoted_value>(?:[^"]|"")*)"|(?P<value>[^\s()]+))
+      | "(?P<phrase>[^"]*)"(?P<phrase_prefix>\*?)
+      | (?P<open>\() | (?P<close>\))
+      | (?P<word>[^\s()"]+(?:\([^\s()]*\)[^\s()"]*)*)
+      | (?P<stray>")
+    )""",
+    re.VERBOSE,
+)
+
+
+def parse_query(
+    text: str,
+    search: Search = Search.RECALL,
+    *,
+    beside: Filter = NO_FILTER,
+    types: Sequence[str] = (),
+    limit: int = DEFAULT_LIMIT,
+    per_source: int = 1,
+    include_raw: bool = False,
+) -> Question:
+    """Reads what was typed. `beside`: what a face was told to filter by; it adds to the filters in the text.
+
+    Raises UsageError for an empty query, an unknown layer or type, a date that is none, and numbers out of bounds.
+    """
+    is_cut = len(text) > MAX_QUERY_CHARS
+    text = clean(text[:MAX_QUERY_CHARS])
+    if not text:
+        raise UsageError(
+            "the query is empty", remedy="Ask with a few words, such as `oneiros recall 'how do we deploy'`"
+        )
+    allowed, tokens = _tokens(text, beside)
+    expression = _Parser(tokens).parse()
+    wanted = list(find_wanted_terms(expression))
+    if expression is None or not wanted:
+        raise UsageError("the query holds no word to look for", remedy="Add a few words beside the filters")
+    return Question(
+        text=" ".join(term.text for term in wanted),
+        expression=expression,
+        filter=allowed,
+        search=search,
+        types=tuple(types),
+        limit=limit,
+        per_source=per_source,
+        include_raw=include_raw,
+        typed=text,
+        beside=beside,
+        is_cut=is_cut,
+    )
+
+
+def build_filter(fields: Mapping[str, Sequence[str]]) -> Filter:
+    """A filter from values by the names that the syntax has for them. Raises UsageError as `parse_query` does."""
+    allowed = NO_FILTER
+    for field, values in fields.items():
+        for value in map(clean, values):
+            if not value:
+                raise UsageError(f"{field} is empty", remedy="Name one, or leave it out")
+            allowed = allowed.with_value(field, value)
+    return allowed
+
+
+def clean(text: str) -> str:
+    """The text as its letters are, without control characters and half surrogates, which no index takes.
+
+    Typographic quotation marks are those of the syntax.
+    """
+    text = re.sub("[\u201c-\u201f\uff02]", '"', compose(text.encode("utf-8", "ignore").decode("utf-8")))
+    return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+", " ", text).strip()
+
+
+def _tokens(text: str, allowed: Filter) -> tuple[Filter, list[tuple[str, str]]]:
+    """The filters added to those that are `allowed`, and the rest as (kind, text).
+
+    Kinds: word, prefix, phrase, phrase_prefix, open, close, operator.
+    """
+    tokens: list[tuple[str, str]] = []
+    for match in TOKEN.finditer(text):
+        if field := match["field"]:
+            quoted = match["quoted_value"]
+            value = match["value"] if quoted is None else quoted.replace('""', '"')
+            allowed = allowed.with_value(field, value)
+        elif match["phrase"] is not None:
+            if match["phrase"].strip():
+                tokens.append(("phrase_prefix" if match["phrase_prefix"] else "phrase", match["phrase"].strip()))
+        elif match["open"]:
+            tokens.append(("open", "("))
+        elif match["close"]:
+            tokens.append(("close", ")"))
+        elif word := match["word"]:
+            if word in ("AND", "OR", "NOT"):
+                tokens.append(("operator", word))
+            elif PREFIX.fullmatch(word):
+                tokens.append(("prefix", word.rstrip("*")))
+            else:
+                tokens.append(("word", word))
+    return allowed, tokens
+
+
+class _Parser:
+    """OR binds weakest, then AND (also by standing side by side), then NOT. Stray operators count as words."""
+
+    def __init__(self, tokens: Sequence[tuple[str, str]]):
+        self._tokens = list(tokens)
+        self._at = 0
+        self._depth = 0
+
+    def parse(self) -> Expression | None:
+        parts = []
+        while self._at < len(self._tokens):
+            if (part := self._any()) is not None:
+                parts.append(part)
+            if self._at < len(self._tokens) and self._tokens[self._at][0] == "close":
+                self._at += 1  # a bracket that was never opened
+        return _join_parts(AllOf, parts)
+
+    def _any(self) -> Expression | None:
+        parts = [self._all()]
+        while self._next_is("OR"):
+            self._at += 1
+            parts.append(self._all())
+        return _join_parts(AnyOf, parts)
+
+    def _all(self) -> Expression | None:
+        parts = []
+        while self._at < len(self._tokens) and not self._next_is("OR") and self._tokens[self._at][0] != "close":
+            if self._next_is("AND"):
+                self._at += 1
+                continue
+            parts.append(self._one())
+        return _join_parts(AllOf, parts)
+
+    def _one(self) -> Expression | None:
+        kind, value = self._tokens[self._at]
+        self._at += 1
+        if kind == "operator":  # NOT; the others were taken above
+            has_next = self._at < len(self._tokens) and self._tokens[self._at][0] not in ("operator", "close")
+            part = self._one() if has_next else None
+            return Not(part) if part is not None else Term(value)
+        if kind == "open":
+            self._depth += 1
+            if self._depth > MAX_DEPTH:
+                raise UsageError(f"the query nests brackets more than {MAX_DEPTH} deep", remedy="Ask more simply")
+            part = self._any()
+            self._at += 1
+            self._depth -= 1
+            return part
+        if kind == "close":
+            return None
+        return Term(value, is_phrase=kind.startswith("phrase"), is_prefix=kind.endswith("prefix"))
+
+    def _next_is(self, operator: str) -> bool:
+        return self._at < len(self._tokens) and self._tokens[self._at] == ("operator", operator)
+
+
+def _join_parts(kind: type[AllOf] | type[AnyOf], parts: Sequence[Expression | None]) -> Expression | None:
+    present = tuple(part for part in parts if part is not None)
+    if not present:
+        return None
+    return present[0] if len(present) == 1 else kind(present)

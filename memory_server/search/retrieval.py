@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from memory_server.document import ChunkId, Hit, Layer, Reason, SourceHead, SourcePath
 from memory_server.embedding.engine import Embedded, Vectors
-from memory_server.fields import fold
+from memory_server.fields import fold, unknown_values
 from memory_server.index.expression import Term
 from memory_server.index.keywords import MAX_CANDIDATES, Keywords
 from memory_server.index.ledger import StoredChunk, build_embedded_text
@@ -26,14 +26,12 @@ from memory_server.language.times import Time, find_named_times, find_times, tim
 from memory_server.language.words import STATEMENT_STOP_WORDS, Stemmer
 from memory_server.layers.mif import parse_date
 from memory_server.layers.sessions import cut_id8, parse_id8
-from memory_server.search.known_values import unknown_values
 from memory_server.search.literal import LiteralMatch, Where, find_literal, holds
 from memory_server.search.question import Question
 from memory_server.search.ranking.arms import KeywordArm, Nearest, Scope, SemanticArm, WordScores, make_scope
 from memory_server.search.ranking.calibration import NOTE, Calibration, read_calibration
-from memory_server.search.ranking.likeness import Likeness
 from memory_server.search.ranking.ranking import ARM_HITS, Ranker, Ranking
-from memory_server.search.ranking.scoring import OF_MODELS, RERANK_WEIGHTS, Scores, token_weights
+from memory_server.search.ranking.scoring import OF_MODELS, RERANK_WEIGHTS, Likeness, Scores, token_weights
 from memory_server.search.ranking.terms import IndexedTerm, question_terms
 
 SparseScores = Callable[[Snapshot, str], Vectors]

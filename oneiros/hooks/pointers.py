@@ -23,8 +23,7 @@ from memory_server.language.words import content_words
 from memory_server.layers.lessons import LESSONS_PAGE, read_lessons
 from memory_server.layers.topics import shorten_text
 from memory_server.memory import Memory
-from memory_server.search.query import clean
-from memory_server.search.question import Question, Search
+from memory_server.search.question import Question, Search, clean
 
 MAX_HITS, PASSAGES = 8, 3  # passages that are looked at, and of one topic
 SHARED = 0.4  # of the telling words of both: what they share, by the geometric mean of how many each has

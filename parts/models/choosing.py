@@ -5,11 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from memory_server.embedding.catalogue import Addition, make_download_command
-from memory_server.embedding.cross_engine import CrossEngine
-from memory_server.embedding.late_engine import LateEngine
 from memory_server.embedding.model import SETTING_OF, ModelCard, ModelFiles, ModelKind
 from memory_server.embedding.onnx_engine import OnnxEngine
-from memory_server.embedding.sparse_engine import SparseEngine
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import escape_line
 from memory_server.layers.topics import shorten_text
@@ -18,7 +15,10 @@ from memory_server.settings import read_memory_settings
 from oneiros.cli.consent.asking import require_person
 from oneiros.cli.terminal.output import data, data_json, talk
 from oneiros.environment import Environment
+from parts.models.cross_engine import CrossEngine
 from parts.models.judging import Judged
+from parts.models.late_engine import LateEngine
+from parts.models.sparse_engine import SparseEngine
 from parts.models.trying import FirstHit, Tried
 
 LINE_CHARS = 120

@@ -12,9 +12,8 @@ from memory_server.errors import OneirosError
 from memory_server.index.raw import session_of_path
 from memory_server.layers.sessions import cut_id8, parse_id8
 from memory_server.memory import Memory
-from memory_server.search.query import parse_query
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion
-from memory_server.search.question import Question, Search
+from memory_server.search.question import Question, Search, parse_query
 from parts.models.replay import list_logged
 
 SHOWN = 10

@@ -15,8 +15,7 @@ from memory_server.document import Hit
 from memory_server.errors import ContentError, OneirosError
 from memory_server.machine.files import replace_file
 from memory_server.memory import Memory
-from memory_server.search.query import parse_query
-from memory_server.search.question import Search
+from memory_server.search.question import Search, parse_query
 
 TOP = 10
 MOST_QUESTIONS = 500

@@ -31,7 +31,7 @@ from memory_server.errors import ContentError, UsageError
 from memory_server.faces.body import Body
 from memory_server.layers.footnotes import REFERENCE
 from memory_server.reading import find_source
-from memory_server.search.query import build_filter, parse_query
+from memory_server.search.question import build_filter, parse_query
 from oneiros.served import ServedMemory
 from parts.page.diffs import DiffRow, changed_rows
 from parts.page.passkeys.fragments import build_signing

@@ -14,8 +14,7 @@ from memory_server.errors import UsageError
 from memory_server.fields import FIELDS
 from memory_server.layers.sessions import parse_id8
 from memory_server.memory import Memory
-from memory_server.search.query import TOKEN, parse_query
-from memory_server.search.question import Question, Search
+from memory_server.search.question import TOKEN, Question, Search, parse_query
 from oneiros.served import ServedMemory
 from parts.page.passages import read_pieces
 from parts.page.rendering import Renderer, make_address, make_hit_address

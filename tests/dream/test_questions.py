@@ -36,7 +36,7 @@ def root(tmp_path: Path) -> MemoryRoot:
 
 @pytest.fixture
 def memory(root: MemoryRoot, make_engine: MakeEngine) -> Iterator[Memory]:
-    with open_memory(root, make_engine, questions=ApprovedQuestions(root)) as opened:
+    with open_memory(root, make_engine, questions=lambda: ApprovedQuestions(root)) as opened:
         opened.reindex()
         yield opened
 

@@ -10,7 +10,7 @@ import pytest
 from dream.decisions.repository import find_repository
 from dream.topics import read_commit_days
 from memory_server.errors import ContentError, NeedsRepair
-from memory_server.root.history import read_topics
+from memory_server.root.git import read_topics
 from memory_server.root.state import make_state
 from tests.dream.builders import PERSON, archive_statements, decisions_on, new_topic, proposed
 from tests.memories import new_root, write_topic

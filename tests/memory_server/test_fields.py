@@ -9,7 +9,7 @@ import pytest
 from memory_server.document import Layer, SourceHead, SourcePath
 from memory_server.faces.rest import QuestionBody
 from memory_server.fields import BY_NAME, FIELDS, NO_FILTER, Filter
-from memory_server.search.query import build_filter
+from memory_server.search.question import build_filter
 from oneiros.cli.searching import SYNTAX, filter_option
 
 MAIL = SourceHead(

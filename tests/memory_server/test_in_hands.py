@@ -68,7 +68,9 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     write_session(root, "2026-03-01-relay-11111111", "The payment relay takes port 4040.", title="Relay")
     write_topic(root, "colours", "# Colours\n\nThe shop is painted green.")
     store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
-    with Memory(root, person=PersonSettings(), catalogue=Catalogue(folder), now=lambda: NOW, sessions=store) as opened:
+    with Memory(
+        root, person=PersonSettings(), catalogue=Catalogue(folder), now=lambda: NOW, sessions=lambda: store
+    ) as opened:
         opened.reindex()
         yield opened
 

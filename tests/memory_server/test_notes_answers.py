@@ -65,7 +65,7 @@ def reopened(folder: Path) -> Memory:
     """The memory as it lies on the disk."""
     root = root_at(folder / "mem")
     store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
-    return Memory(root, person=PersonSettings(), catalogue=Catalogue(folder), now=lambda: NOW, sessions=store)
+    return Memory(root, person=PersonSettings(), catalogue=Catalogue(folder), now=lambda: NOW, sessions=lambda: store)
 
 
 EXPORT = "where is the nightly export of the warehouse written to"

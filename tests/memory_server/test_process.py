@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from memory_server.document import Layer
-from memory_server.machine.private import overwrite_freed_memory
+from memory_server.machine.process import overwrite_freed_memory
 from memory_server.index.semantic import SemanticIndex
 
 folder, text = sys.argv[1:]

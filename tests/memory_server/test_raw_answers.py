@@ -37,7 +37,9 @@ def archived(folder: Path) -> Iterator[Memory]:
         [folder / "live"], settings_in(root.path), root.sessions, Readings(root.path / "sessions" / "readings"), closed
     )
     store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
-    with Memory(root, person=PersonSettings(), catalogue=Catalogue(folder), now=lambda: NOW, sessions=store) as opened:
+    with Memory(
+        root, person=PersonSettings(), catalogue=Catalogue(folder), now=lambda: NOW, sessions=lambda: store
+    ) as opened:
         opened.reindex()
         yield opened
 

@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from memory_server.errors import NeedsRepair
-from memory_server.faces.indexing import FRESH_SECONDS
+from memory_server.faces.door import FRESH_SECONDS
 from memory_server.faces.rest import QuestionBody, create_api, make_fresh
 from memory_server.fields import FIELDS, FilterKind
 from memory_server.index.build import UNFINISHED
 from memory_server.memory import Memory
-from memory_server.search.query import build_filter, parse_query
-from memory_server.search.question import Search, question_json
+from memory_server.search.question import Search, build_filter, parse_query, question_json
 from oneiros.daemon.index_runs import IndexRuns
 from tests.memories import write_topic
 

@@ -19,17 +19,15 @@ from crawler.reading.store import FOLDER, Readings
 from memory_server.completeness import SkipKind
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
 from memory_server.embedding.catalogue import Catalogue
-from memory_server.embedding.vector_cache import VectorCache
+from memory_server.embedding.vector_cache import VectorCache, token_bytes
 from memory_server.embedding.workers import WorkerPlan
 from memory_server.errors import NeedsRepair
 from memory_server.index.build import Changes
 from memory_server.index.raw import RawIndex
-from memory_server.index.token_vectors import token_bytes
 from memory_server.language.cues import WantedState
 from memory_server.lifecycle.fading import Fading
 from memory_server.memory import Memory
-from memory_server.search.amending import SpokenPassage
-from memory_server.search.spoken import PASSAGE_CHARS, QUESTION_CHARS, _by_time, add_spoken
+from memory_server.search.spoken import PASSAGE_CHARS, QUESTION_CHARS, SpokenPassage, _by_time, add_spoken
 from memory_server.settings import PersonSettings
 from memory_server.upkeep import Upkeep
 from tests.conftest import MakeEngine
@@ -94,7 +92,12 @@ def reopened(folder: Path, make_engine: MakeEngine, *, raw_vectors: bool = True)
     store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
     settings = PersonSettings(raw_vectors=raw_vectors)
     return Memory(
-        root, person=settings, catalogue=Catalogue(folder), now=lambda: NOW, sessions=store, make_engine=make_engine
+        root,
+        person=settings,
+        catalogue=Catalogue(folder),
+        now=lambda: NOW,
+        sessions=lambda: store,
+        make_engine=make_engine,
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_server.machine.telemetry import OFF
+from memory_server import OFF
 from tests.system.house import CHECKOUT
 
 SEEN_BY_CHROMADB = """

@@ -21,7 +21,7 @@ from memory_server.errors import NeedsRepair
 from memory_server.index.raw import raw_path
 from memory_server.index.semantic import SemanticIndex
 from memory_server.memory import Memory
-from memory_server.search.query import parse_query
+from memory_server.search.question import parse_query
 from memory_server.settings import PersonSettings
 from oneiros.client import Client
 from oneiros.daemon import index_runs as module

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memory_server.document import Answer, Certainty, ChunkId, Hit, Layer, LineRange, SourcePath
-from memory_server.search.query import parse_query
+from memory_server.search.question import parse_query
 from memory_server.settings import PersonSettings
 from memory_server.settings_file import change_setting
 from oneiros.cli.main import main

@@ -14,8 +14,7 @@ from memory_server.document import Layer
 from memory_server.embedding.engine import Vectors
 from memory_server.index.keywords import Keywords
 from memory_server.index.snapshot import Snapshot
-from memory_server.search.ranking.likeness import Likeness
-from memory_server.search.ranking.scoring import NEIGHBOUR_WORDS, Places, Scores, near_sum, saturate_counts
+from memory_server.search.ranking.scoring import NEIGHBOUR_WORDS, Likeness, Places, Scores, near_sum, saturate_counts
 from memory_server.search.ranking.terms import IndexedTerm, rarity, read_postings, select_terms
 
 NearestRows = Callable[[Sequence[Layer], Collection[int] | None, Vectors, int], list[int] | None]

@@ -9,12 +9,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from memory_server.index.passages import sort_distinct
-from memory_server.index.snapshot import Snapshot
+from memory_server.index.snapshot import Snapshot, sort_distinct
 from memory_server.language.times import Time
 from memory_server.search.ranking.arms import Nearest, Scope, WordScores, best_first, number_runs, with_neighbours
 from memory_server.search.ranking.calibration import Calibration
-from memory_server.search.ranking.likeness import Likeness
 from memory_server.search.ranking.scoring import (
     FUSION_WEIGHTS,
     LEAST_UNIT,
@@ -22,6 +20,7 @@ from memory_server.search.ranking.scoring import (
     NAMED_TIME,
     NEIGHBOUR_MEANING,
     RERANK_WEIGHTS,
+    Likeness,
     Places,
     Scores,
     best_of_source,

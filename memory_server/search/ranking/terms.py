@@ -1,7 +1,7 @@
-"""The words of a question as the keyword index knows them: stems, how rare each is, and where they stand."""
+"""The words of a question as the keyword index knows them: stems, how rare each is, where they stand, if anywhere."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,9 +9,12 @@ from numpy.typing import NDArray
 
 from memory_server.index.keywords import Keywords
 from memory_server.index.snapshot import WordTables
-from memory_server.language.spelling import unify
-from memory_server.language.words import CJK_RUN, FUNCTION_WORDS, Stemmer, cjk_pairs
+from memory_server.language.words import CJK_RUN, FUNCTION_WORDS, Stemmer, cjk_pairs, unify
 
+NOWHERE = "Nowhere in this memory: %s."
+MOST_WORDS = 4  # that are named
+LEAST_HELD = 0.5  # of the other words; where fewer are held, the question may be of another language
+WORD = re.compile(r"[^\W_]+")  # of a project's name
 MAX_TERMS = 12  # the rarest are looked up; the cost of a lookup is the length of its list
 MAX_SHARE = 0.25  # of the passages: a stem in more of them says little and costs most
 MAX_PLACES = 30_000  # occurrences read for one question, the rarest stems first
@@ -135,3 +138,35 @@ def read_postings(
 def rarity(holders: float, total: float) -> float:
     """Inverse document frequency, always above 0: ln(1 + (N - n + 0.5) / (n + 0.5)), as in Lucene's BM25."""
     return float(np.log1p((total - holders + 0.5) / (holders + 0.5)))
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Words of a question, as asked, that no passage of any layer holds."""
+
+    names: tuple[str, ...] = ()  # written like one
+    words: tuple[str, ...] = ()  # all others that tell something
+    is_elsewhere: bool = False  # all names of the question are absent, and its other words are words of this memory
+
+    def note(self, *, is_unsure: bool) -> str:
+        """What is said of them; of other words than names only beside an answer that may be none."""
+        words = [*self.names, *(self.words if is_unsure else ())][:MOST_WORDS]
+        return NOWHERE % ", ".join(words) if words else ""
+
+
+def find_absent(indices: Sequence[Sequence[IndexedTerm]], projects: Iterable[str] = ()) -> Absent:
+    """The words of one question that every index says it does not hold, given the question's terms in each of them.
+
+    What a project is called, as a whole or in part, is held.
+    """
+    called = {part.casefold() for name in projects for part in (*WORD.findall(name), "".join(WORD.findall(name)))}
+    content = [terms for terms in zip(*indices, strict=True) if not terms[0].is_stop]
+    is_held = [any(term.holders or term.word.casefold() in called for term in terms) for terms in content]
+    names = [(terms[0].word, held) for terms, held in zip(content, is_held, strict=True) if terms[0].is_name]
+    others = [(terms[0].word, held) for terms, held in zip(content, is_held, strict=True) if not terms[0].is_name]
+    held_share = sum(held for _, held in others) / len(others) if others else 1.0
+    return Absent(
+        tuple(dict.fromkeys(word for word, held in names if not held)),
+        tuple(dict.fromkeys(word for word, held in others if not held)),
+        bool(names) and not any(held for _, held in names) and held_share >= LEAST_HELD,
+    )

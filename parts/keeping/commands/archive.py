@@ -12,7 +12,7 @@ from dream.citations import count_citations
 from memory_server.errors import UsageError
 from memory_server.escaping import plural
 from memory_server.layers.sessions import cut_id8
-from memory_server.lifecycle.marks import read_marks
+from memory_server.lifecycle.fading import read_marks
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from oneiros.cli.consent.asking import require_person

@@ -8,15 +8,14 @@ import typer
 from crawler.compress.candidates import DigestCandidate, SectionName
 from crawler.compress.selection import choose
 from dream.citations import count_citations
+from memory_server.aging import BELOW, GcPlan, GcWanted, step_json
 from memory_server.document import SourcePath
 from memory_server.errors import UsageError
 from memory_server.escaping import escape_line
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.sessions import STATEMENT, SUMMARY_CHARS, cut_id8, find_subject
 from memory_server.layers.topics import is_topic, read_text
-from memory_server.lifecycle import gc as lifecycle
-from memory_server.lifecycle.gc import BELOW, GcPlan, GcWanted, step_json
-from memory_server.lifecycle.marks import LifeMark, add_mark
+from memory_server.lifecycle.fading import LifeMark, add_mark
 from memory_server.machine.clock import local
 from memory_server.reading import find_source
 from memory_server.root.paths import MemoryRoot
@@ -25,6 +24,7 @@ from oneiros.cli.maintenance import brought_level
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk
 from oneiros.environment import Environment, now
 from oneiros.opening import open_memory
+from parts.keeping.fading import carry_out, take_back
 
 SHOWN = 40
 MOST_LINE_CHARS = 160  # of a source that says in 500 what it is about
@@ -67,7 +67,7 @@ def gc(
             for line in plan_lines(root, plan):
                 data(line)
         if not dry_run:
-            lifecycle.carry_out(root, plan.changes, now())
+            carry_out(root, plan.changes, now())
     if not dry_run and plan.changes:
         brought_level(environment)
     if not as_json:
@@ -79,7 +79,7 @@ def gc(
 def undo(context: typer.Context) -> None:
     """Take the last run of gc back."""
     environment: Environment = context.obj
-    run = lifecycle.undo(require_memory(environment.choice.root), now())
+    run = take_back(require_memory(environment.choice.root), now())
     if run is None:
         talk("There is no run to take back.")
         raise typer.Exit(1)

@@ -15,8 +15,7 @@ import psycopg
 
 from memory_server.document import Interval, Layer, SourceHead
 from memory_server.index.ledger import HEAD_COLUMNS, LIST_COLUMNS
-from memory_server.index.passages import Passages
-from memory_server.index.snapshot import Snapshot, WordTables, find_superseded
+from memory_server.index.snapshot import Passages, Snapshot, WordTables, find_superseded
 from parts.team.engine.loading import LAYOUT
 from parts.team.engine.schema import BLOCK
 from parts.team.errors import NotFound

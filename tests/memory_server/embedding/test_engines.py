@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from memory_server.embedding.catalogue import Catalogue
-from memory_server.embedding.cross_engine import CrossEngine
 from memory_server.embedding.engine import Vectors
-from memory_server.embedding.late_engine import LateEngine
 from memory_server.embedding.model import ModelFiles, ModelKind
 from memory_server.embedding.onnx_engine import OnnxEngine
-from memory_server.embedding.sparse_engine import SparseEngine
 from memory_server.errors import NeedsRepair
+from parts.models.cross_engine import CrossEngine
+from parts.models.late_engine import LateEngine
+from parts.models.sparse_engine import SparseEngine
 from tests.memories import NOWHERE
 from tests.tiny_models import MARKS, cross_model, dense_model, late_model, numbers_of, sparse_model
 
@@ -81,7 +81,7 @@ def test_a_question_is_its_pieces_with_the_weights_of_the_table_and_asks_no_netw
     folder = sparse_model(tmp_path / "tiny", WORDS, chance(SIZE, SIZE), IDF)
     engine = SparseEngine(files_of(folder, ModelKind.SPARSE))
     (folder / "model.onnx").unlink()
-    monkeypatch.setattr("memory_server.embedding.sparse_engine.load_session", lambda _: pytest.fail("a network"))
+    monkeypatch.setattr("parts.models.sparse_engine.load_session", lambda _: pytest.fail("a network"))
 
     asked = engine.weigh_question("The relay? the RELAY printer, postfix")
 
@@ -138,7 +138,7 @@ def test_the_marker_stands_behind_the_first_piece(tmp_path: Path, monkeypatch: p
         read.append(rows)
         return np.asarray(late[np.array(rows)])
 
-    monkeypatch.setattr("memory_server.embedding.late_engine.run_graph", seen)
+    monkeypatch.setattr("parts.models.late_engine.run_graph", seen)
     engine.embed(["relay"])
     engine.embed(["relay"], as_query=True)
 

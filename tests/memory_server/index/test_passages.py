@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from memory_server.index.ledger import Ledger
-from memory_server.index.passages import ReadTable, read_passages
+from memory_server.index.snapshot import ReadTable, read_passages
 from memory_server.memory import Memory
 from tests.memories import new_root, open_memory, write_topic
 from tests.memory_server.index.test_build import STEPS, take_step

@@ -56,7 +56,7 @@ def passages(index: RawIndex) -> list[str]:
 
 
 def test_every_turn_is_a_passage_that_names_its_role(tmp_path: Path, store: Sessions) -> None:
-    index = RawIndex(tmp_path / "raw.db", store)
+    index = RawIndex(tmp_path / "raw.db", lambda: store)
 
     index.bring_level()
 
@@ -66,7 +66,7 @@ def test_every_turn_is_a_passage_that_names_its_role(tmp_path: Path, store: Sess
 
 
 def test_only_what_changed_in_the_archive_is_read_again(tmp_path: Path, store: Sessions) -> None:
-    index = RawIndex(tmp_path / "raw.db", store)
+    index = RawIndex(tmp_path / "raw.db", lambda: store)
     index.bring_level()
     store.texts["two"] = ["the printer prints"]
     del store.texts["one"]
@@ -78,7 +78,7 @@ def test_only_what_changed_in_the_archive_is_read_again(tmp_path: Path, store: S
 
 
 def test_a_new_index_holds_the_same(tmp_path: Path, store: Sessions) -> None:
-    index = RawIndex(tmp_path / "raw.db", store)
+    index = RawIndex(tmp_path / "raw.db", lambda: store)
     index.bring_level()
     before = passages(index)
 
@@ -90,7 +90,7 @@ def test_a_new_index_holds_the_same(tmp_path: Path, store: Sessions) -> None:
 
 
 def test_an_empty_archive_makes_no_file(tmp_path: Path) -> None:
-    index = RawIndex(tmp_path / "raw.db", Sessions({}))
+    index = RawIndex(tmp_path / "raw.db", lambda: Sessions({}))
 
     assert (index.bring_level(), index.is_empty) == (0, True)
     assert not (tmp_path / "raw.db").exists()
@@ -106,7 +106,7 @@ def test_pieces_lose_nothing_but_white_space_at_their_ends(text: str) -> None:
 
 def test_short_sessions_are_read_first_and_a_search_goes_on_beside_a_long_one(tmp_path: Path) -> None:
     texts = {"a": ["x" * SMALL_BYTES], "b": ["the relay listens"], "c": ["the printer jams"]}
-    index = RawIndex(tmp_path / "raw.db", Sessions(texts))
+    index = RawIndex(tmp_path / "raw.db", lambda: Sessions(texts))
     seen = []
 
     def look(_: Progress) -> None:

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from memory_server.embedding.engine import Vectors
-from memory_server.index.passages import Passages
-from memory_server.index.snapshot import Snapshot
-from memory_server.index.token_vectors import token_matches
+from memory_server.embedding.vector_cache import token_matches
+from memory_server.index.snapshot import Passages, Snapshot
 
 DIMENSIONS = 384
 SEEDS = st.integers(0, 2**32 - 1)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_server.index.raw import ArchivedTurn
-from memory_server.index.stretches import REQUEST_CHARS, STRETCH_CHARS, Stretch, split_stretches
+from memory_server.index.stretch_index import REQUEST_CHARS, STRETCH_CHARS, Stretch, split_stretches
 
 
 def you(text: str) -> ArchivedTurn:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from memory_server.lifecycle.fading import LifeMark, add_mark
 from memory_server.lifecycle.findable import note_findable, read_findable, read_losses
-from memory_server.lifecycle.marks import LifeMark, add_mark
 from memory_server.root.paths import MemoryRoot
 from tests.memories import new_root
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from memory_server.document import SourcePath
 from memory_server.errors import UsageError
-from memory_server.lifecycle.strength import Access, parse_half_lives, strength
+from memory_server.lifecycle.aliveness import parse_half_lives, strength
+from memory_server.lifecycle.use import Access
 from memory_server.memory import Memory
 from tests.memories import write_topic
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from memory_server.document import LineRange
-from memory_server.lifecycle.strength import Access
-from memory_server.lifecycle.use import DRILLED, UseLog
+from memory_server.lifecycle.use import DRILLED, Access, UseLog
 
 DAY = dt.date(2026, 3, 1)
 TURNS = "sessions/archive/9e4910ab-0000-4000-8000-000000000000"

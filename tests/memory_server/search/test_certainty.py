@@ -15,8 +15,7 @@ from memory_server.errors import UsageError
 from memory_server.memory import Memory
 from memory_server.search.certainty import Telling, how_sure, with_certainty
 from memory_server.search.precedence import falling, limit_to_project
-from memory_server.search.query import parse_query
-from memory_server.search.question import Search
+from memory_server.search.question import Search, parse_query
 from tests.conftest import MakeEngine
 from tests.memories import new_root, open_memory, recall, search_exact, searches_of, write_topic
 

@@ -8,8 +8,7 @@ from memory_server.document import Answer, Certainty, ChunkId, Hit, Layer, LineR
 from memory_server.faces.answer_text import answer_json, answer_of_json, answer_text
 from memory_server.search.joining import BOTH, THEIRS_ALONE, in_account, join_answers
 from memory_server.search.pipeline import NOTHING, PERHAPS
-from memory_server.search.query import parse_query
-from memory_server.search.question import Search
+from memory_server.search.question import Search, parse_query
 
 SURE, LIKELY, PERHAPS_HIT = Certainty.SURE, Certainty.LIKELY, Certainty.PERHAPS
 NOT_HERE = Answer((), NOTHING[Search.RECALL])

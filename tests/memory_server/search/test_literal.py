@@ -17,7 +17,7 @@ from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term, 
 from memory_server.index.keywords import SqliteKeywords
 from memory_server.index.ledger import Ledger, SourceState
 from memory_server.search.literal import Where, find_literal, holds
-from memory_server.search.query import MAX_DEPTH, parse_query
+from memory_server.search.question import MAX_DEPTH, parse_query
 from memory_server.search.retrieval import literal_candidate
 
 TERMS = st.builds(Term, st.text(min_size=1, max_size=30), st.booleans(), st.booleans())

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from memory_server.embedding.engine import Vectors
 from memory_server.index.snapshot import Snapshot
 from memory_server.memory import Memory
-from memory_server.search.query import parse_query
+from memory_server.search.question import parse_query
 from memory_server.search.ranking.ranking import POOL
 from memory_server.search.ranking.scoring import Places, compute_matches
 from tests.memories import recall, write_topic

@@ -7,7 +7,7 @@ from memory_server.document import Answer, ChunkId, Document, Hit, Layer, LineRa
 from memory_server.index.raw import ArchivedSession, ArchivedTurn, RawIndex, raw_path
 from memory_server.language.words import Stemmer
 from memory_server.layers.notes import SessionNote
-from memory_server.search.query import parse_query
+from memory_server.search.question import parse_query
 from memory_server.search.raw_turns import RawSearcher, append_hits, join_hits
 
 DAY = dt.date(2026, 3, 1)
@@ -44,7 +44,7 @@ def hit(path: str, layer: Layer, score: float) -> Hit:
 
 
 def searcher(tmp_path: Path) -> RawSearcher:
-    index = RawIndex(tmp_path / "raw.db", TwoSessions())
+    index = RawIndex(tmp_path / "raw.db", TwoSessions)
     index.bring_level()
     return RawSearcher(index, Stemmer())
 

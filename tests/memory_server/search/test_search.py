@@ -17,9 +17,9 @@ from memory_server.index.ledger import build_embedded_text
 from memory_server.layers.validate import validate_root
 from memory_server.memory import Memory
 from memory_server.search.pipeline import PERHAPS
-from memory_server.search.query import parse_query
+from memory_server.search.question import parse_query
 from memory_server.search.ranking.arms import SemanticArm, make_scope
-from memory_server.search.ranking.likeness import Likeness
+from memory_server.search.ranking.scoring import Likeness
 from tests.conftest import MakeEngine
 from tests.garden import write_garden
 from tests.memories import (

@@ -12,8 +12,7 @@ from memory_server.document import UNAPPROVED, Answer, Hit, SourcePath
 from memory_server.errors import UsageError
 from memory_server.layers.topics import topic_heads
 from memory_server.memory import Memory
-from memory_server.search.query import parse_query
-from memory_server.search.question import Search
+from memory_server.search.question import Search, parse_query
 from parts.team.engine.database import Database
 from parts.team.engine.loading import differences, load
 from parts.team.memory import TeamMemory

@@ -10,8 +10,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from memory_server.memory import Memory
-from memory_server.search.query import parse_query
-from memory_server.search.question import Search
+from memory_server.search.question import Search, parse_query
 from parts.team.engine.database import Database, check
 from parts.team.engine.loading import load
 from parts.team.engine.schema import LOCK, MIGRATIONS, migrate

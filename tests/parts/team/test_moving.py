@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
-from memory_server.search.query import parse_query
+from memory_server.search.question import parse_query
 from parts.team.cli import app
 from parts.team.engine.database import Database
 from parts.team.indexing import TenantIndexer

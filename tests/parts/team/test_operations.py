@@ -17,8 +17,7 @@ from psycopg.conninfo import make_conninfo
 from typer.testing import CliRunner
 
 from memory_server.errors import NeedsRepair, UsageError
-from memory_server.search.query import parse_query
-from memory_server.search.question import Search
+from memory_server.search.question import Search, parse_query
 from parts.team.access.quotas import set_quotas
 from parts.team.access.tokens import create_token, token_hash
 from parts.team.cli import app

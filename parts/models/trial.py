@@ -10,25 +10,26 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memory_server.embedding.engine import Embedded, Engine
-from memory_server.embedding.in_use import ModelInUse
-from memory_server.embedding.model import ModelFiles
-from memory_server.embedding.workers import EmbeddingControl
-from memory_server.further import ChosenModels, FurtherModels
+from memory_server.document import Answer
+from memory_server.embedding.engine import Embedded
+from memory_server.embedding.model import ModelFiles, ModelKind
+from memory_server.further import Trial
 from memory_server.index.build import Progress
 from memory_server.index.indices import Indices
 from memory_server.index.ledger import Ledger
-from memory_server.index.passages import read_passages
-from memory_server.index.snapshot import Snapshot, find_superseded
+from memory_server.index.snapshot import Snapshot, find_superseded, read_passages
 from memory_server.index.stretch_index import StretchIndex
-from memory_server.language.words import Stemmer
+from memory_server.machine.database import repairable
 from memory_server.machine.files import make_folder
+from memory_server.memory import Memory
+from memory_server.search.question import Question
 from memory_server.search.ranking.calibration import NOTE as CALIBRATION_NOTE
 from memory_server.search.ranking.calibration import calibrate
+from parts.models.further import ChosenFurtherModels, ChosenModels
 
 
 @dataclass(frozen=True, slots=True)
-class TrialIndex:
+class CopiedIndex:
     """The passages of an index with the vectors of another model, as a retriever asks for them."""
 
     file: Path
@@ -43,41 +44,37 @@ class TrialIndex:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """What answers with another model."""
-
-    embed_query: Callable[[str], Embedded]
-    indices: TrialIndex
-    stretches: TrialIndex | None
-    further: FurtherModels
+@contextmanager
+def answer_by(
+    memory: Memory, files: ModelFiles, report_progress: Callable[[Progress], None] = lambda _: None
+) -> Iterator[Callable[[Question], Answer]]:
+    """Answers as another model would give them, beside the indices in use. `files`: of any kind."""
+    with repairable(memory.root.derived_folder), open_trial(memory, files, report_progress) as trial:
+        yield lambda question: memory.pipeline(trial=trial).answer(question)
 
 
 @contextmanager
-def open_trial(
-    chosen: ChosenModels,
-    in_use: ModelInUse,
-    indices: Indices,
-    stretches: StretchIndex | None,
-    stemmer: Stemmer,
-    control: EmbeddingControl,
-    report_progress: Callable[[Progress], None],
-    derived: Path,
-) -> Iterator[Trial]:
-    """Makes what is missing of the chosen models' vectors and weights, and opens a view of them."""
-    files, further, folder = chosen.dense, FurtherModels(chosen, derived), derived / "trial"
+def open_trial(memory: Memory, tried: ModelFiles, report_progress: Callable[[Progress], None]) -> Iterator[Trial]:
+    """Makes what is missing of a model's vectors and weights, and opens a view of them."""
+    derived, upkeep, in_use = memory.root.derived_folder, memory.upkeep, memory.upkeep.model
+    on = memory.further.chosen if isinstance(memory.further, ChosenFurtherModels) else ChosenModels()
+    further, folder = ChosenFurtherModels(on.with_model(tried), derived), derived / "trial"
+    files = further.with_late(tried if tried.card.kind is ModelKind.DENSE else in_use.files)
     shutil.rmtree(folder, ignore_errors=True)  # of a trial that a kill ended
     make_folder(folder)
     with ExitStack() as opened:
         opened.callback(shutil.rmtree, folder, ignore_errors=True)
-        engine = in_use.engine() if files.fingerprint == in_use.files.fingerprint else _new(opened, in_use, files)
+        if files.fingerprint == in_use.files.fingerprint:
+            engine = in_use.engine()
+        else:
+            engine = further.make_engine(in_use.make, files)
+            opened.callback(engine.close)
 
         def embed_query(text: str) -> Embedded:
             return engine.embed([text], as_query=True)[0]
 
-        def view(index: Indices | StretchIndex, name: str) -> TrialIndex:
-            if further.sparse is not None:
-                further.sparse.bring_level(index.ledger.texts(), control, report_progress)
+        def view(index: Indices | StretchIndex, name: str) -> CopiedIndex:
+            further.weigh(index.ledger.texts, memory.embedding, report_progress)
             file = folder / name
             index.ledger.connection.execute("vacuum into ?", (str(file),))
             ledger = opened.enter_context(closing(Ledger(file)))
@@ -89,18 +86,12 @@ def open_trial(
                 passages = replace(passages, lines=passages.ordinals)  # as that index does
             snapshot = Snapshot(passages, sources, cache.vectors(), cache.tokens(), find_superseded(sources))
             ledger.set_note(CALIBRATION_NOTE, "")
-            calibrate(ledger, snapshot, stemmer, embed_query, further.make_scorer(file), further.identity)
-            return TrialIndex(file, ledger, snapshot)
+            calibrate(ledger, snapshot, upkeep.stemmer, embed_query, further.make_scorer(file), further.identity)
+            return CopiedIndex(file, ledger, snapshot)
 
-        indices.prepare_model(files, lambda: engine, control, report_progress)
-        of_stretches = None
+        memory.indices.prepare_model(files, lambda: engine, memory.embedding, report_progress)
+        of_stretches, stretches = None, memory.stretches
         if stretches is not None and not stretches.is_empty:
-            stretches.prepare_model(files, engine, control, report_progress)
+            stretches.prepare_model(files, engine, memory.embedding, report_progress)
             of_stretches = view(stretches, "stretches.db")
-        yield Trial(embed_query, view(indices, "ledger.db"), of_stretches, further)
-
-
-def _new(opened: ExitStack, in_use: ModelInUse, files: ModelFiles) -> Engine:
-    engine = in_use.make(files)
-    opened.callback(engine.close)
-    return engine
+        yield Trial(embed_query, view(memory.indices, "ledger.db"), of_stretches, further)

@@ -8,8 +8,7 @@ from memory_server.document import Layer
 from memory_server.errors import UsageError
 from memory_server.fields import Filter
 from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term
-from memory_server.search.query import MAX_QUERY_CHARS, clean, parse_query
-from memory_server.search.question import Question
+from memory_server.search.question import MAX_QUERY_CHARS, Question, clean, parse_query
 
 PARTS = ["AND", "OR", "NOT", "(", ")", '"', "*", "layer:topic", "after:2026", "topic:mail", "type:", "relay", "c++"]
 TYPED = st.one_of(
