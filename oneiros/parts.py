@@ -5,7 +5,7 @@ import what they need when they are called. Nothing is registered by an import. 
 `load_shipped_parts` alone asks for the table of those that come with the program, and gives none where it is not there.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memory_server.errors import NeedsRepair
@@ -41,6 +41,21 @@ class View(NamedTuple):
     routes: Callable[[Any, Any], Any]  # what is served and the page's renderer to an APIRouter
 
 
+class McpClient(NamedTuple):
+    """A client beside Claude Code: which file names its servers, how, and which file instructs it, if one does.
+
+    `insertion` takes the file's text, `table`, `entry` and the file, and returns where the entry goes in, and what;
+    nothing where it stands there. `without` takes text and `table`, and returns the text without the entry.
+    """
+
+    settings: "Path"
+    table: str  # the key under which servers stand
+    entry: Mapping[str, object]
+    insertion: "Callable[[str, str, Mapping[str, object], Path], tuple[int, str]]"
+    without: Callable[[str, str], str]
+    instructions: "Path | None" = None
+
+
 class Site(Protocol):
     """What a browser is served beside the API."""
 
@@ -63,6 +78,7 @@ class Part(NamedTuple):
     site: Callable[[tuple[View, ...]], Site] | None = None  # what serves the views of all parts, and its own
     routes: "Callable[[FastAPI, Any], None] | None" = None  # beside those of the API; the second is a ServedMemory
     sources: "Callable[[], tuple[AgentSource, ...]] | None" = None  # readers of other agents' conversations
+    clients: "Callable[[Path, Mapping[str, str]], Mapping[str, McpClient]] | None" = None  # by home and variables
     machines: "Callable[[], Any] | None" = None  # what reaches other machines, an OtherMachines of ingest/elsewhere.py
     checks: tuple[tuple[str, DoctorCheck], ...] = ()  # by their names
 

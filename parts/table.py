@@ -4,6 +4,7 @@ from parts.agents.part import part as agents
 from parts.aliases.part import part as aliases
 from parts.arranging.part import part as arranging
 from parts.chat.part import part as chat
+from parts.clients.part import part as clients
 from parts.keeping.part import part as keeping
 from parts.machines.part import part as machines
 from parts.models.part import part as models
@@ -12,4 +13,4 @@ from parts.taking_over.part import part as taking_over
 from parts.team.part import part as team
 from parts.trainers.part import part as trainers
 
-PARTS = (agents, aliases, arranging, chat, models, keeping, machines, page, taking_over, team, trainers)
+PARTS = (agents, aliases, arranging, chat, clients, models, keeping, machines, page, taking_over, team, trainers)

@@ -10,7 +10,7 @@ from memory_server.memory import Memory
 from oneiros.hooks.before_tool import answer_before_tool
 from oneiros.hooks.call import HookCall
 from oneiros.hooks.injection import NOTHING, HookAnswer
-from oneiros.light.guarded import Denied, Guarded
+from parts.guard.places import Denied, Guarded
 from tests.conftest import MakeEngine
 from tests.dream.builders import PERSON, decisions_on
 from tests.memories import new_root, open_memory, write_session, write_topic

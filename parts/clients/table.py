@@ -1,28 +1,14 @@
 """The clients beside Claude Code that `oneiros setup` can give this memory to."""
 
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
-from oneiros.clients.entries import json_insertion, toml_insertion, without_json, without_toml
+from oneiros.parts import McpClient
+from parts.clients.entries import json_insertion, toml_insertion, without_json, without_toml
 
 # Codex gives a server few variables of its own; these say which memory is meant, and where its daemon listens.
 PASSED_ON = ("ONEIROS_ROOT", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR")
-Insertion = Callable[[str, str, Mapping[str, object], Path], tuple[int, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class McpClient:
-    """One client: which file names its servers, how, and which file instructs it; none where it has no such file."""
-
-    title: str
-    settings: Path
-    table: str  # the key under which servers stand
-    entry: Mapping[str, object]
-    insertion: Insertion
-    without: Callable[[str, str], str]
-    instructions: Path | None = None
 
 
 def build_clients(home: Path, variables: Mapping[str, str]) -> dict[str, McpClient]:
@@ -33,7 +19,6 @@ def build_clients(home: Path, variables: Mapping[str, str]) -> dict[str, McpClie
     by_json = (json_insertion, without_json)
     return {
         "codex": McpClient(
-            "Codex CLI",
             codex / "config.toml",
             "mcp_servers",
             {**command, "env_vars": list(PASSED_ON)},
@@ -41,11 +26,9 @@ def build_clients(home: Path, variables: Mapping[str, str]) -> dict[str, McpClie
             without_toml,
             codex / "AGENTS.md",
         ),
-        "gemini": McpClient(
-            "Gemini CLI", gemini / "settings.json", "mcpServers", command, *by_json, gemini / "GEMINI.md"
-        ),
+        "gemini": McpClient(gemini / "settings.json", "mcpServers", command, *by_json, gemini / "GEMINI.md"),
         "vscode": McpClient(
-            "VS Code", vscode_folder(home, variables) / "mcp.json", "servers", {"type": "stdio", **command}, *by_json
+            vscode_folder(home, variables) / "mcp.json", "servers", {"type": "stdio", **command}, *by_json
         ),
     }
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from oneiros.light.protected import reason_to_deny
+from parts.guard.protected import reason_to_deny
 
 ROOT = "/home/ada/.oneiros/memory"
 FOLDER = "/home/ada/work"

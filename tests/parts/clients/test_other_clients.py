@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from memory_server.errors import UsageError
 from oneiros.claude.setup import Setup
-from oneiros.clients.entries import json_insertion, toml_insertion, without_json, without_toml
-from oneiros.clients.table import build_clients
+from parts.clients.entries import json_insertion, toml_insertion, without_json, without_toml
+from parts.clients.table import build_clients
 
 ENTRY = {"command": "/opt/oneiros-mcp"}
 WHERE = Path("settings")
@@ -116,7 +116,9 @@ def test_a_file_that_cannot_take_it_is_left(text: str, insertion: object) -> Non
 
 
 def setup_in(home: Path) -> Setup:
-    return Setup(home, home / ".oneiros.json", home / "CLAUDE.md", home / "MEMORY.md", {})
+    return Setup(
+        home, home / ".oneiros.json", home / "CLAUDE.md", home / "MEMORY.md", {}, clients=build_clients(home, {})
+    )
 
 
 @pytest.mark.parametrize("name", ["codex", "gemini", "vscode"])

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from oneiros.light.hook import GUARDED
-from oneiros.light.protected import reason_to_deny
+from parts.guard.protected import reason_to_deny
 
 HERE = Path(__file__).parent
 STATE = ".local/state/oneiros/0123456789abcdef/approvals.jsonl"

@@ -16,10 +16,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from oneiros.light.guarded import Denied, Guarded
-from oneiros.light.person_only import PERSON_DENIED, names_decision, person_words
-from oneiros.light.reading import REPLACING, find_program, list_replaced, only_reads
-from oneiros.light.shell import (
+from parts.guard.commands import PERSON_DENIED, names_decision, person_words
+from parts.guard.places import Denied, Guarded
+from parts.guard.reading import REPLACING, find_program, list_replaced, only_reads
+from parts.guard.shell import (
     COMMENT,
     SimpleCommand,
     Unreadable,

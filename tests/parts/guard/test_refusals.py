@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 HANGING = (
-    "from oneiros.light import hook, protected; hook.OTHER_SECONDS = 0.2;"
+    "from oneiros.light import hook; from parts.guard import protected; hook.OTHER_SECONDS = 0.2;"
     "protected.reason_to_deny = lambda *_: __import__('threading').Event().wait(60); hook.run()"
 )
 PATIENT = "from oneiros.light import hook; hook.OTHER_SECONDS = 50; hook.run()"  # on a busy machine it takes too long
@@ -55,7 +55,10 @@ def test_a_call_is_judged_whatever_its_length_and_denied_beyond_all_measure(tmp_
 
 
 def test_a_guard_that_breaks_denies_what_may_touch_a_memory(tmp_path: Path) -> None:
-    breaking = "from oneiros.light import hook, protected; protected.reason_to_deny = lambda *_: 1 / 0; hook.run()"
+    breaking = (
+        "from oneiros.light import hook; from parts.guard import protected;"
+        "protected.reason_to_deny = lambda *_: 1 / 0; hook.run()"
+    )
 
     assert '"deny"' in answer_call(call("Bash", command="cat topics/mail.md"), tmp_path, breaking)
     assert answer_call(call("Bash", command="ls -l"), tmp_path, breaking) == ""

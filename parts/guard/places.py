@@ -11,10 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from oneiros.light.endpoint import settings_folder, states_folder
+from oneiros.light.person_only import APPROVED, OWN_DATA
 
-# below a memory root; a person's yes alone changes them
-APPROVED = ("topics", "lessons.md", "MEMORY.md", "ontology.yaml", "proposals")
-OWN_DATA = ("sessions", ".git", ".oneiros", "oneiros.toml")  # what they said and decided, what answers, how it is kept
 OURS = re.compile(r"\.oneiros\b|\bONEIROS_ROOT\b|\boneiros/config\.toml")
 PATTERN = re.compile(r"[*?\[]")
 BEGINNING = re.compile(r"[~/\w.-]")
