@@ -12,5 +12,9 @@ from parts.page.part import part as page
 from parts.taking_over.part import part as taking_over
 from parts.team.part import part as team
 from parts.trainers.part import part as trainers
+from parts.two_memories.part import part as two_memories
 
-PARTS = (agents, aliases, arranging, chat, clients, models, keeping, machines, page, taking_over, team, trainers)
+PARTS = (
+    *(agents, aliases, arranging, chat, clients, models, keeping, machines, page, taking_over, team, trainers),
+    two_memories,
+)

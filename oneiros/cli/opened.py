@@ -7,17 +7,16 @@ from memory_server.document import Answer
 from memory_server.faces.memory_text import reading_json, topics_json
 from memory_server.layers.topics import topic_heads
 from memory_server.memory import Memory
-from memory_server.search.joining import in_account, make_address
 from memory_server.search.precedence import limit_to_project
 from memory_server.search.question import Question
 from memory_server.upkeep import how_level
 from oneiros.cli.terminal.output import show_progress
 from oneiros.daemon.status import read_status
-from oneiros.daemon.two_memories import together, uses_both_memories
 from oneiros.environment import Environment
 from oneiros.hooks.whereabouts import locate_project
 from oneiros.ingest.typed_lines import build_recorder
 from oneiros.opening import open_memory
+from oneiros.protocols import BesideMemory
 
 
 def answer_here(environment: Environment, question: Question, *, both: bool = False, folder: str = "") -> Answer:
@@ -38,10 +37,13 @@ def _answer(environment: Environment, question: Question, *, both: bool) -> Answ
         answer = memory.with_use(memory.search(question))
         if answer.hits and behind:
             answer = replace(answer, lacks=" ".join(filter(None, [behind, answer.lacks])))
-    if not (both and uses_both_memories(environment.own_root, memory.root, environment.person)):
-        return answer
-    with open_memory(environment, environment.own_root) as account:
-        return together(question, answer, account.with_use(account.look_up(question)), memory.root)
+    beside = find_beside(environment) if both else None
+    return beside.join_answer(question, answer) if beside else answer
+
+
+def find_beside(environment: Environment) -> BesideMemory | None:
+    """What answers beside the memory that is meant; None where nothing does."""
+    return next((found for part in environment.parts if part.beside and (found := part.beside(environment))), None)
 
 
 def bring_level(memory: Memory) -> str:
@@ -54,11 +56,11 @@ def bring_level(memory: Memory) -> str:
 
 def lines_here(environment: Environment, name: str, *, with_tools: bool) -> dict[str, Any]:
     """Lines of a source."""
-    root = environment.choice.root
-    wanted = in_account(name) if uses_both_memories(environment.own_root, root, environment.person) else ""
-    with open_memory(environment, environment.own_root if wanted else root) as memory:
-        found = reading_json(memory.read(wanted or name, with_tools=with_tools))
-    return {**found, "path": make_address(found["path"])} if wanted else found
+    beside = find_beside(environment)
+    if beside and (found := beside.read_lines(name, with_tools=with_tools)):
+        return found
+    with open_memory(environment) as memory:
+        return reading_json(memory.read(name, with_tools=with_tools))
 
 
 def topics_here(environment: Environment) -> dict[str, Any]:

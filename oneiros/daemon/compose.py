@@ -12,7 +12,6 @@ from oneiros.daemon.jobs import daemon_jobs
 from oneiros.daemon.running import build_running
 from oneiros.daemon.schedule import Schedule, schedule_file
 from oneiros.daemon.sockets import Listening
-from oneiros.daemon.two_memories import TwoMemories
 from oneiros.daemon.watching import Watcher
 from oneiros.dreaming import build_decisions
 from oneiros.environment import Environment, now, program_version
@@ -23,6 +22,7 @@ from oneiros.ingest.queue import IngestQueue
 from oneiros.ingest.readings import ModelReadings, build_asking, compress_again
 from oneiros.ingest.typed_lines import build_recorder
 from oneiros.opening import open_memory
+from oneiros.protocols import BesideDoor
 from oneiros.worker import Worker
 
 
@@ -56,7 +56,8 @@ def compose_daemon(sockets: Listening, environment: Environment) -> Iterator[Dae
         memory.embed_query("warm up")
         memory.indices.snapshot()
         bring_lines_level()
-        door.warm_up()
+        if door:
+            door.warm_up()
 
     root, activity = environment.resolve_root(sockets.root), Activity()
     with open_memory(environment, root, as_it_is=True, before_search=before_search) as memory, ExitStack() as opened:
@@ -74,9 +75,12 @@ def compose_daemon(sockets: Listening, environment: Environment) -> Iterator[Dae
             environment.claude_folder,
         )
         behind = (schedule.worker, queue.worker, readings.worker, Worker("warm-up", warm_up))
-        door = TwoMemories(environment, memory)
-        for part in (indexer, watcher, hooks, *behind, door):
+        doors: Iterator[BesideDoor] = (one.door(environment, memory) for one in environment.parts if one.door)
+        door = next(doors, None)
+        for part in (indexer, watcher, hooks, *behind):
             opened.callback(part.close)
+        if door:
+            opened.callback(door.close)
         mcp = create_server(
             memory,
             program_version(),
@@ -89,5 +93,17 @@ def compose_daemon(sockets: Listening, environment: Environment) -> Iterator[Dae
         workers = (indexer.worker, watcher.worker, *behind)
         running = build_running(environment, memory, indexer)
         yield Daemon(
-            sockets, environment, door, indexer, hooks, queue, on_ingested, mcp, running, activity, Ending(), workers
+            sockets,
+            environment,
+            memory,
+            door,
+            indexer,
+            hooks,
+            queue,
+            on_ingested,
+            mcp,
+            running,
+            activity,
+            Ending(),
+            workers,
         )

@@ -6,10 +6,10 @@ import pytest
 
 from memory_server.document import Answer, Certainty, ChunkId, Hit, Layer, LineRange, SourcePath
 from memory_server.faces.answer_text import answer_json, answer_of_json, answer_text
-from memory_server.search.joining import BOTH, THEIRS_ALONE, in_account, join_answers
 from memory_server.search.pipeline import NOTHING, PERHAPS
 from memory_server.search.query import parse_query
 from memory_server.search.question import Search
+from parts.two_memories.joining import BOTH, THEIRS_ALONE, in_account, join_answers
 
 SURE, LIKELY, PERHAPS_HIT = Certainty.SURE, Certainty.LIKELY, Certainty.PERHAPS
 NOT_HERE = Answer((), NOTHING[Search.RECALL])

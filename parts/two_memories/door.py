@@ -13,7 +13,6 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -29,14 +28,14 @@ from memory_server.language.words import measure_rarity
 from memory_server.memory import Memory
 from memory_server.reading import SourceText
 from memory_server.root.paths import MemoryRoot
-from memory_server.search.joining import ACCOUNT, BOTH, in_account, join_answers, make_address
 from memory_server.search.precedence import may_decide
 from memory_server.search.question import Question, question_json
-from memory_server.settings import PersonSettings
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
 from oneiros.hooks.pointers import statements
 from oneiros.light.endpoint import is_running
+from parts.two_memories.joining import ACCOUNT, BOTH, in_account, join_answers, make_address
+from parts.two_memories.wanted import uses_both_memories
 
 ACCOUNT_SECONDS = 3.0  # for the account's answer, from the question on
 AT_ONCE = 4  # questions to the account's memory under way
@@ -48,12 +47,6 @@ START = (
     "import os, sys; from oneiros.light.endpoint import start_daemon; "
     "start_daemon(os.environ, sys.argv[1], 'http').close()"
 )
-
-
-def uses_both_memories(account: MemoryRoot, root: MemoryRoot, person: PersonSettings) -> bool:
-    """Whether the account's memory answers beside that of a root: it is there, and the root is a trusted other one."""
-    is_trusted = root.path in {Path(trusted).resolve() for trusted in person.trusted_roots}
-    return person.both_memories and is_trusted and root.path != account.path and account.index_page.is_file()
 
 
 def project_name(root: MemoryRoot) -> str:

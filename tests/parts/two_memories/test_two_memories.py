@@ -10,8 +10,9 @@ from memory_server.search.query import parse_query
 from memory_server.settings import PersonSettings
 from memory_server.settings_file import change_setting
 from oneiros.cli.main import main
-from oneiros.daemon.two_memories import project_name, together, uses_both_memories
 from oneiros.environment import Environment
+from parts.two_memories.door import project_name, together
+from parts.two_memories.wanted import uses_both_memories
 from tests.conftest import MakeEngine
 from tests.memories import new_root, write_topic
 
