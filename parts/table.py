@@ -8,13 +8,15 @@ from parts.clients.part import part as clients
 from parts.keeping.part import part as keeping
 from parts.machines.part import part as machines
 from parts.models.part import part as models
+from parts.notes.part import part as notes
 from parts.page.part import part as page
 from parts.taking_over.part import part as taking_over
 from parts.team.part import part as team
 from parts.trainers.part import part as trainers
 from parts.two_memories.part import part as two_memories
+from parts.uninstalling.part import part as uninstalling
 
 PARTS = (
-    *(agents, aliases, arranging, chat, clients, models, keeping, machines, page, taking_over, team, trainers),
-    two_memories,
+    *(agents, aliases, arranging, chat, clients, models, keeping, machines, trainers, notes, page, taking_over, team),
+    *(two_memories, uninstalling),
 )

@@ -65,6 +65,9 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     "parts.models": """
         replay judging asking queries trying choosing command part
     """,
+    "parts.notes": """
+        command part
+    """,
     "parts.page": """
         views markdown rendering plots passages shell diffs search topics turns sessions passkeys review today
         person routes command part
@@ -77,12 +80,15 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         publication sharing errors settings opening engine tenants repositories outbox indexing migrating memory
         publishing operations access server commands cli program part
     """,
+    "parts.uninstalling": """
+        removal command part
+    """,
     "parts.two_memories": """
         wanted joining door here part
     """,
     "oneiros": """
         parts light hook worker file_events environment served protocols client claude founding ingest
-        opening first_steps dreaming health hooks daemon doctor uninstall cli
+        opening first_steps dreaming hooks daemon doctor cli
     """,
 }
 MOST_MODULES = 20  # of one folder

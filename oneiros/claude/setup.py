@@ -10,7 +10,10 @@ leaves no byte and touches nothing changed since.
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,9 +21,9 @@ from textwrap import indent
 from types import MappingProxyType
 from typing import Any
 
-from memory_server.errors import ContentError, UsageError
+from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.machine.files import replace_file
-from oneiros.claude.plugin import adding, client_program, run_client, taking_out
+from oneiros.claude.files import PLUGIN
 from oneiros.environment import Environment
 from oneiros.light.client_folders import find_named_folder
 from oneiros.light.endpoint import states_folder
@@ -48,6 +51,9 @@ disable-model-invocation: true
 
 Run the skill `/oneiros:dream` with these arguments: $ARGUMENTS
 """
+PACKAGED = Path(__file__).parents[1] / "marketplace"  # in an installed wheel
+CHECKOUT = Path(__file__).parents[2]
+SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,3 +347,43 @@ def _read_object(file: Path) -> dict[str, Any]:
 
 def _as_json(value: dict[str, Any]) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def marketplace() -> Path:
+    """The folder that `claude plugin marketplace add` takes."""
+    return PACKAGED if PACKAGED.is_dir() else CHECKOUT
+
+
+def adding() -> tuple[Sequence[str], ...]:
+    """The commands that bring the plugin in. It is told where this program lies, wherever that was installed."""
+    folder = f"program_folder={Path(sys.executable).parent}"
+    return (
+        ("claude", "plugin", "marketplace", "add", str(marketplace())),
+        ("claude", "plugin", "install", PLUGIN, "--config", folder),
+    )
+
+
+def taking_out() -> tuple[Sequence[str], ...]:
+    """The commands that undo `adding`."""
+    return (("claude", "plugin", "uninstall", PLUGIN), ("claude", "plugin", "marketplace", "remove", "oneiros"))
+
+
+def client_program(variables: Mapping[str, str]) -> str | None:
+    """Claude Code as the person's shell finds it; None where it is not installed."""
+    return shutil.which("claude", path=variables.get("PATH"))
+
+
+def run_client(commands: Sequence[Sequence[str]], variables: Mapping[str, str]) -> None:
+    """Runs commands of the client. Raises UsageError where there is none, NeedsRepair where one fails."""
+    program = client_program(variables)
+    if program is None:
+        raise UsageError("Claude Code is not on PATH", remedy="Install it, or run the shown commands where it is")
+    for _, *arguments in commands:
+        command = [program, *arguments]
+        done = subprocess.run(
+            command, env=dict(variables), capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+        if done.returncode != 0:
+            last_line = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
+            what = f"`claude {shlex.join(arguments)}` failed: {''.join(last_line)}"
+            raise NeedsRepair(what, remedy="Run it yourself to see more")

@@ -22,7 +22,7 @@ from memory_server.errors import OneirosError, UsageError
 from memory_server.escaping import escape_line, escape_text, plural
 from memory_server.index.build import Progress
 from memory_server.machine.clock import local
-from oneiros.cli.consent.asking import ask_person, sign_at_end
+from oneiros.cli.consent import ask_person, sign_at_end
 from oneiros.cli.readings import offer_reader, read_waiting
 from oneiros.cli.review.sitting import TerminalReview
 from oneiros.cli.serving import page_link

@@ -22,8 +22,8 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
 from memory_server.settings_file import change_setting, parse_setting, setting_text, settings_keys, toml_value
-from oneiros.cli.consent.asking import require_person
-from oneiros.cli.consent.key import make_key, sign_present
+from oneiros.cli.consent import require_person
+from oneiros.cli.key import make_key, sign_present
 from oneiros.cli.maintenance import brought_level
 from oneiros.cli.readings import offer_reader
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk

@@ -16,7 +16,7 @@ from memory_server.index.build import Progress
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from memory_server.settings_file import change_setting, is_set
-from oneiros.cli.consent.asking import require_person
+from oneiros.cli.consent import require_person
 from oneiros.cli.maintenance import brought_level
 from oneiros.cli.terminal.output import AsJson, confirm, data, data_json, show_progress, talk
 from oneiros.environment import Environment, now

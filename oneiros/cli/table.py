@@ -29,7 +29,7 @@ def find_adder(room: str) -> Callable[[typer.Typer], None]:
         case "founding":
             from oneiros.cli.founding import add_commands
         case "key":
-            from oneiros.cli.consent.key import add_commands
+            from oneiros.cli.key import add_commands
         case "setup":
             from oneiros.cli.setup import add_commands
         case "ingest":
@@ -44,8 +44,6 @@ def find_adder(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.status import add_commands
         case "maintenance":
             from oneiros.cli.maintenance import add_commands
-        case "notes":
-            from oneiros.cli.notes import add_commands
         case _:
             from oneiros.cli.serving import add_commands
     return add_commands
@@ -66,7 +64,6 @@ GROUPS = {
         Row("config", "Show or change a setting: yours, and the memory's own few.", "founding"),
         Row("mute", "Let hooks point to a topic no longer; recall still finds it.", "founding"),
         Row("setup", "Let Claude Code load MEMORY.md, and the shell complete.", "setup"),
-        Row("uninstall", "Remove what lies outside of your memories, which stay.", "setup"),
     ),
     "Take conversations in and out": (
         Row("ingest", "Take conversations in: archive, compress and index them.", "ingest"),
@@ -93,8 +90,6 @@ GROUPS = {
         Row("mcp", "Serve the memory to an MCP client over stdin and stdout.", "serving"),
         Row("serve", "Start the daemon of the memory, unless it runs.", "serving"),
         Row("stop", "End the daemon once what is under way is answered.", "serving"),
-        Row("episode", "Take a note in: it can be found, it never decides.", "notes"),
-        Row("episodes", "List the notes, read one, or delete it.", "notes"),
     ),
 }
 

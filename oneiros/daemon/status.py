@@ -13,7 +13,7 @@ from memory_server.memory import Memory
 from oneiros.daemon.schedule import read_states, schedule_file
 from oneiros.environment import Environment, now
 from oneiros.hooks.receipts import read_receipts
-from oneiros.hooks.review import say_what_waits
+from oneiros.hooks.session_start import say_what_waits
 from oneiros.ingest.readings import reading_states
 from oneiros.ingest.run import other_machines
 from oneiros.ingest.settings import list_skipped, waiting

@@ -7,8 +7,7 @@ import re
 
 from memory_server.layers.lessons import LESSONS_PAGE
 from memory_server.memory import Memory
-from oneiros.hooks.call import HookCall
-from oneiros.hooks.injection import NOTHING, HookAnswer, tag_lines
+from oneiros.hooks.call import NOTHING, HookAnswer, HookCall, tag_lines
 from oneiros.hooks.pointers import find_pointers
 from oneiros.hooks.whereabouts import whereabouts
 

@@ -15,8 +15,7 @@ from memory_server.layers.ontology import find_areas
 from memory_server.layers.topics import is_topic, select_approved, topic_heads
 from memory_server.memory import Memory
 from oneiros.environment import find_top
-from oneiros.hooks.call import HookCall
-from oneiros.hooks.injection import NOTHING, HookAnswer, safe, tag_lines
+from oneiros.hooks.call import NOTHING, HookAnswer, HookCall, safe, tag_lines
 from oneiros.hooks.pointers import Pointer, holding
 from oneiros.hooks.whereabouts import whereabouts
 

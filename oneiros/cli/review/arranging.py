@@ -7,7 +7,7 @@ from dream.decisions.planning import Arrangement, Texts
 from dream.proposals.rendering import make_diff
 from memory_server.escaping import escape_line, escape_text
 from memory_server.layers.topics import read_text
-from oneiros.cli.consent.asking import ask_consent, sign_at_end
+from oneiros.cli.consent import ask_consent, sign_at_end
 from oneiros.cli.terminal.output import data, talk
 from oneiros.cli.terminal.screen import see_stdout, show
 from oneiros.environment import Environment

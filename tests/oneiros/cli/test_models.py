@@ -102,7 +102,7 @@ def test_without_consent_nothing_is_added(
     def nobody(_: object) -> None:
         raise UsageError("no terminal", remedy="Do it yourself")
 
-    monkeypatch.setattr("oneiros.cli.consent.asking.person_at_terminal", nobody)
+    monkeypatch.setattr("oneiros.cli.consent.person_at_terminal", nobody)
 
     code, _, error = shell("model", "--add", str(tiny_dense(tmp_path / "tiny-dense")))
 

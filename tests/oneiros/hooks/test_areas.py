@@ -8,8 +8,7 @@ import pytest
 from dream.decisions.approvals import UnapprovedFiles
 from memory_server.memory import Memory
 from oneiros.hooks.before_tool import answer_before_tool
-from oneiros.hooks.call import HookCall
-from oneiros.hooks.injection import NOTHING, HookAnswer
+from oneiros.hooks.call import NOTHING, HookAnswer, HookCall
 from parts.guard.places import Denied, Guarded
 from tests.conftest import MakeEngine
 from tests.dream.builders import PERSON, decisions_on

@@ -12,7 +12,7 @@ from memory_server.errors import NeedsRepair
 from memory_server.escaping import escape_line
 from memory_server.machine.files import move
 from memory_server.settings_file import change_setting
-from oneiros.cli.consent.asking import key_file, require_person, sign_at_end
+from oneiros.cli.consent import key_file, require_person, sign_at_end
 from oneiros.cli.terminal.output import data, talk
 from oneiros.dreaming import open_decisions
 from oneiros.environment import Environment, now

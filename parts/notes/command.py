@@ -10,7 +10,7 @@ from memory_server.errors import UsageError
 from memory_server.escaping import escape_line, escape_text, plural
 from memory_server.layers.episodes import GivenEpisode, delete_episode, list_episodes, read_episode
 from memory_server.root.places import require_memory
-from oneiros.cli.consent.asking import require_person
+from oneiros.cli.consent import require_person
 from oneiros.cli.terminal.output import AsJson, data, data_json, show_progress, talk
 from oneiros.environment import Environment
 from oneiros.opening import open_memory

@@ -30,7 +30,7 @@ from memory_server.faces.guard import MAX_BODY_BYTES, Guard
 from memory_server.faces.rest import create_api
 from memory_server.settings_file import change_setting
 from oneiros.daemon.daemon import Daemon
-from oneiros.daemon.http.routes import add_daemon_routes
+from oneiros.daemon.routes import add_daemon_routes
 from oneiros.daemon.sockets import write_state
 from oneiros.daemon.status import read_status
 from oneiros.dreaming import build_decisions
