@@ -79,7 +79,7 @@ class Part(NamedTuple):
     routes: "Callable[[FastAPI, Any], None] | None" = None  # beside those of the API; the second is a ServedMemory
     sources: "Callable[[], tuple[AgentSource, ...]] | None" = None  # readers of other agents' conversations
     clients: "Callable[[Path, Mapping[str, str]], Mapping[str, McpClient]] | None" = None  # by home and variables
-    machines: Callable[[], Any] | None = None  # what reaches other machines: an OtherMachines of protocols.py
+    machines: Callable[[], Any] | None = None  # what reaches other machines: an OtherMachines of served.py
     door: Callable[[Any, Any], Any] | None = None  # an Environment and a Memory to the daemon's BesideDoor
     beside: Callable[[Any], Any] | None = None  # an Environment to a BesideMemory, None where none stands there
     checks: tuple[tuple[str, DoctorCheck], ...] = ()  # by their names

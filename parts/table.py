@@ -12,11 +12,12 @@ from parts.notes.part import part as notes
 from parts.page.part import part as page
 from parts.taking_over.part import part as taking_over
 from parts.team.part import part as team
+from parts.tracing.part import part as tracing
 from parts.trainers.part import part as trainers
 from parts.two_memories.part import part as two_memories
 from parts.uninstalling.part import part as uninstalling
 
 PARTS = (
     *(agents, aliases, arranging, chat, clients, models, keeping, machines, trainers, notes, page, taking_over, team),
-    *(two_memories, uninstalling),
+    *(tracing, two_memories, uninstalling),
 )

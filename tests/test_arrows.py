@@ -80,6 +80,9 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         publication sharing errors settings opening engine tenants repositories outbox indexing migrating memory
         publishing operations access server commands cli program part
     """,
+    "parts.tracing": """
+        command part
+    """,
     "parts.uninstalling": """
         removal command part
     """,
@@ -87,7 +90,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         wanted joining door here part
     """,
     "oneiros": """
-        parts light hook worker file_events environment served protocols client claude founding ingest
+        parts light hook worker file_events environment served client claude founding ingest
         opening first_steps dreaming hooks daemon doctor cli
     """,
 }

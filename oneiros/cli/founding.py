@@ -31,7 +31,7 @@ from oneiros.daemon.sockets import end_daemon
 from oneiros.doctor import language_check
 from oneiros.environment import Environment, now
 from oneiros.first_steps import FirstSteps, duration_text, first_steps
-from oneiros.founding import distrust_root, found_memory, is_example, set_aside, trust_root
+from oneiros.founding import found_memory, is_example, set_aside, trust_root
 from oneiros.ingest.settings import own_project
 from oneiros.light.endpoint import is_running
 from oneiros.light.person_only import PERSON_SETTINGS
@@ -160,12 +160,11 @@ def trust(
     if not remove and not (path / "MEMORY.md").is_file():
         raise UsageError("there is no MEMORY.md in that folder", where=path, remedy="Name the folder of a memory")
     require_person(environment, f"{'trust no longer' if remove else 'trust'} {path}", is_setting=True)
+    trust_root(environment.person_file, environment.person, path, is_trusted=not remove)
     if remove:
-        distrust_root(environment.person_file, environment.person, path)
         talk(f"Not trusted any more: {path}")
-        return
-    trust_root(environment.person_file, environment.person, path)
-    talk(f"Trusted: {path}. Its topics are rank 1 from now on wherever it is the nearest memory.")
+    else:
+        talk(f"Trusted: {path}. Its topics are rank 1 from now on wherever it is the nearest memory.")
 
 
 def config(

@@ -30,13 +30,12 @@ from memory_server.root.places import require_memory
 from memory_server.settings import AGENTS
 from oneiros.cli.consent import require_person
 from oneiros.cli.maintenance import brought_level
-from oneiros.cli.terminal.output import AsJson, data, data_json, data_line, show_progress, talk
-from oneiros.cli.terminal.screen import show_long
+from oneiros.cli.terminal.output import AsJson, data, data_json, data_line, show_long, show_progress, talk
 from oneiros.client import Client
 from oneiros.daemon.sockets import end_daemon
 from oneiros.environment import Environment, now
+from oneiros.file_events import Follower, ending_on_interrupt
 from oneiros.ingest import forgetting
-from oneiros.ingest.follow import Follower, ending_on_interrupt
 from oneiros.ingest.run import (
     IngestOutcome,
     Wanted,

@@ -4,32 +4,21 @@ from dataclasses import replace
 from typing import Any
 
 from memory_server.document import Answer
-from memory_server.faces.memory_text import reading_json, topics_json
-from memory_server.layers.topics import topic_heads
+from memory_server.faces.memory_text import reading_json
 from memory_server.memory import Memory
 from memory_server.search.precedence import limit_to_project
 from memory_server.search.question import Question
 from memory_server.upkeep import how_level
 from oneiros.cli.terminal.output import show_progress
-from oneiros.daemon.status import read_status
 from oneiros.environment import Environment
 from oneiros.hooks.whereabouts import locate_project
 from oneiros.ingest.typed_lines import build_recorder
 from oneiros.opening import open_memory
-from oneiros.protocols import BesideMemory
+from oneiros.served import BesideMemory
 
 
-def answer_here(environment: Environment, question: Question, *, both: bool = False, folder: str = "") -> Answer:
+def answer_here(environment: Environment, question: Question, *, both: bool, folder: str) -> Answer:
     """The answer to a question. `both`: with the account's memory beside a project's. `folder`: in whose project."""
-    answer = _answer(environment, question, both=both)
-    return (
-        limit_to_project(answer, locate_project(folder, environment.choice.root, environment.person))
-        if folder
-        else answer
-    )
-
-
-def _answer(environment: Environment, question: Question, *, both: bool) -> Answer:
     with open_memory(environment) as memory:
         behind = bring_level(memory)
         if question.types:
@@ -37,8 +26,11 @@ def _answer(environment: Environment, question: Question, *, both: bool) -> Answ
         answer = memory.with_use(memory.search(question))
         if answer.hits and behind:
             answer = replace(answer, lacks=" ".join(filter(None, [behind, answer.lacks])))
-    beside = find_beside(environment) if both else None
-    return beside.join_answer(question, answer) if beside else answer
+    if both and (beside := find_beside(environment)):
+        answer = beside.join_answer(question, answer)
+    if not folder:
+        return answer
+    return limit_to_project(answer, locate_project(folder, environment.choice.root, environment.person))
 
 
 def find_beside(environment: Environment) -> BesideMemory | None:
@@ -61,15 +53,3 @@ def lines_here(environment: Environment, name: str, *, with_tools: bool) -> dict
         return found
     with open_memory(environment) as memory:
         return reading_json(memory.read(name, with_tools=with_tools))
-
-
-def topics_here(environment: Environment) -> dict[str, Any]:
-    """The list of topics."""
-    with open_memory(environment) as memory:
-        return topics_json(topic_heads(memory.root))
-
-
-def gather_status(environment: Environment) -> dict[str, Any]:
-    """How the memory stands."""
-    with open_memory(environment) as memory:
-        return read_status(environment, memory)

@@ -24,8 +24,7 @@ from oneiros.ingest.settings import spending
 from oneiros.ingest.trainer_client import find_machines, inspect_trainer
 from oneiros.ingest.typed_lines import build_recorder
 from oneiros.opening import open_memory
-from oneiros.protocols import BesideDoor
-from oneiros.served import Running
+from oneiros.served import BesideDoor, Running
 from oneiros.worker import Worker
 
 

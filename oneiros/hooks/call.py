@@ -20,7 +20,6 @@ MAX_OUTPUT_CHARS = 20_000  # of a tool; its beginning and its end tell what went
 OPENING = f'<{TAG} layer="topic">'
 CLOSING = f"</{TAG}>"
 HARD_STOP_CHARS = 9_000  # the client cuts at 10,000 and then shows a file's path instead
-CHARS_A_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +138,3 @@ def fitting(lines: Sequence[str], room: int) -> list[str]:
 def safe(text: str) -> str:
     """A text that neither closes the tag nor opens another, with nothing hidden in it."""
     return escape_text(text).replace(f"<{TAG}", f"<\\{TAG}").replace(f"</{TAG}", f"<\\/{TAG}")
-
-
-def token_count(text: str) -> int:
-    """How many tokens a text costs, by the usual estimate."""
-    return -(-len(text) // CHARS_A_TOKEN)

@@ -19,12 +19,11 @@ from crawler.transcripts.tail import is_uuid
 from memory_server.faces.mcp_server import strict_tool
 from memory_server.memory import Memory
 from oneiros.environment import now
-from oneiros.hooks.after_tool import answer_after_tool
-from oneiros.hooks.before_tool import answer_before_tool
-from oneiros.hooks.call import NOTHING, HookAnswer, HookCall, parse_call, token_count
+from oneiros.hooks.call import NOTHING, HookAnswer, HookCall, parse_call
 from oneiros.hooks.prompt import answer_prompt, asks_to_remember
 from oneiros.hooks.receipts import Receipts
 from oneiros.hooks.session_start import ReviewLines, answer_session_start
+from oneiros.hooks.tool_use import answer_after_tool, answer_before_tool
 from oneiros.hooks.whereabouts import whereabouts
 from oneiros.ingest.queue import IngestQueue, Note
 
@@ -36,6 +35,7 @@ ONCE_A_SESSION = {
     "PostToolUse": answer_after_tool,
     "PostToolUseFailure": answer_after_tool,
 }
+CHARS_A_TOKEN = 4  # by the usual estimate
 LOSES_CONTEXT = ("clear", "compact")  # of SessionStart: what was injected is gone with the conversation
 NAME = "hook"
 SILENCE = "{}"  # of an empty text the client would note that the hook succeeded
@@ -71,7 +71,7 @@ class Hooks:
             call = parse_call(event, payload)
             answer = self._answer_call(call)
             if answer.context and not self._is_repeated(call, answer):
-                self._receipts.note(call.session_id, call.event, answer.keys, token_count(answer.context))
+                self._receipts.note(call.session_id, call.event, answer.keys, -(-len(answer.context) // CHARS_A_TOKEN))
             return answer.as_json(call.event)
         except Exception as error:  # noqa: BLE001  the outermost frame of a hook
             logger.warning("the hook %s had no answer: %r", event, error)

@@ -94,7 +94,8 @@ def context_lines(memory: Memory, files: ClaudeFiles, where: Whereabouts, room: 
         if head.path not in left_out and not (is_loaded and f"({escape_target(head.path)})" in page)
     ]
     lines = [] if is_loaded else fit_lines([], parse_own_lines(page), room // 2, MORE_LINES)
-    if LESSONS_PAGE not in left_out and (lessons := lesson_lines(memory.root, where)):
+    lessons = [f"- {lesson.text}" for lesson in read_lessons(memory.root) if where.holds(lesson.project)]
+    if LESSONS_PAGE not in left_out and lessons:
         lines += fitting(
             [LESSONS, *map(safe, lessons)], room - count_bytes([*lines, MORE_TOPICS, TOPICS]) - COUNT_BYTES
         )
@@ -134,11 +135,6 @@ def parse_own_lines(page: str) -> list[str]:
         return own_lines(page)
     except OneirosError:
         return []  # its markers are broken; `validate` says so
-
-
-def lesson_lines(root: MemoryRoot, where: Whereabouts) -> list[str]:
-    """The lessons that hold here, a line each."""
-    return [f"- {lesson.text}" for lesson in read_lessons(root) if where.holds(lesson.project)]
 
 
 def warn_untrusted(memory: Memory, call: HookCall, home: Path) -> list[str]:

@@ -32,7 +32,7 @@ from oneiros.ingest.settings import (
     store_places,
     this_machine,
 )
-from oneiros.protocols import OtherMachines
+from oneiros.served import OtherMachines
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from oneiros.parts import Part
 
 if TYPE_CHECKING:
-    from oneiros.protocols import OtherMachines
+    from oneiros.served import OtherMachines
 
 
 def part() -> Part:

@@ -18,7 +18,7 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.root.state import make_state
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import ingest_settings, reference_settings, this_machine
-from oneiros.protocols import Take
+from oneiros.served import Take
 from parts.machines.addresses import Address, parse_address
 from parts.machines.fetch import Delivery, ask
 from parts.machines.mirror import Mirror

@@ -25,8 +25,7 @@ from memory_server.escaping import escape_line, escape_text, plural
 from memory_server.machine.clock import local_day
 from oneiros.cli.review.asking import END, ask_key, ask_place, ask_words
 from oneiros.cli.review.editing import batch_text, edit_text, read_batch, reword_text, with_faults
-from oneiros.cli.terminal.output import data, talk
-from oneiros.cli.terminal.screen import see_stdout, show
+from oneiros.cli.terminal.output import data, see_stdout, show, talk
 from oneiros.environment import now
 
 KEYS = {

@@ -1,6 +1,7 @@
-"""PreToolUse: what topics and lessons say about the files that a tool is about to touch.
+"""Before a tool: what topics and lessons say of the files that it may touch; after it: what lessons know of an error.
 
-Whether the tool may is not decided here: `protected.py` does that without a daemon.
+Whether the tool may is not decided here: a part does that without a daemon. At errors statements of topics are left
+out: they were as often pushed out of a foreign memory as out of the own one.
 """
 
 import os
@@ -11,12 +12,13 @@ from pathlib import Path, PurePosixPath
 
 from memory_server.escaping import escape_line
 from memory_server.layers.index_page import pointer
+from memory_server.layers.lessons import LESSONS_PAGE
 from memory_server.layers.ontology import find_areas
 from memory_server.layers.topics import is_topic, select_approved, topic_heads
 from memory_server.memory import Memory
 from oneiros.environment import find_top
 from oneiros.hooks.call import NOTHING, HookAnswer, HookCall, safe, tag_lines
-from oneiros.hooks.pointers import Pointer, holding
+from oneiros.hooks.pointers import Pointer, find_pointers, holding
 from oneiros.hooks.whereabouts import whereabouts
 
 MAX_PATHS = 4  # of one call
@@ -27,6 +29,18 @@ SUMMARY_CHARS = 120
 AREA_HEAD = "Approved topics about %s, which this file belongs to (rank 1):"
 HEAD = "Approved topics that name this file (rank 1):"
 PATH = re.compile(r"[\w./~+-]*(?:/[\w.+-]+|\.[A-Za-z]\w{0,7})")
+MAX_ERROR_CHARS = 300
+ERROR_HEAD = "Lessons on an error like this (rank 1):"
+ERROR_LINE = re.compile(
+    r"(?:error|exception|fail(?:ed|ure)|cannot|could not|no such|not found|denied|refused|undefined|panic|fatal)",
+    re.IGNORECASE,
+)
+VARIABLE = (  # what differs from one occurrence of an error to the next
+    (re.compile(r"\b[0-9a-f]{7,}\b|0x[0-9a-f]+", re.IGNORECASE), " "),
+    (re.compile(r"\x1b\[[0-9;]*[A-Za-z]"), ""),
+    (re.compile(r"(?:[A-Za-z]:)?(?:/[\w.@+-]+){2,}/"), " "),  # folders; the file's name stays
+    (re.compile(r"(?<![\w.])\d+(?:[.:]\d+)*(?![\w.])"), " "),
+)
 
 
 def answer_before_tool(memory: Memory, call: HookCall, shown_before: set[str], max_bytes: int) -> HookAnswer:
@@ -113,3 +127,27 @@ def list_names(path: str) -> Iterator[str]:
         yield "/".join(parts[-2:])
     if parts and len(parts[-1]) >= LEAST_NAME_CHARS and "." in parts[-1]:
         yield parts[-1]
+
+
+def answer_after_tool(memory: Memory, call: HookCall, shown_before: set[str], max_bytes: int) -> HookAnswer:
+    """Pointers to what the lessons know of the error in a tool's output."""
+    template = error_template(call.tool_output)
+    if not template:
+        return NOTHING
+    project = whereabouts(call.folder, memory.person).project
+    keyed = {f"error:{pointer.key}": pointer for pointer in find_pointers(memory, template, project, (LESSONS_PAGE,))}
+    fresh = {key: pointer for key, pointer in keyed.items() if key not in shown_before}
+    chosen = dict(list(fresh.items())[:MAX_POINTERS])
+    context = tag_lines([ERROR_HEAD, *(pointer.line for pointer in chosen.values())], max_bytes) if chosen else ""
+    return HookAnswer(context, keys=tuple(chosen)) if context else NOTHING
+
+
+def error_template(output: str) -> str:
+    """The last line of an output that tells of an error, without what changes from time to time; else empty."""
+    lines = [line.strip() for line in output.splitlines() if ERROR_LINE.search(line)]
+    if not lines:
+        return ""
+    text = lines[-1][:MAX_ERROR_CHARS]
+    for pattern, instead in VARIABLE:
+        text = pattern.sub(instead, text)
+    return " ".join(text.split())
