@@ -82,6 +82,7 @@ class Part(NamedTuple):
     machines: Callable[[], Any] | None = None  # what reaches other machines: an OtherMachines of served.py
     door: Callable[[Any, Any], Any] | None = None  # an Environment and a Memory to the daemon's BesideDoor
     beside: Callable[[Any], Any] | None = None  # an Environment to a BesideMemory, None where none stands there
+    on_founding: Callable[[Any, bool], None] | None = None  # behind `init`: the Environment, and whether it is new
     checks: tuple[tuple[str, DoctorCheck], ...] = ()  # by their names
 
 

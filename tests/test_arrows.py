@@ -72,6 +72,12 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         views markdown rendering plots passages shell diffs search topics turns sessions passkeys review today
         person routes command part
     """,
+    "parts.readings": """
+        command part
+    """,
+    "parts.signing": """
+        command part
+    """,
     "parts.taking_over": """
         refusals habits instructions cutting duplicates foreign_stores takeover importing
         exchange bundles export commands part

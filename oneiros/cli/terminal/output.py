@@ -93,11 +93,16 @@ def moment_text(text: str) -> str:
         return ""
 
 
+def is_conversation() -> bool:
+    """Whether a person reads what is said here and can answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def confirm(question: str, *, yes: bool) -> None:
     """Asks before something is done. Raises UsageError where nobody can answer."""
     if yes:
         return
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not is_conversation():
         raise UsageError("nobody can be asked here", remedy="Look at --dry-run, then add --yes")
     typer.confirm(question, default=False, err=True, abort=True)
 

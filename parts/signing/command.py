@@ -1,6 +1,7 @@
 """`oneiros key`: the person's signing key."""
 
 import dataclasses
+import sys
 from typing import Annotated
 
 import typer
@@ -13,9 +14,11 @@ from memory_server.escaping import escape_line
 from memory_server.machine.files import move
 from memory_server.settings_file import change_setting
 from oneiros.cli.consent import key_file, require_person, sign_at_end
-from oneiros.cli.terminal.output import data, talk
+from oneiros.cli.terminal.output import data, is_conversation, talk
 from oneiros.dreaming import open_decisions
 from oneiros.environment import Environment, now
+
+OFFER = "Sign your decisions with a key of your own, so that nobody else's pass for them"
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -62,6 +65,14 @@ def list_passkeys(environment: Environment) -> list[str]:
     except NeedsRepair:
         return []
     return [f"{one.fingerprint}  passkey {escape_line(one.name)}, on {one.origin}" for one in known]
+
+
+def offer_key(environment: Environment, *, is_new: bool) -> None:
+    """Signs what an `init` has made; where the person has no key and the memory is new, asks whether they want one."""
+    if environment.person.signing_key and sys.stdin.isatty():
+        sign_present(environment, environment)
+    elif is_new and is_conversation() and typer.confirm(OFFER, default=False, err=True):
+        make_key(environment, SOFTWARE)
 
 
 def make_key(environment: Environment, kind: str) -> None:
