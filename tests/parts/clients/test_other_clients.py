@@ -195,3 +195,12 @@ def test_what_a_person_added_since_stays(tmp_path: Path) -> None:
 def test_a_client_that_is_not_known_is_the_persons_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no client 'emacs'"):
         list(setup_in(tmp_path).client("emacs"))
+
+
+def test_an_entry_is_named_where_the_part_that_made_it_is_gone(tmp_path: Path) -> None:
+    for change in list(setup_in(tmp_path).client("codex")):
+        change.do()
+    bare = Setup(tmp_path, tmp_path / ".oneiros.json", tmp_path / "CLAUDE.md", tmp_path / "MEMORY.md", {})
+
+    with pytest.raises(UsageError, match="no part knows the client codex"):
+        list(bare.undoing())
