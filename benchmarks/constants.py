@@ -53,7 +53,6 @@ MEASURED: Mapping[str, Mapping[str, str]] = {
         "memory_server/search/ranking/calibration.py": "USUAL_REACH MOST_STRETCH",
     },
     "Hooks": {"oneiros/hooks/pointers.py": "SHARED CLOSE CLOSE_EVERYWHERE"},
-    "Two memories": {"memory_server/search/joining.py": "LIKELIER"},
     "Readings": {"dream/judge/compare.py": "ONE_THING"},
     "The gate": {"crawler/reading/proof.py": "MOST_NEW"},
     "Contradictions": {"dream/judge/compare.py": "CONTRADICTS_FROM"},

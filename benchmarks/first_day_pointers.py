@@ -41,12 +41,11 @@ from benchmarks.machine import machine_text
 from benchmarks.metrics import confidence, percentile
 from benchmarks.systems import built_memory, model_text, words_query
 from memory_server.memory import Memory
-from oneiros.hooks.after_tool import answer_after_tool
-from oneiros.hooks.before_tool import answer_before_tool
 from oneiros.hooks.call import HookCall, both_ends, parse_call
 from oneiros.hooks.pointers import CLOSE, CLOSE_EVERYWHERE, closest
 from oneiros.hooks.prompt import LEAST_WORDS, MAX_PROMPT_CHARS, answer_prompt
 from oneiros.hooks.session_start import ReviewLines, answer_session_start
+from oneiros.hooks.tool_use import answer_after_tool, answer_before_tool
 
 TOPICS, LABELS, PROMPTS = (Path(__file__).with_name(f"pointer_{name}.tsv") for name in ("topics", "labels", "prompts"))
 HELD_BACK = ("entire-cli", "oh-my-posh", "context-evaluator")  # the rule did not see their prompts

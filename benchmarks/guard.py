@@ -18,7 +18,7 @@ from benchmarks.machine import machine_text
 from benchmarks.metrics import percentile
 from crawler.transcripts.transcript import open_transcript
 from oneiros.light.hook import GUARDED
-from oneiros.light.protected import reason_to_deny
+from parts.guard.protected import reason_to_deny
 
 DOCUMENTS = ("docs/", ".planning/")
 TOPICS = "memory/topics/"

@@ -13,8 +13,9 @@ import argparse
 import csv
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 
 from benchmarks.answers import plain
@@ -26,9 +27,9 @@ from benchmarks.strangers import ReadQuestions
 from benchmarks.topics import LABELS, copy_memory, make_topics, open_indexed
 from dream.proposals.questions import ApprovedQuestions
 from memory_server.document import Certainty
-from memory_server.layers.questions import StatementQuestions
+from memory_server.index.build import NoQuestions, StatementQuestions
 from memory_server.memory import Memory
-from memory_server.search.query import parse_query
+from memory_server.search.question import parse_query
 
 QUESTIONS = Path(__file__).with_name("near_questions.tsv")
 WORDS = (Certainty.SURE, Certainty.LIKELY, Certainty.PERHAPS)
@@ -77,18 +78,20 @@ def open_memories(shared: Path) -> Iterator[tuple[str, AbstractContextManager[Me
         projects.setdefault(piece.project, []).extend(f"- {one.statement}\n" for one in piece.keep)
     kept = {f"topics/{name}.md": f"# What holds in {name}\n\n{''.join(lines)}" for name, lines in projects.items()}
     yield "example", open_example()
-    yield "labels", open_topics(make_topics(labels), ReadQuestions(labels))
+    yield "labels", open_topics(make_topics(labels), partial(ReadQuestions, labels))
     yield "curation", open_topics(kept)
 
 
 @contextmanager
 def open_example() -> Iterator[Memory]:
-    with copy_memory(None) as root, open_indexed(root, ApprovedQuestions(root)) as memory:
+    with copy_memory(None) as root, open_indexed(root, partial(ApprovedQuestions, root)) as memory:
         yield memory
 
 
 @contextmanager
-def open_topics(topics: Mapping[str, str], questions: StatementQuestions | None = None) -> Iterator[Memory]:
+def open_topics(
+    topics: Mapping[str, str], questions: Callable[[], StatementQuestions] = NoQuestions
+) -> Iterator[Memory]:
     """A memory of some topics and nothing else."""
     with copy_memory(None) as root:
         for file in root.topics.rglob("*.md"):

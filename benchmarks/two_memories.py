@@ -25,8 +25,8 @@ from benchmarks.silence import by_project
 from benchmarks.systems import built_memory, model_text
 from benchmarks.topics import LABELS, SHIPPED_MEMORY, SHIPPED_SET, make_topics, read_questions
 from memory_server.document import Answer, Certainty, Hit
-from memory_server.search.joining import ACCOUNT, LIKELIER, join_answers
 from memory_server.search.question import parse_query
+from parts.two_memories.joining import ACCOUNT, LIKELIER, join_answers
 
 KINDS = ("project", "account", "both", "neither")
 

@@ -59,7 +59,6 @@ from memory_server.root.forgetting import sessions_to_forget, strike_out
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory, require_own_folders
 from memory_server.search.as_of import join_topics, question_then, topic_hits
-from memory_server.search.joining import in_account
 from memory_server.search.pipeline import Pipeline
 from memory_server.search.precedence import SPOKEN, is_tied, settle_ties
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion, QueryLog
@@ -578,8 +577,11 @@ class Memory:
         return Aging(self.root, self.indices, self.raw, self.use, self.person, self.today)
 
     def with_use(self, answer: Answer) -> Answer:
-        """An answer that says of each own hit how its source was used so far, among the parts of its score."""
-        uses = self.aging().measure_use([hit.path for hit in answer.hits if not in_account(hit.path)])
+        """An answer that says of each hit how its source was used so far, among the parts of its score.
+
+        A hit of another memory says it already.
+        """
+        uses = self.aging().measure_use([hit.path for hit in answer.hits if "strength" not in hit.parts])
         return replace(
             answer, hits=tuple(replace(hit, parts={**hit.parts, **uses.get(hit.path, {})}) for hit in answer.hits)
         )

@@ -1,10 +1,15 @@
-"""`oneiros doctor`: every check proves itself by doing, and names the repair where it cannot."""
+"""`oneiros doctor`: every check proves itself by doing, and names the repair where it cannot. Then a memory's health.
+
+Health is what doctor, validate and report find, as a score and what was taken off it, each with its reason: a rule of
+thumb for the person, who sees every part of it; no hook puts it before a model.
+"""
 
 import shlex
 import sqlite3
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -13,26 +18,25 @@ from dream.citations import count_citations
 from dream.decisions.approvals import Doubt, doubts_in_words, doubts_of_git, list_approved_files
 from dream.decisions.repository import find_repository, require_git, require_rest
 from dream.decisions.unsigned import ASK_AGAIN
+from dream.report.findings import Concern, Finding
 from memory_server.aging import GcWanted
 from memory_server.completeness import UNINDEXED, SkipKind, count_skipped
 from memory_server.embedding.catalogue import DEFAULT_MODEL, PACKAGED_MODEL, make_download_command, reads
-from memory_server.errors import ContentError, OneirosError
+from memory_server.errors import ContentError, OneirosError, Problem
 from memory_server.escaping import escape_line, plural
 from memory_server.index.indices import NotOwner
 from memory_server.inspection import Comparison
 from memory_server.language.languages import NAMES, detect_language
-from memory_server.layers.topics import topic_heads
+from memory_server.layers.topics import shorten_text, topic_heads
 from memory_server.layers.validate import ValidationRule
 from memory_server.machine.database import find_refusal, is_read_only
 from memory_server.memory import Memory
 from memory_server.reading import read_lines
 from memory_server.root.state import states_without_root
-from oneiros.claude.checks import Check, check_client, make_failure, ok, warning
-from oneiros.claude.files import ClaudeFiles
+from oneiros.claude.files import Check, ClaudeFiles, check_client, make_failure, ok, warning
 from oneiros.client import Client, DaemonLost
 from oneiros.dreaming import build_decisions, make_review
 from oneiros.environment import Environment, now
-from oneiros.health import Health, list_deductions
 from oneiros.ingest.settings import list_skipped, open_archive, waiting
 from oneiros.opening import open_memory
 
@@ -41,6 +45,49 @@ SAMPLE = 50  # passages that are searched for by themselves
 LANGUAGE_SAMPLE = 300  # passages by which its language is told
 OF_INDICES = ("ledger", "words", "meaning")  # checks that a run under way upsets
 REBUILD = "oneiros reindex --rebuild"
+WHOLE = 100
+REASON_CHARS = 160
+NAMED_ELSEWHERE = ("memory", "disk")  # checks of doctor whose warnings validate and report name one by one
+# points of each finding, and of all of its kind at most; what loses or misleads weighs more than what is old. Two parts
+# of report do not count: problems of MEMORY.md, which validate tells, and changes, of which doctor has the doubts
+COSTS = {
+    "failed checks": (25, 50),
+    "warnings": (3, 15),
+    "doubts about approved files": (5, 15),
+    "problems of files": (1, 15),
+    Concern.CONTRADICTION: (3, 15),
+    Concern.DRIFT: (1, 5),
+    Concern.EVIDENCE: (1, 10),
+    Concern.PROPOSALS: (1, 5),
+    Concern.STALE: (1, 5),
+    Concern.LINKS: (1, 5),
+    Concern.QUERIES: (1, 5),
+    Concern.USE: (1, 5),
+    Concern.INDEX: (5, 20),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Deduction:
+    """What was taken off for one kind of finding."""
+
+    points: int
+    what: str  # how many there are, and the first of them
+    step: str  # what to do about that one
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """A memory as it stands."""
+
+    deductions: tuple[Deduction, ...]  # the largest first
+    fading: int = 0  # sessions and episodes that a run of gc would let fade
+    sources: int = 0  # of so many
+
+    @property
+    def score(self) -> int:
+        """0 to 100."""
+        return max(0, WHOLE - sum(one.points for one in self.deductions))
 
 
 def examine(environment: Environment) -> Iterator[tuple[str, Check]]:
@@ -78,18 +125,6 @@ def examine(environment: Environment) -> Iterator[tuple[str, Check]]:
         for name, check in checks.items():
             for _, finding in _run_check(name, check):
                 yield name, finding if finding.state != "failed" else _judge_failure(memory, name, finding)
-
-
-def measure_health(environment: Environment) -> Health:
-    """The findings of doctor, validate and report as a score, and what gc would do; nothing is written.
-
-    Raises as `open_memory` does.
-    """
-    with open_memory(environment) as memory:
-        problems, findings = memory.validate(), make_review(memory).findings
-        plan = memory.aging().plan(count_citations(memory.root), GcWanted(fade_days=memory.person.fade_days))
-    taken = list_deductions(list(examine(environment)), problems, findings)
-    return Health(taken, len(plan.changes), len(plan.steps))
 
 
 def _run_check(name: str, check: Callable[[], Iterable[Check]]) -> Iterator[tuple[str, Check]]:
@@ -294,3 +329,46 @@ def _archive(environment: Environment, memory: Memory) -> Iterator[Check]:
         lost = f"; {count_skipped(lines)}, first {escape_line(lines[0].where)}" if lines else ""
         held = plural(len(open_archive(memory.root).session_ids()), "session")
         yield ok(f"{held}; none of {left.of} is missing{left_out}{lost}")
+
+
+def measure_health(environment: Environment) -> Health:
+    """The findings of doctor, validate and report as a score, and what gc would do; nothing is written.
+
+    Raises as `open_memory` does.
+    """
+    with open_memory(environment) as memory:
+        problems, findings = memory.validate(), make_review(memory).findings
+        plan = memory.aging().plan(count_citations(memory.root), GcWanted(fade_days=memory.person.fade_days))
+    taken = list_deductions(list(examine(environment)), problems, findings)
+    return Health(taken, len(plan.changes), len(plan.steps))
+
+
+def list_deductions(
+    checks: Sequence[tuple[str, Check]], problems: Sequence[Problem], findings: Sequence[Finding]
+) -> tuple[Deduction, ...]:
+    """What is taken off for findings of doctor, validate and report, the largest first; nothing counts twice."""
+    found = list(_list_findings(checks, problems, findings))
+    taken = []
+    for kind, (each, most) in COSTS.items():
+        if mine := [(what, step) for its, what, step in found if its == kind]:
+            what = shorten_text(escape_line(f"{len(mine)} {kind}: {mine[0][0]}"), REASON_CHARS)
+            taken.append(Deduction(min(each * len(mine), most), what, escape_line(mine[0][1])))
+    return tuple(sorted(taken, key=lambda one: -one.points))
+
+
+def _list_findings(
+    checks: Sequence[tuple[str, Check]], problems: Sequence[Problem], findings: Sequence[Finding]
+) -> Iterator[tuple[str, str, str]]:
+    """Each finding once: its kind, what it is, what to do."""
+    for name, check in checks:
+        if check.state == "failed":
+            yield "failed checks", f"{name}: {check.detail}", check.repair
+        elif check.state == "warning" and name == "approval":
+            yield "doubts about approved files", check.detail, check.repair
+        elif check.state == "warning" and name not in NAMED_ELSEWHERE:
+            yield "warnings", f"{name}: {check.detail}", check.repair
+    for problem in problems:
+        if problem.rule != ValidationRule.POINTER_DEAD:  # of Concern.LINKS
+            yield "problems of files", f"{problem.path}:{problem.line}: {problem.what}", problem.remedy
+    for finding in findings:
+        yield finding.part, f"{finding.place}: {finding.what}" if finding.place else finding.what, finding.step

@@ -12,7 +12,6 @@ from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
 from dream.judge.gate import is_supported
 from dream.judge.reader import DreamReader, ReaderRun
-from dream.progress import DreamProgress
 from dream.report import Review, WeeklyReview, report_page
 from dream.run import Bounds, Dream, DreamReport
 from memory_server.errors import ContentError
@@ -137,11 +136,6 @@ def weekly_review(memory: Memory) -> tuple[Review, Path]:
     file = memory.root.path / "reports" / f"{review.week}.md"
     replace_file(file, report_page(review))
     return review, file
-
-
-def has_waiting(root: MemoryRoot) -> bool:
-    """Whether there is something to dream, as the flag says that this raises or lowers."""
-    return DreamProgress(root).refresh_flag(open_archive(root), now())
 
 
 def bring_level(environment: Environment) -> None:

@@ -66,15 +66,11 @@ def set_aside(root: MemoryRoot) -> Path:
     return place
 
 
-def trust_root(file: Path, person: PersonSettings, path: Path) -> None:
-    """Adds a root to the person's trusted ones."""
-    change_setting(file, "trusted_roots", sorted({*person.trusted_roots, str(path)}), follow=True)
-
-
-def distrust_root(file: Path, person: PersonSettings, path: Path) -> None:
-    """Takes a root from the person's trusted ones."""
-    others = sorted(one for one in person.trusted_roots if Path(one).resolve() != path)
-    change_setting(file, "trusted_roots", others, follow=True)
+def trust_root(file: Path, person: PersonSettings, path: Path, *, is_trusted: bool = True) -> None:
+    """Adds a root to the person's trusted ones, or takes it out."""
+    known = set(person.trusted_roots)
+    roots = known | {str(path)} if is_trusted else {one for one in known if Path(one).resolve() != path}
+    change_setting(file, "trusted_roots", sorted(roots), follow=True)
 
 
 def _prepare_git(root: MemoryRoot) -> Iterator[str]:

@@ -5,7 +5,7 @@ import what they need when they are called. Nothing is registered by an import. 
 `load_shipped_parts` alone asks for the table of those that come with the program, and gives none where it is not there.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memory_server.errors import NeedsRepair
@@ -44,6 +44,21 @@ class View(NamedTuple):
     routes: Callable[[Any, Any], Any]  # what is served and the page's renderer to an APIRouter
 
 
+class McpClient(NamedTuple):
+    """A client beside Claude Code: which file names its servers, how, and which file instructs it, if one does.
+
+    `insertion` takes the file's text, `table`, `entry` and the file, and returns where the entry goes in, and what;
+    nothing where it stands there. `without` takes text and `table`, and returns the text without the entry.
+    """
+
+    settings: "Path"
+    table: str  # the key under which servers stand
+    entry: Mapping[str, object]
+    insertion: "Callable[[str, str, Mapping[str, object], Path], tuple[int, str]]"
+    without: Callable[[str, str], str]
+    instructions: "Path | None" = None
+
+
 class Site(Protocol):
     """What a browser is served beside the API."""
 
@@ -66,7 +81,11 @@ class Part(NamedTuple):
     site: Callable[[tuple[View, ...]], Site] | None = None  # what serves the views of all parts, and its own
     routes: "Callable[[FastAPI, Any], None] | None" = None  # beside those of the API; the second is a ServedMemory
     sources: "Callable[[], tuple[AgentSource, ...]] | None" = None  # readers of other agents' conversations
-    machines: "Callable[[], Any] | None" = None  # what reaches other machines, an OtherMachines of ingest/elsewhere.py
+    clients: "Callable[[Path, Mapping[str, str]], Mapping[str, McpClient]] | None" = None  # by home and variables
+    machines: Callable[[], Any] | None = None  # what reaches other machines: an OtherMachines of served.py
+    door: Callable[[Any, Any], Any] | None = None  # an Environment and a Memory to the daemon's BesideDoor
+    beside: Callable[[Any], Any] | None = None  # an Environment to a BesideMemory, None where none stands there
+    on_founding: Callable[[Any, bool], None] | None = None  # behind `init`: the Environment, and whether it is new
     checks: tuple[tuple[str, DoctorCheck], ...] = ()  # by their names
     further: "Callable[[PersonSettings, Catalogue, Path], FurtherModels] | None" = None  # models beside the dense one
 

@@ -1,1 +1,1 @@
-"""What oneiros knows of Claude Code's own files: setup, checks, the plugin."""
+"""What oneiros knows of Claude Code's own files: setup with the plugin, and checks."""

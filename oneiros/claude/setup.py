@@ -10,22 +10,25 @@ leaves no byte and touches nothing changed since.
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from textwrap import indent
+from types import MappingProxyType
 from typing import Any
 
-from memory_server.errors import ContentError, UsageError
+from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.machine.files import replace_file
-from oneiros.claude.plugin import adding, client_program, run_client, taking_out
-from oneiros.clients.entries import NAME
-from oneiros.clients.table import McpClient, build_clients
+from oneiros.claude.files import PLUGIN
 from oneiros.environment import Environment
 from oneiros.light.client_folders import find_named_folder
 from oneiros.light.endpoint import states_folder
-from oneiros.light.guarded import APPROVED, OWN_DATA
+from oneiros.light.person_only import APPROVED, OWN_DATA
+from oneiros.parts import McpClient
 
 BEGIN = "<!-- oneiros: begin -->"
 END = "<!-- oneiros: end -->"
@@ -48,6 +51,9 @@ disable-model-invocation: true
 
 Run the skill `/oneiros:dream` with these arguments: $ARGUMENTS
 """
+PACKAGED = Path(__file__).parents[1] / "marketplace"  # in an installed wheel
+CHECKOUT = Path(__file__).parents[2]
+SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,9 @@ class Setup:
         named = find_named_folder(environment.variables)  # which may be still to be made
         folder = Path(named) if named else environment.claude_folder
         page, index_page = page or folder / "CLAUDE.md", environment.choice.root.index_page
-        return cls(environment.home, notes, page, index_page, environment.variables, folder)
+        clients = [part.clients(environment.home, environment.variables) for part in environment.parts if part.clients]
+        known = {name: client for found in clients for name, client in found.items()}
+        return cls(environment.home, notes, page, index_page, environment.variables, folder, known)
 
     def __init__(
         self,
@@ -78,9 +86,10 @@ class Setup:
         index_page: Path,
         variables: Mapping[str, str],
         folder: Path | None = None,
+        clients: Mapping[str, McpClient] = MappingProxyType({}),
     ):
         """`notes`: the file that remembers what stood there before; `page`: the CLAUDE.md to write to; `folder`: the
-        client's, where that is not `~/.claude`.
+        client's, where that is not `~/.claude`; `clients`: the others, by their names.
         """
         folder = folder or home / ".claude"
         self._home = home
@@ -90,7 +99,7 @@ class Setup:
         self._notes = notes
         self._page = page
         self._index_page = index_page
-        self._clients = build_clients(home, variables)
+        self._clients = clients
 
     def changes(self, *, auto_dream_off: bool, with_skill: bool) -> Iterator[Change]:
         """What is still to be done. Raises ContentError where a file is not what it should be."""
@@ -145,11 +154,13 @@ class Setup:
                 yield Change(f"{file}: without the rules of oneiros", partial(self._undo_rules, file, noted))
             if kind == "skill" and _read_text(file := Path(place or self._skill)) == SKILL:
                 yield Change(f"{file}: gone", partial(_remove_skill, file))
+            if kind == "client" and place not in self._clients:
+                raise UsageError(f"no part knows the client {place}", remedy="Install the part that did, then undo")
         for name, client in self._clients.items():
             if noted := notes.get(f"client {name}"):
                 left = _remove_insertion(_read_text(client.settings), client, noted["insertion"])
                 if left != _read_text(client.settings):
-                    what = f"{client.settings}: without the server {NAME}"
+                    what = f"{client.settings}: without the server oneiros"
                     yield Change(what, lambda client=client, noted=noted: self._take_out(client, noted))  # type: ignore[misc]  # the same
         if notes.get("plugin") and client_program(self._variables):
             yield Change("\n".join(map(shlex.join, taking_out())), lambda: run_client(taking_out(), self._variables))
@@ -336,3 +347,43 @@ def _read_object(file: Path) -> dict[str, Any]:
 
 def _as_json(value: dict[str, Any]) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def marketplace() -> Path:
+    """The folder that `claude plugin marketplace add` takes."""
+    return PACKAGED if PACKAGED.is_dir() else CHECKOUT
+
+
+def adding() -> tuple[Sequence[str], ...]:
+    """The commands that bring the plugin in. It is told where this program lies, wherever that was installed."""
+    folder = f"program_folder={Path(sys.executable).parent}"
+    return (
+        ("claude", "plugin", "marketplace", "add", str(marketplace())),
+        ("claude", "plugin", "install", PLUGIN, "--config", folder),
+    )
+
+
+def taking_out() -> tuple[Sequence[str], ...]:
+    """The commands that undo `adding`."""
+    return (("claude", "plugin", "uninstall", PLUGIN), ("claude", "plugin", "marketplace", "remove", "oneiros"))
+
+
+def client_program(variables: Mapping[str, str]) -> str | None:
+    """Claude Code as the person's shell finds it; None where it is not installed."""
+    return shutil.which("claude", path=variables.get("PATH"))
+
+
+def run_client(commands: Sequence[Sequence[str]], variables: Mapping[str, str]) -> None:
+    """Runs commands of the client. Raises UsageError where there is none, NeedsRepair where one fails."""
+    program = client_program(variables)
+    if program is None:
+        raise UsageError("Claude Code is not on PATH", remedy="Install it, or run the shown commands where it is")
+    for _, *arguments in commands:
+        command = [program, *arguments]
+        done = subprocess.run(
+            command, env=dict(variables), capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+        if done.returncode != 0:
+            last_line = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
+            what = f"`claude {shlex.join(arguments)}` failed: {''.join(last_line)}"
+            raise NeedsRepair(what, remedy="Run it yourself to see more")

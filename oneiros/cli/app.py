@@ -21,9 +21,8 @@ from memory_server.errors import OneirosError
 from memory_server.machine.database import find_refusal
 from memory_server.machine.files import replace_file
 from memory_server.machine.process import keep_private
-from oneiros.cli.early import EXIT_INTERRUPTED, print_version
+from oneiros.cli.early import COMPLETE, EXIT_INTERRUPTED, print_version
 from oneiros.cli.table import Row, find_adder, group_commands
-from oneiros.cli.terminal.completion import VARIABLE as COMPLETE
 from oneiros.cli.terminal.output import talk
 from oneiros.light.client_folders import read_seen_folders
 from oneiros.parts import Part, PartCommand, load_installed_parts, load_shipped_parts

@@ -1,5 +1,6 @@
-"""What a command line needs before anything of weight is imported: its exit code when interrupted, and the version."""
+"""What a command line needs before anything of weight is imported: exit code when interrupted, version, completion."""
 
+COMPLETE = "_ONEIROS_COMPLETE"  # set by what `setup --completion` writes; the program answers with what may follow
 EXIT_INTERRUPTED = 130
 
 

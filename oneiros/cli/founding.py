@@ -3,14 +3,12 @@
 import dataclasses
 import os
 import socket
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 import typer
 
-from dream.decisions.key import SOFTWARE
 from memory_server.document import Layer, SourcePath
 from memory_server.embedding.catalogue import DEFAULT_MODEL, Catalogue, find_packaged_model
 from memory_server.embedding.model import SETTING_OF, ModelCard, ModelFiles, ModelKind
@@ -22,16 +20,15 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
 from memory_server.settings_file import change_setting, parse_setting, setting_text, settings_keys, toml_value
-from oneiros.cli.consent.asking import require_person
-from oneiros.cli.consent.key import make_key, sign_present
+from oneiros.cli.consent import require_person
 from oneiros.cli.maintenance import brought_level
 from oneiros.cli.readings import offer_reader
-from oneiros.cli.terminal.output import AsJson, data, data_json, talk
+from oneiros.cli.terminal.output import AsJson, data, data_json, is_conversation, talk
 from oneiros.daemon.sockets import end_daemon
 from oneiros.doctor import language_check
 from oneiros.environment import Environment, now
 from oneiros.first_steps import FirstSteps, duration_text, first_steps
-from oneiros.founding import distrust_root, found_memory, is_example, set_aside, trust_root
+from oneiros.founding import found_memory, is_example, set_aside, trust_root
 from oneiros.ingest.settings import own_project
 from oneiros.light.endpoint import is_running
 from oneiros.light.person_only import PERSON_SETTINGS
@@ -42,7 +39,6 @@ MODEL_KINDS = {setting: kind for kind, setting in SETTING_OF.items()}
 MEGABITS_A_SECOND = 20  # of a home's line, for how long a download takes
 NOBODYS = ("192.0.2.1", "2001:db8::1")  # addresses of documentation, RFC 5737 and 3849
 LATER = "The packaged model serves; `oneiros model {0} --download` fetches this one, `oneiros model {0}` changes to it."
-OFFER = "Sign your decisions with a key of your own, so that nobody else's pass for them"
 Folder = Annotated[Path | None, typer.Argument(help="the folder of the memory", show_default=False)]
 
 
@@ -85,10 +81,9 @@ def init(
     passages = brought_level(there)["chunks"]
     talk(f"Indexed {plural(passages, 'passage')}. Ask: oneiros recall 'a question'" if passages else "It is empty.")
     _tell_language(there)
-    if environment.person.signing_key and sys.stdin.isatty():
-        sign_present(environment, environment)
-    elif is_new and is_conversation() and typer.confirm(OFFER, default=False, err=True):
-        make_key(environment, SOFTWARE)
+    for part in environment.parts:
+        if part.on_founding:
+            part.on_founding(environment, is_new)
     now_chosen = dataclasses.replace(environment)  # which looks again which memory is meant
     offer_reader(now_chosen, root)
     if example and not everything:
@@ -160,12 +155,11 @@ def trust(
     if not remove and not (path / "MEMORY.md").is_file():
         raise UsageError("there is no MEMORY.md in that folder", where=path, remedy="Name the folder of a memory")
     require_person(environment, f"{'trust no longer' if remove else 'trust'} {path}", is_setting=True)
+    trust_root(environment.person_file, environment.person, path, is_trusted=not remove)
     if remove:
-        distrust_root(environment.person_file, environment.person, path)
         talk(f"Not trusted any more: {path}")
-        return
-    trust_root(environment.person_file, environment.person, path)
-    talk(f"Trusted: {path}. Its topics are rank 1 from now on wherever it is the nearest memory.")
+    else:
+        talk(f"Trusted: {path}. Its topics are rank 1 from now on wherever it is the nearest memory.")
 
 
 def config(
@@ -284,11 +278,6 @@ def _download_text(card: ModelCard) -> str:
     took = duration_text(card.megabytes * 8 / MEGABITS_A_SECOND)
     size = f"{card.megabytes:,} MB (about {took} at {MEGABITS_A_SECOND} Mbit/s)"
     return f"{card.repository}, revision {card.revision}, {size}, sha256 {weights}"
-
-
-def is_conversation() -> bool:
-    """Whether a person reads what is said here and can answer."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def has_route() -> bool:

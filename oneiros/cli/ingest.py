@@ -1,6 +1,7 @@
 """Conversations in and out: `ingest`, `drill`, `forget`, `redact`."""
 
 import dataclasses
+import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import ceil
 from pathlib import Path
@@ -20,22 +21,21 @@ from memory_server.errors import UsageError
 from memory_server.escaping import escape_line, escape_text, plural
 from memory_server.index.build import Progress
 from memory_server.index.raw import raw_path
+from memory_server.layers.mif import parse_date
 from memory_server.lifecycle.use import DRILLED, UseLog
-from memory_server.machine.clock import local_day
+from memory_server.machine.clock import find_day_begin, local_day
 from memory_server.redaction import Redactor
 from memory_server.root.forgetting import note_forgotten
 from memory_server.root.places import require_memory
 from memory_server.settings import AGENTS
-from oneiros.cli.consent.asking import require_person
+from oneiros.cli.consent import require_person
 from oneiros.cli.maintenance import brought_level
-from oneiros.cli.terminal.days import parse_day_begin
-from oneiros.cli.terminal.output import AsJson, data, data_json, data_line, show_progress, talk
-from oneiros.cli.terminal.screen import show_long
+from oneiros.cli.terminal.output import AsJson, data, data_json, data_line, show_long, show_progress, talk
 from oneiros.client import Client
 from oneiros.daemon.sockets import end_daemon
 from oneiros.environment import Environment, now
+from oneiros.file_events import Follower, ending_on_interrupt
 from oneiros.ingest import forgetting
-from oneiros.ingest.follow import Follower, ending_on_interrupt
 from oneiros.ingest.run import (
     IngestOutcome,
     Wanted,
@@ -368,3 +368,13 @@ def outcome_json(outcome: IngestOutcome) -> dict[str, object]:
         "compressed": [str(path) for one in made for path in one.written],
         **{name: sum(getattr(one, name) for one in made) for name in ("open",)},
     }
+
+
+def parse_day_begin(text: str) -> dt.datetime | None:
+    """The beginning of a day; None for an empty text. Raises UsageError for what is no day."""
+    if not text:
+        return None
+    day = parse_date(text)
+    if day is None:
+        raise UsageError(f"{text!r} is no day", remedy="Write it as 2026-03-01")
+    return find_day_begin(day)

@@ -11,11 +11,10 @@ from memory_server.errors import NeedsRepair, Problem
 from memory_server.escaping import plural
 from memory_server.index.build import Progress, Report
 from oneiros import doctor as checks
-from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, show_progress, talk
-from oneiros.cli.terminal.screen import see_stdout, show
+from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, see_stdout, show, show_progress, talk
 from oneiros.client import Client, DaemonLost
+from oneiros.doctor import Health
 from oneiros.environment import Environment
-from oneiros.health import Health
 from oneiros.opening import open_memory
 
 STEP_SECONDS = 1.0  # how often the progress of the daemon is shown

@@ -9,8 +9,8 @@ import typer
 from memory_server.document import Layer, LineRange
 from memory_server.errors import UsageError
 from memory_server.escaping import escape_line, escape_text, plural
-from oneiros.cli.terminal.output import AsJson, NoColor, OfProject, data_json, talk
-from oneiros.cli.terminal.screen import see_stdout, show, show_long
+from memory_server.root.places import require_memory
+from oneiros.cli.terminal.output import AsJson, NoColor, OfProject, data_json, see_stdout, show, show_long, talk
 from oneiros.client import Client, DaemonLost
 
 KEYS = ("path", "layer", "first_line", "last_line", "of_lines", "marks", "text")
@@ -69,9 +69,10 @@ def topics(
     try:
         found = Client.of(context.obj).ask("GET", "/api/topics")
     except DaemonLost:
-        from oneiros.cli.opened import topics_here
+        from memory_server.faces.memory_text import topics_json
+        from memory_server.layers.topics import topic_heads
 
-        found = topics_here(context.obj)
+        found = topics_json(topic_heads(require_memory(context.obj.choice.root)))
     if project:
         mine = [head for head in found["topics"] if head.get("project", "").casefold() == project.casefold()]
         found = {**found, "topics": mine}

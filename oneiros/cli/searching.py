@@ -26,8 +26,7 @@ from memory_server.fields import FIELDS, Field
 from memory_server.language.words import content_words
 from memory_server.search.precedence import is_elsewhere
 from memory_server.search.question import DEFAULT_LIMIT, Question, Search, build_filter, parse_query, with_commands
-from oneiros.cli.terminal.output import AsJson, NoColor, data_json, talk
-from oneiros.cli.terminal.screen import Screen, see_stdout, show
+from oneiros.cli.terminal.output import AsJson, NoColor, Screen, data_json, see_stdout, show, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, find_top
 

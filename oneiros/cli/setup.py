@@ -1,23 +1,26 @@
-"""What lies outside of memories: `setup` writes it into files of Claude Code and the shell, `uninstall` removes it."""
+"""`setup`: what is written into files of Claude Code, of other clients and of the shell, which then completes."""
 
-from collections.abc import Iterator
-from textwrap import indent
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer._completion_shared import get_completion_script
 
+from memory_server.errors import UsageError
 from memory_server.root.places import require_memory
 from oneiros.claude.setup import Setup
-from oneiros.cli.terminal.completion import completion_lines, find_shell, startup_file
-from oneiros.cli.terminal.output import AsJson, Yes, confirm, data, data_json, talk
+from oneiros.cli.early import COMPLETE
+from oneiros.cli.terminal.output import Yes, confirm, data, talk
 from oneiros.environment import Environment
-from oneiros.uninstall import OwnPlace, Removal, plan_removal, remove
+
+SHELLS = ("bash", "zsh", "fish")
+LOAD_ZSH = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }\n"
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Adds the commands of this group."""
+    """Adds the command."""
     app.command(epilog="\b\nExample: oneiros setup --auto-dream-off")(setup)
-    app.command(epilog="\b\nExample: oneiros uninstall --dry-run")(uninstall)
 
 
 def setup(
@@ -75,57 +78,24 @@ def setup(
         plan.forget()
 
 
-def uninstall(
-    context: typer.Context,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="only show what lies where")] = False,
-    yes: Yes = False,
-    as_json: AsJson = False,
-) -> None:
-    """Remove what lies outside of your memories, which stay.
-
-    It names every file with its bytes, and what it leaves. The program itself goes by the command that it names at the
-    end.
-    """
-    removal = plan_removal(context.obj)
-    if as_json:
-        data_json(_removal_json(removal))
-    else:
-        data("\n".join(_removal_lines(removal)))
-    if not dry_run:
-        confirm("Remove this?", yes=yes)
-        remove(removal, context.obj)
-        talk(f"Removed. The program itself: {removal.program}")
+def find_shell(variables: Mapping[str, str]) -> str:
+    """The person's shell by its name. Raises UsageError for one that cannot be helped."""
+    name = Path(variables.get("SHELL", "")).name
+    if name not in SHELLS:
+        what = f"completion is made for {', '.join(SHELLS)}, and SHELL names {name or 'none'}"
+        raise UsageError(what, remedy="Name one: SHELL=/bin/bash oneiros setup --completion")
+    return name
 
 
-def _removal_lines(removal: Removal) -> Iterator[str]:
-    yield "Goes"
-    for place in removal.goes:
-        yield _line(place)
-        yield from (f"{size:>16,}  {file}" for file, size in place.files)
-    yield from (indent(change.what, "  ") for change in removal.changes)
-    if removal.stays:
-        yield "Stays; others may use it"
-        yield from map(_line, removal.stays)
-    yield "Your memories stay"
-    yield from map(_line, removal.memories)
-    yield f"The program goes by: {removal.program}"
+def startup_file(shell: str, variables: Mapping[str, str], home: Path) -> Path:
+    """The file that a shell reads by itself."""
+    if shell == "fish":
+        configured = variables.get("XDG_CONFIG_HOME")
+        return (Path(configured) if configured else home / ".config") / "fish" / "completions" / "oneiros.fish"
+    return Path(variables.get("ZDOTDIR") or home) / ".zshrc" if shell == "zsh" else home / ".bashrc"
 
 
-def _line(place: OwnPlace) -> str:
-    return f"{place.bytes:>14,}  {place.path}  ({place.what})"
-
-
-def _removal_json(removal: Removal) -> dict[str, object]:
-    def to_json(place: OwnPlace) -> dict[str, object]:
-        return {"path": str(place.path), "what": place.what, "bytes": place.bytes}
-
-    return {
-        "goes": [
-            {**to_json(place), "files": [{"path": str(file), "bytes": size} for file, size in place.files]}
-            for place in removal.goes
-        ],
-        "changes": [change.what for change in removal.changes],
-        "stays": list(map(to_json, removal.stays)),
-        "memories": list(map(to_json, removal.memories)),
-        "program": removal.program,
-    }
+def completion_lines(shell: str) -> str:
+    """What the shell is to read there."""
+    script = get_completion_script(prog_name="oneiros", complete_var=COMPLETE, shell=shell).strip() + "\n"
+    return LOAD_ZSH + script.removeprefix("#compdef oneiros\n").lstrip() if shell == "zsh" else script

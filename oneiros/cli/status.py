@@ -12,8 +12,7 @@ from memory_server.completeness import OF_MEMORY
 from memory_server.errors import Problem
 from memory_server.escaping import escape_line, plural
 from oneiros.cli.serving import daemon_address, daemon_json
-from oneiros.cli.terminal.output import AsJson, OfProject, data_json, moment_text, talk
-from oneiros.cli.terminal.screen import see_stdout, show
+from oneiros.cli.terminal.output import AsJson, OfProject, data_json, moment_text, see_stdout, show, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
 
@@ -29,9 +28,9 @@ def add_commands(app: typer.Typer) -> None:
 def status(context: typer.Context, project: OfProject = "", as_json: AsJson = False) -> None:
     """Tell what the memory holds and how its indices stand."""
     if project:
-        from oneiros.cli.project_status import project_lines, project_status  # crawler and dream, for this alone
+        from oneiros.daemon.status import project_status  # crawler and dream, for this alone
 
-        found, lines_of = project_status(context.obj, project), project_lines
+        found, lines_of = project_status(context.obj, project), _project_lines
     else:
         found, lines_of = _collect_status(context.obj), _lines
     if as_json:
@@ -85,9 +84,11 @@ def _collect_status(environment: Environment) -> dict[str, Any]:
         found = client.ask("GET", "/api/standing", seconds=ANSWER_SECONDS)
         indexing = client.ask("GET", "/api/indexing", seconds=ANSWER_SECONDS)
     except DaemonLost:
-        from oneiros.cli.opened import gather_status
+        from oneiros.daemon.status import read_status
+        from oneiros.opening import open_memory
 
-        found, indexing = gather_status(environment), None
+        with open_memory(environment) as memory:
+            found, indexing = read_status(environment, memory), None
     jobs, hooks = found.pop("schedule"), found.pop("hooks")
     running = {"daemon": daemon_json(choice.root), "indexing": indexing, "schedule": jobs, "hooks": hooks}
     chosen = {"chosen": choice.reason, "ignored": ignored, "places": environment.places(choice.root)}
@@ -132,6 +133,16 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     if found["indexing"] and (error := found["indexing"]["error"]):
         yield f"problem   {error}"
     yield from (f"problem   {Problem(**problem)}" for problem in found["problems"])
+
+
+def _project_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """How a project stands, for a person."""
+    yield f"project   {escape_line(found['project'])}"
+    yield f"topics    {found['topics']}, and {plural(found['lessons'], 'lesson')}"
+    last = f", the last {moment_text(found['last_session'])}" if found["last_session"] else ""
+    yield f"sessions  {found['sessions']} archived{last}"
+    yield f"readings  {found['by_model']} by a model, {found['waiting']} wait for one"
+    yield f"proposals {found['proposed']} to review, {found['queued']} wait for another day"
 
 
 def _sources_text(found: Mapping[str, Any]) -> str:

@@ -28,14 +28,10 @@ def find_adder(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.reading import add_commands
         case "founding":
             from oneiros.cli.founding import add_commands
-        case "key":
-            from oneiros.cli.consent.key import add_commands
         case "setup":
             from oneiros.cli.setup import add_commands
         case "ingest":
             from oneiros.cli.ingest import add_commands
-        case "readings":
-            from oneiros.cli.readings import add_commands
         case "dreaming":
             from oneiros.cli.dreaming import add_commands
         case "telling":
@@ -44,8 +40,6 @@ def find_adder(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.status import add_commands
         case "maintenance":
             from oneiros.cli.maintenance import add_commands
-        case "notes":
-            from oneiros.cli.notes import add_commands
         case _:
             from oneiros.cli.serving import add_commands
     return add_commands
@@ -62,11 +56,9 @@ GROUPS = {
     "Set up": (
         Row("init", "Make a memory, choose its model, and say what to do next.", "founding"),
         Row("trust", "Let a memory inside a repository take effect, or no longer.", "founding"),
-        Row("key", "Your key, which signs what you decide.", "key"),
         Row("config", "Show or change a setting: yours, and the memory's own few.", "founding"),
         Row("mute", "Let hooks point to a topic no longer; recall still finds it.", "founding"),
         Row("setup", "Let Claude Code load MEMORY.md, and the shell complete.", "setup"),
-        Row("uninstall", "Remove what lies outside of your memories, which stay.", "setup"),
     ),
     "Take conversations in and out": (
         Row("ingest", "Take conversations in: archive, compress and index them.", "ingest"),
@@ -77,7 +69,6 @@ GROUPS = {
     "Decide what is known": (
         Row("remember", "Say what is true: it is shown, and taken up with your consent.", "telling"),
         Row("wrong", "Put what is right in the place of a line of a topic.", "telling"),
-        Row("readings", "Show who reads your sessions and what waits; have it read.", "readings"),
         Row("dream", "Find what sessions said that topics should know; propose it.", "dreaming"),
         Row("review", "Decide about proposed changes, one at a time; ? names the keys.", "dreaming"),
         Row("report", "Show what to look at this week, and write it to reports/.", "dreaming"),
@@ -93,8 +84,6 @@ GROUPS = {
         Row("mcp", "Serve the memory to an MCP client over stdin and stdout.", "serving"),
         Row("serve", "Start the daemon of the memory, unless it runs.", "serving"),
         Row("stop", "End the daemon once what is under way is answered.", "serving"),
-        Row("episode", "Take a note in: it can be found, it never decides.", "notes"),
-        Row("episodes", "List the notes, read one, or delete it.", "notes"),
     ),
 }
 

@@ -5,24 +5,26 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 
 from memory_server.faces.mcp_server import create_server
+from memory_server.memory import Memory
 from oneiros.daemon.assistant_tools import assistant_tools, project_here
 from oneiros.daemon.daemon import Activity, Daemon, Ending
 from oneiros.daemon.index_runs import IndexRuns
 from oneiros.daemon.jobs import daemon_jobs
-from oneiros.daemon.running import build_running
 from oneiros.daemon.schedule import Schedule, schedule_file
 from oneiros.daemon.sockets import Listening
-from oneiros.daemon.two_memories import TwoMemories
+from oneiros.daemon.status import read_status
 from oneiros.daemon.watching import Watcher
 from oneiros.dreaming import build_decisions
 from oneiros.environment import Environment, now, program_version
-from oneiros.hooks.dispatch import Hooks
-from oneiros.hooks.review import read_review
-from oneiros.hooks.tool import hook_tool
+from oneiros.hooks.dispatch import Hooks, hook_tool
+from oneiros.hooks.session_start import read_review
 from oneiros.ingest.queue import IngestQueue
 from oneiros.ingest.readings import ModelReadings, build_asking, compress_again
+from oneiros.ingest.settings import spending
+from oneiros.ingest.trainer_client import find_machines, inspect_trainer
 from oneiros.ingest.typed_lines import build_recorder
 from oneiros.opening import open_memory
+from oneiros.served import BesideDoor, Running
 from oneiros.worker import Worker
 
 
@@ -56,7 +58,8 @@ def compose_daemon(sockets: Listening, environment: Environment) -> Iterator[Dae
         memory.embed_query("warm up")
         memory.indices.snapshot()
         bring_lines_level()
-        door.warm_up()
+        if door:
+            door.warm_up()
 
     root, activity = environment.resolve_root(sockets.root), Activity()
     with open_memory(environment, root, as_it_is=True, before_search=before_search) as memory, ExitStack() as opened:
@@ -74,9 +77,12 @@ def compose_daemon(sockets: Listening, environment: Environment) -> Iterator[Dae
             environment.claude_folder,
         )
         behind = (schedule.worker, queue.worker, readings.worker, Worker("warm-up", warm_up))
-        door = TwoMemories(environment, memory)
-        for part in (indexer, watcher, hooks, *behind, door):
+        doors: Iterator[BesideDoor] = (one.door(environment, memory) for one in environment.parts if one.door)
+        door = next(doors, None)
+        for part in (indexer, watcher, hooks, *behind):
             opened.callback(part.close)
+        if door:
+            opened.callback(door.close)
         mcp = create_server(
             memory,
             program_version(),
@@ -89,5 +95,30 @@ def compose_daemon(sockets: Listening, environment: Environment) -> Iterator[Dae
         workers = (indexer.worker, watcher.worker, *behind)
         running = build_running(environment, memory, indexer)
         yield Daemon(
-            sockets, environment, door, indexer, hooks, queue, on_ingested, mcp, running, activity, Ending(), workers
+            sockets,
+            environment,
+            memory,
+            door,
+            indexer,
+            hooks,
+            queue,
+            on_ingested,
+            mcp,
+            running,
+            activity,
+            Ending(),
+            workers,
         )
+
+
+def build_running(environment: Environment, memory: Memory, indexer: IndexRuns) -> Running:
+    """What the page may know and ask of this process: its jobs, what was spent, and trainers."""
+    return Running(
+        environment=environment,
+        status=partial(read_status, environment, memory),
+        indexing=indexer.state,
+        poke=indexer.poke,
+        spent=lambda: spending(environment, memory.root, now()).spent_today().usd,
+        trainers=lambda: [machine.name for machine in find_machines(environment.variables)],
+        trainer=partial(inspect_trainer, environment.variables),
+    )

@@ -8,10 +8,10 @@ from typing import Any
 
 from mcp.server import MCPServer
 
+from memory_server.faces.door import Door
 from memory_server.memory import Memory
 from oneiros.daemon.index_runs import IndexRuns
 from oneiros.daemon.sockets import Listening
-from oneiros.daemon.two_memories import TwoMemories
 from oneiros.environment import Environment
 from oneiros.hooks.dispatch import Hooks
 from oneiros.ingest.queue import IngestQueue
@@ -51,7 +51,8 @@ class Daemon:
 
     sockets: Listening
     environment: Environment
-    door: TwoMemories  # what answers for the memory
+    memory: Memory  # of the root
+    door: Door | None  # what answers for it, where another one may stand beside
     indexer: IndexRuns
     hooks: Hooks
     queue: IngestQueue
@@ -61,8 +62,3 @@ class Daemon:
     activity: Activity
     ending: Ending
     workers: Sequence[Worker]  # whatever runs behind the faces
-
-    @property
-    def memory(self) -> Memory:
-        """The memory of the root, alone."""
-        return self.door.memory

@@ -7,14 +7,16 @@ import datetime as dt
 from collections.abc import Callable
 from dataclasses import replace
 
+from dream.progress import DreamProgress
 from dream.records import State
 from memory_server.escaping import plural
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
 from oneiros.daemon.schedule import At, Every, Job
-from oneiros.dreaming import build_decisions, dream_once, has_waiting, make_deadline, tell_left, weekly_review
+from oneiros.dreaming import build_decisions, dream_once, make_deadline, tell_left, weekly_review
 from oneiros.environment import Environment, now
 from oneiros.ingest.run import Wanted, ingest_all, other_machines, outcome_sentence, scan_references
+from oneiros.ingest.settings import open_archive
 
 FLAG_MINUTES = 60.0
 MACHINE_MINUTES = 60.0  # a laptop sleeps at night
@@ -59,7 +61,8 @@ def daemon_jobs(
 
     def flag(check: Callable[[], None]) -> str:
         check()
-        return "sessions wait to be read" if has_waiting(root) else "nothing waits to be read"
+        has_waiting = DreamProgress(root).refresh_flag(open_archive(root), now())
+        return "sessions wait to be read" if has_waiting else "nothing waits to be read"
 
     def report(check: Callable[[], None]) -> str:
         check()

@@ -121,7 +121,7 @@ class Service:
 
 
 def _http_server() -> Callable[[Daemon], Awaitable[None]]:
-    from oneiros.daemon.http.service import serve_http  # noqa: PLC0415  FastAPI, for which MCP clients need not wait
+    from oneiros.daemon.http_service import serve_http  # noqa: PLC0415  FastAPI, for which MCP clients need not wait
 
     return serve_http
 

@@ -1,22 +1,27 @@
 """How a memory stands, as `status` tells it: gathered by the daemon, or by the command where none runs."""
 
 import dataclasses
+from collections import Counter
 from typing import Any
 
 from dream.decisions.approvals import read_approvals
+from dream.proposals.order import waiting_for_person
 from dream.proposals.store import ProposalStore
 from dream.records import State
 from memory_server.errors import OneirosError
 from memory_server.faces.memory_text import status_json
 from memory_server.layers.blackboard import Blackboard
+from memory_server.layers.lessons import read_lessons
+from memory_server.layers.topics import is_topic, topic_heads
 from memory_server.memory import Memory
+from memory_server.root.places import require_memory
 from oneiros.daemon.schedule import read_states, schedule_file
 from oneiros.environment import Environment, now
 from oneiros.hooks.receipts import read_receipts
-from oneiros.hooks.review import say_what_waits
-from oneiros.ingest.readings import reading_states
+from oneiros.hooks.session_start import say_what_waits
+from oneiros.ingest.readings import find_project, open_readings, reading_states, waiting_projects
 from oneiros.ingest.run import other_machines
-from oneiros.ingest.settings import list_skipped, waiting
+from oneiros.ingest.settings import list_skipped, open_archive, waiting
 
 
 def read_status(environment: Environment, memory: Memory) -> dict[str, Any]:
@@ -46,3 +51,28 @@ def _list_waiting(environment: Environment, memory: Memory) -> list[str]:
     except (OneirosError, OSError):
         unexplained = []  # `doctor` says why
     return [waits] if (waits := say_what_waits(proposed, unexplained)) else []
+
+
+def project_status(environment: Environment, project: str) -> dict[str, Any]:
+    """What the memory holds of one project, and what waits of it, from its files alone."""
+    root = require_memory(environment.choice.root)
+    readings, store = open_readings(root), ProposalStore(root)
+
+    def is_ours(name: str) -> bool:
+        return name.casefold() == project.casefold()
+
+    records = [record for record in open_archive(root).records() if is_ours(find_project(record))]
+    known = [readings.load(record.session_id) for record in records]
+    hunks = [hunk for hunk in store.hunks() if is_ours(hunk.update.candidate.project)]
+    unread = waiting_projects(environment, root) if environment.person.reader != "rules" else Counter()
+    return {
+        "project": project,
+        "topics": sum(is_topic(head.path) and is_ours(head.project) for head in topic_heads(root)),
+        "lessons": sum(is_ours(lesson.project) for lesson in read_lessons(root)),
+        "sessions": len(records),
+        "last_session": max((record.ended for record in records), default=""),
+        "by_model": sum(reading is not None and reading.is_by_model for reading in known),
+        "waiting": sum(count for name, count in unread.items() if is_ours(name)),
+        "proposed": len(waiting_for_person(hunks)),
+        "queued": sum(hunk.state is State.QUEUED for hunk in hunks),
+    }

@@ -1,23 +1,29 @@
 """Hooks of one memory: each event to its answer, with the receipt of what was injected.
 
 Nothing here may stand in a session's way: whatever goes wrong becomes one line of the log and an empty answer.
+
+Hooks of Claude Code also come by a tool, over the MCP connection that the session has anyway. It is not listed, so that
+no model is offered it and it costs no token; the client calls it by its name alone, and puts each value in as text.
 """
 
 import logging
 from collections.abc import Callable
 from pathlib import Path
 
+import anyio
+from anyio.to_thread import run_sync
+from mcp.server.mcpserver.tools import Tool
+
 from crawler.closed import note_end
 from crawler.transcripts.tail import is_uuid
+from memory_server.faces.mcp_server import strict_tool
 from memory_server.memory import Memory
 from oneiros.environment import now
-from oneiros.hooks.after_tool import answer_after_tool
-from oneiros.hooks.before_tool import answer_before_tool
-from oneiros.hooks.call import HookCall, parse_call
-from oneiros.hooks.injection import NOTHING, HookAnswer, token_count
+from oneiros.hooks.call import NOTHING, HookAnswer, HookCall, parse_call
 from oneiros.hooks.prompt import answer_prompt, asks_to_remember
 from oneiros.hooks.receipts import Receipts
 from oneiros.hooks.session_start import ReviewLines, answer_session_start
+from oneiros.hooks.tool_use import answer_after_tool, answer_before_tool
 from oneiros.hooks.whereabouts import whereabouts
 from oneiros.ingest.queue import IngestQueue, Note
 
@@ -29,7 +35,11 @@ ONCE_A_SESSION = {
     "PostToolUse": answer_after_tool,
     "PostToolUseFailure": answer_after_tool,
 }
+CHARS_A_TOKEN = 4  # by the usual estimate
 LOSES_CONTEXT = ("clear", "compact")  # of SessionStart: what was injected is gone with the conversation
+NAME = "hook"
+SILENCE = "{}"  # of an empty text the client would note that the hook succeeded
+SECONDS = 2.5  # in all; the client gives up after 3
 
 
 class Hooks:
@@ -61,7 +71,7 @@ class Hooks:
             call = parse_call(event, payload)
             answer = self._answer_call(call)
             if answer.context and not self._is_repeated(call, answer):
-                self._receipts.note(call.session_id, call.event, answer.keys, token_count(answer.context))
+                self._receipts.note(call.session_id, call.event, answer.keys, -(-len(answer.context) // CHARS_A_TOKEN))
             return answer.as_json(call.event)
         except Exception as error:  # noqa: BLE001  the outermost frame of a hook
             logger.warning("the hook %s had no answer: %r", event, error)
@@ -102,3 +112,38 @@ class Hooks:
             self._queue.note(Note(call.session_id, call.transcript, has_ended, call.client_pid))
         elif has_ended:
             self._queue.note_all()
+
+
+def hook_tool(answer: Callable[[str, object], str]) -> Tool:
+    """The tool over what answers an event."""
+
+    async def hook(
+        hook_event_name: str = "",
+        session_id: str = "",
+        transcript_path: str = "",
+        cwd: str = "",
+        prompt: str = "",
+        tool_name: str = "",
+        tool_input: str = "",
+        tool_response: str = "",
+        error: str = "",
+        source: str = "",
+    ) -> str:
+        """What oneiros says to an event of the client."""
+        payload = {
+            "session_id": session_id,
+            "transcript_path": transcript_path,
+            "cwd": cwd,
+            "prompt": prompt,
+            "tool_name": tool_name,
+            "tool_input": tool_input,
+            "tool_response": tool_response,
+            "error": error,
+            "source": source,
+        }
+        reply = ""
+        with anyio.move_on_after(SECONDS):
+            reply = await run_sync(answer, hook_event_name, payload, abandon_on_cancel=True)
+        return reply or SILENCE
+
+    return strict_tool(hook)

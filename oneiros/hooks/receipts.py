@@ -76,10 +76,10 @@ class Receipts:
                 )
 
 
-def read_receipts(file: Path, limit: int = 5) -> list[Receipt]:
-    """The newest sessions first; nothing where no hook has said anything yet, or the file is damaged."""
+def read_receipts(file: Path) -> list[Receipt]:
+    """Those of five sessions, the newest first; nothing where no hook has said anything, or the file is damaged."""
     with closing(Receipts(file)) as receipts:
         try:
-            return receipts.newest(limit)
+            return receipts.newest(5)
         except sqlite3.Error:
             return []

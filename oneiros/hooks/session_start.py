@@ -11,6 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dream.decisions.accept import Decisions
+from dream.decisions.approvals import Unexplained, doubts_for_model, doubts_for_person, in_a_line, suspicious
+from dream.progress import DreamProgress
+from dream.records import State
 from memory_server.completeness import select_skipped, tell_skipped
 from memory_server.document import SourcePath
 from memory_server.errors import OneirosError
@@ -23,8 +27,7 @@ from memory_server.lifecycle.findable import read_losses
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot, choose_root
 from oneiros.claude.files import ClaudeFiles
-from oneiros.hooks.call import HookCall
-from oneiros.hooks.injection import HookAnswer, count_bytes, fitting, measure_room, safe, tag_lines
+from oneiros.hooks.call import HookAnswer, HookCall, count_bytes, fitting, measure_room, safe, tag_lines
 from oneiros.hooks.whereabouts import Whereabouts, whereabouts
 
 HEALTH_SECONDS = 2.0  # a model that is still being loaded is not waited for
@@ -42,6 +45,8 @@ MORE_TOPICS = "- %d more topics stand behind recall."
 MORE_LINES = '(%d more lines: read_memory("MEMORY"))'
 UNTRUSTED = "%s is not trusted and stays out of every answer; look at it, then `oneiros trust %s`."
 INDEX_PAGE = SourcePath("MEMORY.md")
+TO_REVIEW = "oneiros review"
+TO_DREAM = "sessions wait to be read: /oneiros:dream"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,8 @@ def context_lines(memory: Memory, files: ClaudeFiles, where: Whereabouts, room: 
         if head.path not in left_out and not (is_loaded and f"({escape_target(head.path)})" in page)
     ]
     lines = [] if is_loaded else fit_lines([], parse_own_lines(page), room // 2, MORE_LINES)
-    if LESSONS_PAGE not in left_out and (lessons := lesson_lines(memory.root, where)):
+    lessons = [f"- {lesson.text}" for lesson in read_lessons(memory.root) if where.holds(lesson.project)]
+    if LESSONS_PAGE not in left_out and lessons:
         lines += fitting(
             [LESSONS, *map(safe, lessons)], room - count_bytes([*lines, MORE_TOPICS, TOPICS]) - COUNT_BYTES
         )
@@ -131,11 +137,6 @@ def parse_own_lines(page: str) -> list[str]:
         return []  # its markers are broken; `validate` says so
 
 
-def lesson_lines(root: MemoryRoot, where: Whereabouts) -> list[str]:
-    """The lessons that hold here, a line each."""
-    return [f"- {lesson.text}" for lesson in read_lessons(root) if where.holds(lesson.project)]
-
-
 def warn_untrusted(memory: Memory, call: HookCall, home: Path) -> list[str]:
     """Once a session: that a memory which came with the folder stays out of every answer."""
     if not call.folder or call.source not in ("", "startup"):
@@ -171,3 +172,28 @@ def search_problem(memory: Memory) -> str:
         return str(error)
     finally:
         pool.shutdown(wait=False)
+
+
+def read_review(decisions: Decisions) -> ReviewLines:
+    """What is to be said of a memory's proposals and approvals; doubts count as told from now on."""
+    proposed, now = sum(hunk.state is State.PENDING for hunk in decisions.store.hunks()), decisions.now()
+    found: Sequence[Unexplained] = ()
+    try:
+        found, unsigned = decisions.doubts()
+        doubts = [*doubts_for_person(unsigned.new_changes(now)), *map(in_a_line, unsigned.since_session(now))]
+        unsigned.note_announced(now)
+    except OneirosError as error:
+        doubts = [str(error)]
+    waits = say_what_waits(proposed, found) or (TO_DREAM if DreamProgress(decisions.root).glance(now) else "")
+    return ReviewLines([waits] if waits else [], doubts, doubts_for_model(found))
+
+
+def say_what_waits(proposed: int, unexplained: Sequence[Unexplained]) -> str:
+    """How many proposals and files wait for the person, in a clause; empty where none does."""
+    doubted = len(suspicious(unexplained))
+    retitled = len(unexplained) - doubted
+    counts = [plural(proposed, "proposal")] if proposed else []
+    counts += [plural(retitled, "new title")] if retitled else []
+    counts += [plural(doubted, "file") + " that nobody approved"] if doubted else []
+    verb = "waits" if proposed + len(unexplained) == 1 else "wait"
+    return f"{' and '.join(counts)} {verb}: {TO_REVIEW}" if counts else ""

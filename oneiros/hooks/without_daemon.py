@@ -15,7 +15,7 @@ from dream.decisions.approvals import doubts_for_model, doubts_for_person, in_a_
 from dream.decisions.unsigned import UnsignedDecisions
 from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.settings import PersonSettings, person_settings_file, read_person_settings
-from oneiros.hooks.injection import HookAnswer, tag_lines
+from oneiros.hooks.call import HookAnswer, tag_lines
 
 SILENT = "oneiros: the memory does not answer yet. If it stays so, `oneiros doctor` tells why."
 

@@ -34,7 +34,7 @@ class ForgetPlan:
     files: tuple[str, ...]  # compressed files, from the memory root; gone afterwards
     proposals: tuple[str, ...]  # folders of proposals that name a session; what rests on it is gone afterwards
     topics: tuple[str, ...]  # that cite a session; left alone
-    commits: tuple[str, ...]  # that hold a compressed file; left alone
+    commits: tuple[str, ...]  # that hold a compressed file, newest first, as `hash subject`; left alone
     transcripts: tuple[str, ...] = ()  # of the client, whole paths; left alone
 
 
@@ -44,18 +44,21 @@ def plan(root: MemoryRoot, settings: IngestSettings, what: str, folders: Sequenc
     `folders`: where the client's transcripts lie.
     """
     found = plan_forgetting(root, sessions_meant(what, settings, root.sessions))
-    return replace(found, transcripts=tuple(list_transcripts(folders, found.session_ids)))
+    held = (file for folder in folders for name in found.session_ids for file in sorted(folder.rglob(f"{name}*")))
+    return replace(found, transcripts=tuple(map(str, held)))
 
 
 def plan_forgetting(root: MemoryRoot, sessions: Sequence[str]) -> ForgetPlan:
     """What forgetting these sessions would do."""
     files = [path for session_id in sessions for path in find_session_files(root.sessions, session_id)]
+    commits = ask_git(root.path, "log", "--all", "--format=%h %s", "--", *map(str, files)) if files else None
+    folders = sorted((root.path / "proposals").glob("*/"))
     return ForgetPlan(
         session_ids=tuple(sessions),
         files=tuple(root.relative(path) for path in files),
-        proposals=tuple(root.relative(path) for path in proposals_naming(root, sessions)),
+        proposals=tuple(root.relative(folder) for folder in folders if folder_names_any(folder, sessions)),
         topics=tuple(topics_citing(root, sessions)),
-        commits=tuple(commits_holding(root, files)),
+        commits=tuple((commits or "").splitlines()),
     )
 
 
@@ -83,18 +86,6 @@ def make_forgetter(
     return lambda session_ids: carry_out(root, person, settings, plan_forgetting(root, session_ids))
 
 
-def list_transcripts(folders: Sequence[Path], session_ids: Sequence[str]) -> Iterator[str]:
-    """What the client still holds of some sessions: their transcripts, and the folders beside them."""
-    for folder in folders:
-        for session_id in session_ids:
-            yield from map(str, sorted(folder.rglob(f"{session_id}*")))
-
-
-def proposals_naming(root: MemoryRoot, session_ids: Sequence[str]) -> list[Path]:
-    """The folders of proposals in which a session's id stands."""
-    return [folder for folder in sorted((root.path / "proposals").glob("*/")) if folder_names_any(folder, session_ids)]
-
-
 def folder_names_any(folder: Path, session_ids: Sequence[str]) -> bool:
     return any(names_any(path, session_ids) for path in folder.rglob("*") if path.is_file())
 
@@ -110,12 +101,6 @@ def topics_citing(root: MemoryRoot, session_ids: Sequence[str]) -> Iterator[str]
 def names_any(path: Path, marks: Sequence[str]) -> bool:
     text = path.read_text(encoding="utf-8", errors="replace")
     return any(mark in text for mark in marks)
-
-
-def commits_holding(root: MemoryRoot, files: list[Path]) -> list[str]:
-    """The commits of the memory's repository that touch one of these files, newest first, as `hash subject`."""
-    found = ask_git(root.path, "log", "--all", "--format=%h %s", "--", *map(str, files)) if files else None
-    return (found or "").splitlines()
 
 
 def plan_lines(wanted: ForgetPlan) -> Iterator[str]:

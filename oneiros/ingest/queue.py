@@ -122,7 +122,7 @@ class IngestQueue:
 
     def _ingest_file(self, file: Path, *, is_over: bool) -> int:
         """Ingests one transcript with its side-chains, and compresses what is over; how much of it changed."""
-        environment, root, moment = self._environment_now(), self._root, now()
+        environment, root, moment = replace(self._environment), self._root, now()  # with the settings as they are now
         settings = ingest_settings(environment, root, this_machine(environment))
         report = ingest(
             [file, file.with_suffix("")],
@@ -137,16 +137,12 @@ class IngestQueue:
     def _find_place(self, file: Path) -> Path | None:
         """Where a transcript is read when all are; None outside of those: a hook must not have any file read."""
         real = file.resolve()
-        for root in crawl_roots(self._environment_now()) if file.suffix == ".jsonl" else ():
+        for root in crawl_roots(replace(self._environment)) if file.suffix == ".jsonl" else ():
             if real.is_relative_to(folder := root.folder.resolve()):
                 return root.folder / real.relative_to(folder)
             if any(map(real.is_relative_to, find_linked_folders(root.folder))):
                 return real
         return None
-
-    def _environment_now(self) -> Environment:
-        """The environment with the person's settings as they are now."""
-        return replace(self._environment)
 
 
 def keep_end(before: Note | None, note: Note) -> Note:

@@ -19,7 +19,6 @@ from memory_server.machine.clock import local_day
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from oneiros.environment import Environment, now
-from oneiros.ingest.elsewhere import OtherMachines
 from oneiros.ingest.forgetting import make_forgetter
 from oneiros.ingest.readings import open_readings
 from oneiros.ingest.settings import (
@@ -33,6 +32,7 @@ from oneiros.ingest.settings import (
     store_places,
     this_machine,
 )
+from oneiros.served import OtherMachines
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,6 +149,19 @@ class TrainerClient:
         return sorted(self.machines, key=lambda machine: self._resting.get(machine.name, 0.0) > now)
 
 
+def inspect_trainer(variables: Mapping[str, str], name: str) -> Mapping[str, Any]:
+    """One look at a trainer; of one that does not answer, why."""
+    machine = next((one for one in parse_machines(variables) if one.name == name), None)
+    if machine is None:
+        raise UsageError(f"there is no trainer {name[:40]!r}", remedy="ONEIROS_TRAINER_URLS names them")
+    nothing = {"training": None, "gpu": None, "inference": None, "log": ""}
+    try:
+        seen = TrainerClient([machine]).status(machine)
+        return {"name": name, "url": machine.url, "error": "", **seen, "log": fetch_json(machine, "/log/tail")["text"]}
+    except TrainerUnreachable as error:
+        return {"name": name, "url": machine.url, "error": str(error), **nothing}
+
+
 def fetch_json(machine: TrainerMachine, path: str) -> dict[str, Any]:
     """The JSON object that a GET gives. Raises TrainerUnreachable where it gives none."""
     with exchange(machine, "GET", path, None, CONNECT_SECONDS) as response:

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 
 from memory_server.errors import ContentError, UsageError
 from memory_server.faces.rest import error_json
-from oneiros.daemon.http.routes import CHANGE, CRAWLED
+from oneiros.daemon.routes import CHANGE, CRAWLED
 from oneiros.served import ServedMemory
 
 KEYS = {  # its names of what we keep as settings

@@ -12,7 +12,7 @@ from memory_server.errors import ContentError, OneirosError, UsageError
 from memory_server.escaping import escape_line, escape_text
 from memory_server.root.places import require_memory
 from memory_server.search.question import with_commands
-from oneiros.cli.consent.asking import require_person
+from oneiros.cli.consent import require_person
 from oneiros.cli.review.telling import remember, wrong
 from oneiros.cli.searching import ask_memory
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from oneiros.parts import Part
 
 if TYPE_CHECKING:
-    from oneiros.ingest.elsewhere import OtherMachines
+    from oneiros.served import OtherMachines
 
 
 def part() -> Part:

@@ -17,8 +17,8 @@ from memory_server.errors import NeedsRepair, Problem, UsageError
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.state import make_state
 from oneiros.environment import Environment, now
-from oneiros.ingest.elsewhere import Take
 from oneiros.ingest.settings import ingest_settings, reference_settings, this_machine
+from oneiros.served import Take
 from parts.machines.addresses import Address, parse_address
 from parts.machines.fetch import Delivery, ask
 from parts.machines.mirror import Mirror

@@ -12,7 +12,7 @@ from memory_server.escaping import escape_line
 from memory_server.layers.topics import shorten_text
 from memory_server.search.question import with_commands
 from memory_server.settings import read_memory_settings
-from oneiros.cli.consent.asking import require_person
+from oneiros.cli.consent import require_person
 from oneiros.cli.terminal.output import data, data_json, talk
 from oneiros.environment import Environment
 from parts.models.cross_engine import CrossEngine

@@ -9,8 +9,7 @@ import typer
 from memory_server.escaping import escape_line
 from memory_server.search.question import with_commands
 from oneiros.cli.opened import bring_level
-from oneiros.cli.terminal.output import AsJson, data, data_json, talk
-from oneiros.cli.terminal.screen import show
+from oneiros.cli.terminal.output import AsJson, data, data_json, show, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
 from oneiros.opening import open_memory

@@ -6,7 +6,7 @@ import pytest
 
 from dream.records import Hunk
 from memory_server.root.paths import MemoryRoot
-from oneiros.cli.review.batch import batch_text, read_batch
+from oneiros.cli.review.editing import batch_text, read_batch
 from tests.dream.builders import decisions_on, new_topic, proposed
 from tests.memories import new_root
 

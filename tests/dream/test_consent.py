@@ -23,7 +23,7 @@ from memory_server.machine.files import append_line
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
 from oneiros.founding import found_memory
-from oneiros.hooks.review import read_review
+from oneiros.hooks.session_start import read_review
 from oneiros.hooks.without_daemon import start_without_daemon
 from tests.dream.builders import NOW, PERSON, begin_history, extending, git, new_topic, proposed
 from tests.memories import new_root, write_topic

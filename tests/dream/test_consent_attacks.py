@@ -26,7 +26,7 @@ from memory_server.layers.index_page import NEW_PAGE, write_index_page
 from memory_server.machine.files import append_line
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings, PersonSettings
-from oneiros.hooks.review import read_review
+from oneiros.hooks.session_start import read_review
 from tests.dream.builders import NOW, PERSON, extending, git, new_topic, proposed
 from tests.dream.test_consent import committed_memory, made_key, on, public_line, signed, start, start_alone
 from tests.memories import new_root, write_topic

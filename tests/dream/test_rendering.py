@@ -6,7 +6,7 @@ import pytest
 
 from dream.proposals.rendering import Step, about_lines, diff_lines, evidence_lines, hunk_lines, quote_lines
 from dream.records import Hunk
-from oneiros.cli.review.batch import batch_text
+from oneiros.cli.review.editing import batch_text
 from tests.dream.builders import TODAY, decisions_on, new_topic, proposed
 from tests.memories import new_root
 

@@ -356,7 +356,7 @@ def looked_at(home: Home, scenario: Scenario, *, again: bool, log: Path) -> dict
 def main(name: str, folder: Path, most: int) -> None:
     patch("oneiros.opening.OnnxEngine", WordEngine).start()  # a thousand texts a second
     patch("memory_server.embedding.catalogue.Catalogue", TwoModels).start()
-    patch("oneiros.cli.consent.asking.person_at_terminal", lambda _: PERSON).start()
+    patch("oneiros.cli.consent.person_at_terminal", lambda _: PERSON).start()
     # Pinned to one core and nice, threads that embed would wait there for another scenario.
     patch("memory_server.embedding.workers.WorkerPool._pin_thread", lambda *_: None).start()
     # What is installed and shipped is the same for every child, which inherits what was read here.

@@ -27,7 +27,8 @@ from memory_server.index.raw import RawIndex
 from memory_server.language.cues import WantedState
 from memory_server.lifecycle.fading import Fading
 from memory_server.memory import Memory
-from memory_server.search.spoken import PASSAGE_CHARS, QUESTION_CHARS, SpokenPassage, _by_time, add_spoken
+from memory_server.search.amending import SpokenPassage
+from memory_server.search.spoken import PASSAGE_CHARS, QUESTION_CHARS, _by_time, add_spoken
 from memory_server.settings import PersonSettings
 from memory_server.upkeep import Upkeep
 from tests.conftest import MakeEngine

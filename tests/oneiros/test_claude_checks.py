@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 
 from memory_server.root.paths import MemoryRoot
-from oneiros.claude.checks import check_client
-from oneiros.claude.files import ClaudeFiles
+from oneiros.claude.files import ClaudeFiles, check_client
 from tests.memories import new_root
 
 

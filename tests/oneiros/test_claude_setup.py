@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from oneiros.claude.files import ClaudeFiles
 from oneiros.claude.setup import BEGIN, END, Setup, with_block, without_block
-from oneiros.cli.terminal.completion import SHELLS, completion_lines, find_shell, startup_file
+from oneiros.cli.setup import SHELLS, completion_lines, find_shell, startup_file
 from oneiros.environment import Environment
 
 

@@ -12,9 +12,9 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from oneiros.daemon.daemon import Daemon
-from oneiros.daemon.http.routes import add_daemon_routes
-from oneiros.daemon.running import inspect_trainer
+from oneiros.daemon.routes import add_daemon_routes
 from oneiros.environment import Environment
+from oneiros.ingest.trainer_client import inspect_trainer
 from tests.trainer.test_trainer_client import Trainer
 
 BODY = {"messages": [{"role": "user", "content": "Which port?"}]}
@@ -30,7 +30,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
         started.append(trainer)
         variables = {"ONEIROS_TRAINER_URLS": f"desk={trainer.machine.url}", "ONEIROS_TRAINER_TOKEN": "secret"}
         environment, api = Environment(variables, tmp_path, tmp_path), FastAPI()
-        running = SimpleNamespace(trainers=lambda: ["desk"], trainer=partial(inspect_trainer, environment))
+        running = SimpleNamespace(trainers=lambda: ["desk"], trainer=partial(inspect_trainer, variables))
         memory = SimpleNamespace(root=None)
         add_daemon_routes(api, cast("Daemon", SimpleNamespace(environment=environment, running=running, memory=memory)))
         return TestClient(api)

@@ -8,11 +8,11 @@ import pytest
 from dream.report.findings import Concern, Finding
 from memory_server.errors import Problem
 from memory_server.layers.validate import ValidationRule
-from oneiros.claude.checks import make_failure, ok, warning
+from oneiros.claude.files import make_failure, ok, warning
 from oneiros.cli.main import main
 from oneiros.cli.maintenance import health_lines
+from oneiros.doctor import COSTS, Deduction, Health, list_deductions
 from oneiros.environment import Environment
-from oneiros.health import COSTS, Deduction, Health, list_deductions
 from tests.conftest import MakeEngine
 from tests.dream.builders import begin_history, decisions_on
 from tests.memories import new_root, open_memory, without_daemon, write_topic

@@ -99,7 +99,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch, make_engine: MakeEngine) -> Iterator[None]:
     """The real model, read once, and a person who consents."""
-    monkeypatch.setattr("oneiros.cli.consent.asking.person_at_terminal", lambda _: PERSON)
+    monkeypatch.setattr("oneiros.cli.consent.person_at_terminal", lambda _: PERSON)
     monkeypatch.setattr("oneiros.opening.OnnxEngine", make_engine)
     yield
     logging.getLogger().handlers.clear()

@@ -9,7 +9,7 @@ import pytest
 
 from memory_server.faces import connections
 from memory_server.faces.guard import Guard
-from oneiros.daemon.http.service import build_server
+from oneiros.daemon.http_service import build_server
 
 TOKEN = "a-token-of-the-test"
 FOR_ALL = b"POST /page/open HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"

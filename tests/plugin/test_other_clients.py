@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from oneiros.claude.setup import Setup
+from parts.clients.table import build_clients
 
 PROGRAMS = Path(__file__).parents[2] / ".venv" / "client" / "node_modules" / ".bin"
 
@@ -31,7 +32,9 @@ def listed(home: Path, program: str, *arguments: str) -> str:
 
 
 def set_up(home: Path, name: str) -> Setup:
-    setup = Setup(home, home / "setup.json", home / "CLAUDE.md", home / "MEMORY.md", {})
+    setup = Setup(
+        home, home / "setup.json", home / "CLAUDE.md", home / "MEMORY.md", {}, clients=build_clients(home, {})
+    )
     for change in list(setup.client(name)):
         change.do()
     return setup

@@ -10,8 +10,8 @@ import pytest
 from memory_server.root.paths import MemoryRoot
 from oneiros.client import Client
 from oneiros.daemon.sockets import end_daemon
-from oneiros.daemon.two_memories import ACCOUNT_MISSING, LATE
 from oneiros.light.endpoint import daemon_state, is_running, states_folder
+from parts.two_memories.door import ACCOUNT_MISSING, LATE
 from tests.memories import new_root, write_topic
 from tests.system.house import House, wait_until
 

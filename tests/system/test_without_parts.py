@@ -79,6 +79,16 @@ def test_a_daemon_answers_over_rest_and_mcp_and_serves_no_page(bare: House) -> N
         bare.client.ask("GET", "/page/today")
 
 
+def test_the_person_is_asked_about_a_tool_call_that_may_touch_the_memory(bare: House) -> None:
+    call = {"tool_name": "Write", "tool_input": {"file_path": str(bare.root / "topics" / "x.md")}, "cwd": "/"}
+    other = {"tool_name": "Write", "tool_input": {"file_path": "/srv/x.txt"}, "cwd": "/"}
+
+    answer = json.loads(bare.hook("PreToolUse", call))
+
+    assert answer["hookSpecificOutput"]["permissionDecision"] == "ask"
+    assert bare.hook("PreToolUse", other) == ""
+
+
 def test_a_doctor_finds_nothing_that_a_part_would_mend(bare: House) -> None:
     bare.command("reindex")
     done = bare.command("doctor", "--json", check=False)

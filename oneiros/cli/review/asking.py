@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from memory_server.escaping import escape_line
-from oneiros.cli.terminal.output import data
-from oneiros.cli.terminal.screen import show
+from oneiros.cli.terminal.output import data, show
 
 END = "\x04"  # where the input ends, or is interrupted
 NEW, NONE = "new", "-"

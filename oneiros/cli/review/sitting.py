@@ -24,10 +24,8 @@ from memory_server.errors import OneirosError
 from memory_server.escaping import escape_line, escape_text, plural
 from memory_server.machine.clock import local_day
 from oneiros.cli.review.asking import END, ask_key, ask_place, ask_words
-from oneiros.cli.review.batch import batch_text, read_batch, with_faults
-from oneiros.cli.review.editing import edit_text, reword_text
-from oneiros.cli.terminal.output import data, talk
-from oneiros.cli.terminal.screen import see_stdout, show
+from oneiros.cli.review.editing import batch_text, edit_text, read_batch, reword_text, with_faults
+from oneiros.cli.terminal.output import data, see_stdout, show, talk
 from oneiros.environment import now
 
 KEYS = {

@@ -17,11 +17,10 @@ from memory_server.errors import ContentError, UsageError
 from memory_server.escaping import escape_line
 from memory_server.layers.sessions import project_name
 from memory_server.machine.clock import local_day
-from oneiros.cli.consent.asking import ask_consent, sign_at_end
+from oneiros.cli.consent import ask_consent, sign_at_end
 from oneiros.cli.review.asking import ask_place
 from oneiros.cli.review.editing import reword_text
-from oneiros.cli.terminal.output import OfAnyProject, OfProject, data, talk
-from oneiros.cli.terminal.screen import see_stdout, show
+from oneiros.cli.terminal.output import OfAnyProject, OfProject, data, see_stdout, show, talk
 from oneiros.dreaming import build_dream, open_decisions
 from oneiros.environment import Environment, now
 

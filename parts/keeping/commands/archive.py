@@ -15,7 +15,7 @@ from memory_server.layers.sessions import cut_id8
 from memory_server.lifecycle.fading import read_marks
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
-from oneiros.cli.consent.asking import require_person
+from oneiros.cli.consent import require_person
 from oneiros.cli.maintenance import brought_level
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk
 from oneiros.environment import Environment, now

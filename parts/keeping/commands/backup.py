@@ -11,7 +11,7 @@ from memory_server.escaping import plural
 from memory_server.fields import parse_day
 from memory_server.machine.clock import find_day_begin, local
 from memory_server.root.paths import MemoryRoot
-from oneiros.cli.consent.asking import require_person
+from oneiros.cli.consent import require_person
 from oneiros.cli.maintenance import brought_level
 from oneiros.cli.terminal.output import AsJson, data_json, talk
 from oneiros.dreaming import build_decisions, open_decisions

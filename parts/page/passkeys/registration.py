@@ -13,7 +13,7 @@ from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import escape_line
 from memory_server.settings import read_person_settings
 from memory_server.settings_file import change_setting
-from oneiros.cli.consent.asking import ask_person, sign_at_end
+from oneiros.cli.consent import ask_person, sign_at_end
 from oneiros.cli.serving import daemon_json
 from oneiros.cli.terminal.output import data, talk
 from oneiros.client import Client

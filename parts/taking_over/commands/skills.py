@@ -17,7 +17,7 @@ from memory_server.layers.sessions import cut_id8, project_name
 from memory_server.machine.clock import local
 from memory_server.redaction import Redactor
 from memory_server.root.places import require_memory
-from oneiros.cli.consent.asking import ask_consent, sign_at_end
+from oneiros.cli.consent import ask_consent, sign_at_end
 from oneiros.cli.terminal.output import OfProject, data, talk
 from oneiros.dreaming import open_decisions
 from oneiros.environment import Environment, find_top

@@ -11,7 +11,7 @@ from dream.decisions.key import sign
 from memory_server.errors import UsageError
 from memory_server.escaping import escape_line, plural
 from memory_server.machine.files import replace_file
-from oneiros.cli.consent.asking import ask_consent, ask_person, key_file, sign_at_end
+from oneiros.cli.consent import ask_consent, ask_person, key_file, sign_at_end
 from oneiros.cli.terminal.output import data, talk
 from oneiros.dreaming import open_decisions
 from oneiros.environment import Environment, now

@@ -22,7 +22,7 @@ def one_engine(make_engine: MakeEngine) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def person_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """A person who types the word back; `tests/system/test_consent.py` has them do so on a terminal."""
-    monkeypatch.setattr("oneiros.cli.consent.asking.person_at_terminal", lambda _: Consent(How.WORD))
+    monkeypatch.setattr("oneiros.cli.consent.person_at_terminal", lambda _: Consent(How.WORD))
 
 
 @pytest.fixture(scope="package")

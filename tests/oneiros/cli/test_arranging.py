@@ -132,7 +132,7 @@ def test_a_memory_without_topics_says_so(oneiros: Oneiros, tmp_path: Path) -> No
 
 
 def test_the_list_needs_no_consent(oneiros: Oneiros, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("oneiros.cli.consent.asking.person_at_terminal")
+    monkeypatch.delattr("oneiros.cli.consent.person_at_terminal")
 
     assert oneiros("topics", "--json")[0] == 0
 

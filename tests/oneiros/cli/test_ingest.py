@@ -280,7 +280,7 @@ def test_forgetting_lists_what_still_holds_the_session(oneiros: Oneiros, home: P
 
 def test_nothing_is_forgotten_where_nobody_can_be_asked(oneiros: Oneiros, monkeypatch: pytest.MonkeyPatch) -> None:
     oneiros("ingest")
-    monkeypatch.setattr("oneiros.cli.consent.asking.person_at_terminal", partial(person_at_terminal, ask=lambda _: ""))
+    monkeypatch.setattr("oneiros.cli.consent.person_at_terminal", partial(person_at_terminal, ask=lambda _: ""))
 
     code, _, err = oneiros("forget", SESSION)
 

@@ -11,7 +11,7 @@ from memory_server.embedding.catalogue import PACKAGED_MODEL
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.errors import UsageError
-from oneiros.light.person_only import person_words
+from parts.guard.commands import person_words
 from tests.conftest import MakeEngine
 from tests.memories import write_topic
 from tests.oneiros.cli.test_commands import Shell, shell  # noqa: F401  (a fixture)
@@ -102,7 +102,7 @@ def test_without_consent_nothing_is_added(
     def nobody(_: object) -> None:
         raise UsageError("no terminal", remedy="Do it yourself")
 
-    monkeypatch.setattr("oneiros.cli.consent.asking.person_at_terminal", nobody)
+    monkeypatch.setattr("oneiros.cli.consent.person_at_terminal", nobody)
 
     code, _, error = shell("model", "--add", str(tiny_dense(tmp_path / "tiny-dense")))
 

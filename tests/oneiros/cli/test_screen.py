@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from oneiros.cli.terminal.screen import Screen, inspect_stream, measure_width, show_long
+from oneiros.cli.terminal.output import Screen, inspect_stream, measure_width, show_long
 
 TEXT = " 1  The relay listens on port 2525.\n      sure, decides  topics/mail.md:3  2026-03-02  Mail\n"
 NARROW = Screen(columns=30, rows=10, has_colour=True, has_links=True)
@@ -84,7 +84,7 @@ def test_links_are_made_where_the_terminal_knows_them(variables: dict[str, str],
 def test_a_long_text_goes_through_the_pager_and_a_short_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     paged = []
     monkeypatch.setattr("subprocess.run", lambda command, **options: paged.append((command, options["input"])))
-    monkeypatch.setattr("oneiros.cli.terminal.screen.see_stdout", lambda: NARROW)
+    monkeypatch.setattr("oneiros.cli.terminal.output.see_stdout", lambda: NARROW)
     monkeypatch.setenv("PAGER", "cat -u")
 
     show_long("one\n" * 7)

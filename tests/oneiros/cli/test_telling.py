@@ -113,7 +113,7 @@ def test_without_consent_nothing_is_kept(oneiros: Oneiros, tmp_path: Path, monke
     def nobody(_: object) -> Consent:
         raise UsageError("that was not the word", remedy="Nothing of this was decided; begin again")
 
-    monkeypatch.setattr("oneiros.cli.consent.asking.person_at_terminal", nobody)
+    monkeypatch.setattr("oneiros.cli.consent.person_at_terminal", nobody)
 
     code, _, error = oneiros("remember", "The relay needs TLS 1.3.")
 

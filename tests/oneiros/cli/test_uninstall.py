@@ -9,7 +9,7 @@ import pytest
 from oneiros.cli.main import main
 from oneiros.environment import Environment
 from oneiros.light.endpoint import ensure_private, runtime_folder
-from oneiros.uninstall import list_known_roots, plan_removal
+from parts.uninstalling.removal import list_known_roots, plan_removal
 from tests.memories import new_root, write_topic
 
 Oneiros = Callable[..., tuple[int, str, str]]

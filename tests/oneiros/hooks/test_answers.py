@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 
 from memory_server.memory import Memory
-from oneiros.hooks.after_tool import answer_after_tool, error_template
-from oneiros.hooks.before_tool import answer_before_tool
-from oneiros.hooks.call import HookCall, parse_call
-from oneiros.hooks.injection import CLOSING, OPENING, HookAnswer, tag_lines
+from oneiros.hooks.call import CLOSING, OPENING, HookAnswer, HookCall, parse_call, tag_lines
 from oneiros.hooks.pointers import statements
 from oneiros.hooks.prompt import TO_RECALL, TO_REMEMBER, answer_prompt
 from oneiros.hooks.session_start import ReviewLines, answer_session_start
+from oneiros.hooks.tool_use import answer_after_tool, answer_before_tool, error_template
 from tests.conftest import MakeEngine
 from tests.memories import new_root, open_memory, write_source, write_topic
 

@@ -7,10 +7,9 @@ import pytest
 
 from dream.decisions.approvals import UnapprovedFiles
 from memory_server.memory import Memory
-from oneiros.hooks.before_tool import answer_before_tool
-from oneiros.hooks.call import HookCall
-from oneiros.hooks.injection import NOTHING, HookAnswer
-from oneiros.light.guarded import Denied, Guarded
+from oneiros.hooks.call import NOTHING, HookAnswer, HookCall
+from oneiros.hooks.tool_use import answer_before_tool
+from parts.guard.places import Denied, Guarded
 from tests.conftest import MakeEngine
 from tests.dream.builders import PERSON, decisions_on
 from tests.memories import new_root, open_memory, write_session, write_topic
@@ -153,7 +152,7 @@ def test_a_broken_one_stands_in_nobodys_way(memory: Memory, shop: Path) -> None:
 
 def test_a_path_of_no_area_reads_no_topic(memory: Memory, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.root.ontology.unlink()
-    monkeypatch.delattr("oneiros.hooks.before_tool.topic_heads")
+    monkeypatch.delattr("oneiros.hooks.tool_use.topic_heads")
 
     assert touched(memory, shop, "billing/invoice.py") == NOTHING
 

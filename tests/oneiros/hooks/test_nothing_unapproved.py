@@ -18,8 +18,7 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
 from oneiros.hooks.call import HookCall
 from oneiros.hooks.prompt import answer_prompt
-from oneiros.hooks.review import read_review
-from oneiros.hooks.session_start import answer_session_start
+from oneiros.hooks.session_start import answer_session_start, read_review
 from tests.conftest import MakeEngine
 from tests.dream.builders import PERSON, begin_history, decisions_on, git
 from tests.memories import NOON, NOWHERE, new_root, write_topic

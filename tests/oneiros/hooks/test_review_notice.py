@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memory_server.root.paths import MemoryRoot
-from oneiros.hooks.review import read_review
+from oneiros.hooks.session_start import read_review
 from tests.dream.builders import PERSON, decisions_on, git, new_topic, proposed
 from tests.memories import new_root, write_topic
 

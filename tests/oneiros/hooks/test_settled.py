@@ -8,8 +8,7 @@ import pytest
 from memory_server.index.typed_lines import TypedLine
 from memory_server.memory import Memory
 from oneiros.hooks.call import HookCall
-from oneiros.hooks.prompt import answer_prompt
-from oneiros.hooks.settled import find_settled_name
+from oneiros.hooks.prompt import answer_prompt, find_settled_name
 from tests.conftest import MakeEngine
 from tests.memories import new_root, open_memory, write_topic
 

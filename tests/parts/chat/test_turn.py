@@ -19,7 +19,6 @@ from memory_server.embedding.model import ModelFiles
 from memory_server.errors import ContentError, UsageError
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
-from oneiros.light.person_only import person_words
 from parts.chat.backends.anthropic_api import AnthropicBackEnd
 from parts.chat.backends.openai_compatible import OpenAIBackEnd
 from parts.chat.citations import Citation
@@ -27,6 +26,7 @@ from parts.chat.context import build_source_reader
 from parts.chat.conversations import Conversations, as_markdown
 from parts.chat.records import BackEnd, BackEndFailed
 from parts.chat.turn import Chat, Finished
+from parts.guard.commands import person_words
 from tests.memories import NOON, new_root, open_memory, write_session, write_topic
 from tests.parts.chat.services import anthropic_events, openai_events, search_result_citation, streaming
 

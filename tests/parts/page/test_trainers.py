@@ -13,9 +13,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from oneiros.daemon.running import inspect_trainer
-from oneiros.environment import Environment
-from oneiros.ingest.trainer_client import find_machines
+from oneiros.ingest.trainer_client import find_machines, inspect_trainer
 from oneiros.served import ServedMemory
 from parts.page.person import trainer_routes
 from parts.page.rendering import Renderer
@@ -65,7 +63,7 @@ def answering() -> Iterator[str]:
 def shown(home: Path, url: str, token: str) -> str:
     """The fragment of the trainer `desk`."""
     variables = {"HOME": str(home), "ONEIROS_TRAINER_URLS": f"desk={url}", "ONEIROS_TRAINER_TOKEN_DESK": token}
-    running = SimpleNamespace(trainer=partial(inspect_trainer, Environment(variables, home, home)))
+    running = SimpleNamespace(trainer=partial(inspect_trainer, variables))
     api = FastAPI()
     api.include_router(trainer_routes(cast("ServedMemory", SimpleNamespace(running=running)), Renderer()))
     return TestClient(api).get("/pulse/trainers/desk").text

@@ -1,0 +1,1 @@
+"""Notes that a person or an assistant takes: found, and never decisive."""

@@ -1,0 +1,1 @@
+"""Who reads sessions, at a terminal."""

@@ -1,0 +1,1 @@
+"""A key of the person's, which signs what they decide."""

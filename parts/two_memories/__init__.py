@@ -1,0 +1,1 @@
+"""Inside a project that has a memory of its own: the account's memory answers beside it."""

@@ -1,0 +1,1 @@
+"""How oneiros goes again."""
