@@ -1,11 +1,14 @@
-"""Whose words stand behind a line of a topic: from the footnote on the line to the archived turn, or to a file.
+"""Whose words stand behind a line of a topic: from the footnote on the line to the archived turn, or to a file; and the
+other way round, what rests on which session.
 
-The approvals know the exact characters. Where they were lost the footnote itself still names day and session.
+The approvals know the exact characters. Where they were lost the footnote itself still names day and session. Nothing
+that is cited fades or is pruned: where two layers disagree, these turns arbitrate.
 """
 
 import datetime as dt
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from crawler.archive.store import Archive
@@ -16,10 +19,14 @@ from dream.proposals.store import Approval, ProposalStore, find_approvals
 from dream.records import Given
 from dream.statements.provenance import NotedSource, read_note, read_notes
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
+from memory_server.document import Layer
 from memory_server.errors import ContentError, UsageError
 from memory_server.layers.footnotes import REFERENCE, without_code_spans
 from memory_server.layers.mif import parse_frontmatter
+from memory_server.layers.sessions import cut_id8
+from memory_server.layers.topics import find_sources, read_text
 from memory_server.machine.clock import find_day_begin
+from memory_server.root.paths import MemoryRoot
 
 NO_STATEMENT = re.compile(r"\s*$| {0,3}(?:#{1,6}\s|(?:-{3,}|\*{3,}|_{3,})\s*$)")  # a heading, a rule, a blank line
 
@@ -120,3 +127,25 @@ def _find_turn(archive: Archive, session_id: str, entry: str) -> Turn | None:
         return next((turn for turn in archive.turns(session_id) if entry in turn.entries), None)
     except ContentError:
         return None
+
+
+# -- what rests on which session ------------------------------------------------------------------------------------
+
+
+def count_citations(root: MemoryRoot) -> Mapping[str, int]:
+    """How many statements, hunks and decisions rest on each session, by the beginning of its id."""
+    found: Counter[str] = Counter()
+    for source in find_sources(root):
+        if source.layer is Layer.TOPIC:
+            try:
+                text = read_text(root.file(source.path))
+            except ContentError:
+                continue  # `validate` names it
+            for note in read_notes(text).values():
+                found.update({cut_id8(source.session_id) for source in read_note(note) if source.session_id})
+    store = ProposalStore(root)
+    quoted = [hunk.quotes for hunk in store.hunks() if hunk.is_open]
+    quoted += [approval.quotes for approval in store.approvals()]
+    for quotes in quoted:
+        found.update({cut_id8(quote.session_id) for quote in quotes})
+    return found

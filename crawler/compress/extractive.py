@@ -1,16 +1,15 @@
 """The digest of a session: what its reader noted, and lines that are taken from it.
 
 The same text for the same session and reading every time. It quotes: each statement is a sentence that somebody said,
-what a tool was asked for, or what it answered. What makes the digest is which of them fit (`selection.py`). The share
+what a tool was asked for, or what it answered. What makes the digest is which of them fit (`candidates.py`). The share
 of the session that it may take is set so that a digest is found by the words of what was done, not only of its goal.
 """
 
 from collections.abc import Sequence
 
 from crawler.archive.store import SessionRecord
-from crawler.compress.candidates import DigestCandidate, SectionName, suggest_candidates
+from crawler.compress.candidates import DigestCandidate, SectionName, choose, count_chars, suggest_candidates
 from crawler.compress.duties import MAX_CITED, list_duties
-from crawler.compress.selection import choose, count_chars
 from crawler.facts import SessionFacts
 from crawler.reading.record import Reading
 from crawler.transcripts.turns import Role, Turn

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from crawler.facts import ASKING_TOOL
-from crawler.pasted import prose_regions
 from crawler.quotes import Quote, SessionTurns
 from crawler.reading import proof_words as words_of
-from crawler.spoken import OPTION, find_picked, find_spoken, parse_questions
+from crawler.spoken import OPTION, find_picked, find_spoken, parse_questions, prose_regions
 from crawler.transcripts.turns import Role, Turn
 from memory_server.language.sentences import Span, sentence_spans
 

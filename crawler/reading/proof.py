@@ -12,9 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+import msgspec
+
 from crawler.quotes import Quote, SessionTurns
 from crawler.reading import proof_words as words_of
 from crawler.reading.ground import Bag, Ground, Sentence, Token, find_root, gather_ground, tokenize
+from crawler.reading.record import Line, Reading
+from memory_server.escaping import HIDDEN
+from memory_server.language.cues import INJECTION
 
 NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 GLUED = re.compile(r"(\d+)([A-Za-z]+)")  # `30s`
@@ -509,3 +514,25 @@ CHECKS: tuple[Check, ...] = (
     _check_retracted,
 )
 OF_VERBATIM: tuple[Check, ...] = (_foreign, _modality, _check_refused, _check_retracted)
+
+
+# -- the lines of a reading -----------------------------------------------------------------------------------------
+
+
+def keep_proved(reading: Reading, session: SessionTurns) -> Reading:
+    """The reading with those lines alone that their quotes in the session support."""
+    proved = tuple(
+        line for line in reading.lines if is_safe(line) and not find_objections(line.text, line.quotes, session)
+    )
+    return msgspec.structs.replace(reading, lines=proved)
+
+
+def is_safe(line: Line) -> bool:
+    """Whether nothing in a line is hidden or reads as if it were said to an assistant."""
+    texts = (line.text, line.takes_back, *line.questions, *(quote.text for quote in line.quotes))
+    return all(map(is_safe_text, texts))
+
+
+def is_safe_text(text: str) -> bool:
+    """Whether a text hides nothing and does not speak to an assistant."""
+    return not (INJECTION.search(text) or HIDDEN.search(text.replace("\n", " ")))

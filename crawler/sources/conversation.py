@@ -19,8 +19,7 @@ from typing import Any
 import msgspec
 
 from crawler.transcripts.classify import text_or_empty
-from crawler.transcripts.entry import Entry, EntryPart, PartKind
-from crawler.transcripts.grammar import as_id, as_line, is_id
+from crawler.transcripts.entry import Entry, EntryPart, PartKind, as_id, as_line, is_id
 from crawler.transcripts.injected import cut_injected, cut_reminder_span
 from crawler.transcripts.tail import is_uuid
 from crawler.transcripts.transcript import BadLine

@@ -1,7 +1,7 @@
 """Says what one record of a transcript is: speech, a tool's work, a link in the chain, or nothing of ours.
 
 Everything here looks at one record alone. Where the client's format leaves room for doubt, the rule is: nothing is
-taken for a person's words that a person did not type. Titles and tools leave here in the grammar of `grammar.py`, to
+taken for a person's words that a person did not type. Titles and tools leave here as `entry.py` holds ids and lines, to
 which the reader holds the rest.
 """
 
@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from crawler.transcripts.entry import Entry, EntryPart, PartKind
-from crawler.transcripts.grammar import as_id, as_line
+from crawler.transcripts.entry import Entry, EntryPart, PartKind, as_id, as_line
 from crawler.transcripts.injected import cut_injected, cut_reminder_span, cut_reminders
 
 EMPTY = msgspec.Raw(b"")

@@ -12,8 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO
 
-from crawler.transcripts.entry import Entry
-from crawler.transcripts.grammar import is_id
+from crawler.transcripts.entry import Entry, is_id
 from memory_server.machine.database import connect_shared, erase_deleted, transaction
 
 PIECE_BYTES = 1 << 20  # read and hashed at once

@@ -11,10 +11,9 @@ import typer
 from dream.blame import Blame, blame
 from dream.decisions.accept import Decided, Decisions
 from dream.decisions.page import Chosen
-from dream.judge.learned import Learned, forget_learned, read_learning_start
-from dream.proposals.order import waiting_for_person
+from dream.proposals.offering import Learned, forget_learned, read_learning_start
 from dream.proposals.questions import bare_topics
-from dream.proposals.rendering import hunk_json
+from dream.proposals.rendering import hunk_json, waiting_for_person
 from dream.records import Hunk, State
 from dream.report import first_screen, limit_review, report_page
 from dream.run import DreamReport

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dream.proposals.order import waiting_for_person
+from dream.proposals.rendering import waiting_for_person
 from dream.proposals.store import ProposalStore
 from dream.records import State
 from memory_server.escaping import escape_line, plural

@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from crawler.compress.candidates import DigestCandidate, SectionName
-from crawler.compress.selection import choose
-from dream.citations import count_citations
+from crawler.compress.candidates import DigestCandidate, SectionName, choose
+from dream.blame import count_citations
 from memory_server.document import SourcePath
 from memory_server.errors import UsageError
 from memory_server.escaping import escape_line
