@@ -68,7 +68,6 @@ class SessionFacts:
     tools: dict[str, int] = field(default_factory=dict)
     touched: tuple[Touched, ...] = ()
     commits: tuple[Commit, ...] = ()
-    errors: int = 0
     chars: int = 0  # of all turns, tool results and arguments included
 
 
@@ -88,7 +87,6 @@ def gather_facts(turns: Sequence[Turn]) -> SessionFacts:
         tools=dict(Counter(turn.tool for turn in turns if turn.tool).most_common()),
         touched=tuple(find_touched_files(turns, cwd)),
         commits=tuple(find_commits(turns)),
-        errors=sum(turn.is_error for turn in turns),
         chars=sum(len(turn.text) + len(turn.arguments) for turn in turns),
     )
 

@@ -211,18 +211,10 @@ def _identifiers(facts: SessionFacts) -> Iterator[DigestCandidate]:
 # -- which of them fit ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The chosen candidates, in the order of the session, and how many characters they take."""
-
-    chosen: tuple[DigestCandidate, ...]
-    chars: int
-
-
 def choose(
     candidates: Sequence[DigestCandidate], speech: Iterable[str], *, max_chars: int, covered: Iterable[str] = ()
-) -> Selection:
-    """The candidates worth most together within a number of characters.
+) -> list[DigestCandidate]:
+    """The candidates worth most together within a number of characters, in the order of the session.
 
     `speech` is what the session says, whose words are weighed; `covered` is text that stands in the digest already.
     """
@@ -249,7 +241,7 @@ def choose(
         texts.add(candidate.text)
         seen.update(words[i])
         left -= count_chars(candidate)
-    return Selection(tuple(candidates[i] for i in sorted(chosen)), max_chars - left)
+    return [candidates[i] for i in sorted(chosen)]
 
 
 def word_weights(speech: Iterable[str]) -> dict[str, float]:

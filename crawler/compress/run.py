@@ -5,7 +5,7 @@ leaves the old files and at most a temporary one, and running again ends the sam
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,7 +43,6 @@ def compress_closed(
     readings: Readings,
     closed_when: ClosedWhen,
     *,
-    session_ids: Iterable[str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> CompressReport:
     """Compresses every closed session into `folder` (`sessions/compressed` of a memory root), by its reading.
@@ -52,7 +51,7 @@ def compress_closed(
     """
     report = CompressReport()
     newest = newest_files(folder)
-    wanted = list(archive.session_ids() if session_ids is None else session_ids)
+    wanted = archive.session_ids()
     for done, session_id in enumerate(wanted, start=1):
         try:
             if closed_when.applies(session_id, read_last_time(archive, session_id)):

@@ -41,22 +41,10 @@ class ModelSettings:
     folder: Path = Path("claude-cli")  # where the Claude command line runs; a directory of its own
 
 
-def _anthropic(settings: ModelSettings) -> ModelClient:
-    return AnthropicClient(settings.model, settings.api_key, settings.price, settings.url or None)
-
-
-def _openai_url(settings: ModelSettings) -> ModelClient:
-    return OpenAIClient(settings.model, settings.url, settings.price, settings.api_key)
-
-
-def _claude_cli(settings: ModelSettings) -> ModelClient:
-    return ClaudeCliClient(settings.folder, settings.price, model=settings.model)
-
-
 CLIENTS: dict[str, Callable[[ModelSettings], ModelClient]] = {
-    "anthropic": _anthropic,
-    "claude-cli": _claude_cli,
-    "openai-url": _openai_url,
+    "anthropic": lambda one: AnthropicClient(one.model, one.api_key, one.price, one.url or None),
+    "claude-cli": lambda one: ClaudeCliClient(one.folder, one.price, model=one.model),
+    "openai-url": lambda one: OpenAIClient(one.model, one.url, one.price, one.api_key),
 }
 
 

@@ -346,13 +346,13 @@ def _check_prefixes(claim: Claim, ours: set[str]) -> Objection | None:
 class Pair:
     """Two groups of words and what stands between them."""
 
-    kind: str  # chosen, earlier, from
+    kind: str  # chosen, from
     one: frozenset[str]
     other: frozenset[str]
 
 
 def _pairs(tokens: Sequence[Token]) -> Iterator[Pair]:
-    """What a sentence puts before something else: `X instead of Y`, `X before Y`, `from X to Y`."""
+    """What a sentence puts before something else: `X instead of Y`, `X, not Y`, `from X to Y`."""
     low = [token.low for token in tokens]
 
     def near(part: Sequence[Token], stops: str, most: int = 4) -> frozenset[str]:
@@ -373,14 +373,8 @@ def _pairs(tokens: Sequence[Token]) -> Iterator[Pair]:
         behind = low[at + 1] if at + 1 < len(low) else ""
         if (word, behind) in (("instead", "of"), ("rather", "than")):
             yield Pair("chosen", find_left(at), find_right(at + 2))
-        elif word == "over" and words_of.FAVOURS & set(low[max(0, at - 6) : at]):
-            yield Pair("chosen", find_left(at), find_right(at + 1))
         elif word == "not" and low[at - 1 : at] == [","]:
             yield Pair("chosen", find_left(at - 1), find_right(at + 1))
-        elif word == "before":
-            yield Pair("earlier", find_left(at), find_right(at + 1))
-        elif word == "after":
-            yield Pair("earlier", find_right(at + 1), find_left(at))
         elif word == "from" and "to" in low[at + 1 : at + 9]:
             to = low.index("to", at + 1)
             yield Pair("from", near(tokens[at + 1 : to], ".;:!?"), find_right(to + 1))

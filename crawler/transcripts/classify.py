@@ -63,7 +63,6 @@ class Record(msgspec.Struct, gc=False):
     branch: str | None = msgspec.field(default=None, name="gitBranch")
     version: str | None = None
     agent: str | None = msgspec.field(default=None, name="agentId")
-    subtype: str | None = None
     operation: str | None = None
     is_sidechain: bool | None = msgspec.field(default=None, name="isSidechain")
     is_meta: bool | None = msgspec.field(default=None, name="isMeta")

@@ -16,7 +16,6 @@ from memory_server.language.times import MONTH_NAMES
 from memory_server.language.words import content_words
 from memory_server.machine.clock import local_day
 
-NEAR_WORDS = 7  # on each side of a value, within its sentence: what the value is of
 CLOSE_BEFORE, CLOSE_AFTER = 3, 2  # telling words that a value's own noun or verb is among
 
 
@@ -39,8 +38,7 @@ class Value:
     kind: ValueKind
     value: str  # normalised: equal for the same value written differently
     unit: str  # of a quantity: %, $, ms, or the stem of the noun that is counted; empty where nothing says
-    near: frozenset[str]  # stems of the words around it
-    close: frozenset[str]  # those of the few words right beside it
+    close: frozenset[str]  # stems of the few words right beside it
     first: int
     end: int
     is_former: bool = False  # what it was before: `from 70 % to 90 %`
@@ -159,15 +157,13 @@ def _match_values(sentence: str) -> Iterator[Value]:
 
 
 def _value(sentence: str, kind: ValueKind, value: str, unit: str, first: int, end: int) -> Value:
-    before = content_words(sentence[:first])[-NEAR_WORDS:]
-    after = content_words(sentence[end:])[:NEAR_WORDS]
     lead = FORMER.search(sentence[:first])
     is_former = lead is not None and (
         not lead[0].casefold().startswith("from") or TO_FOLLOWS.match(sentence, end) is not None
     )
-    near = frozenset(word for word in before + after if not word.isdigit())
-    close = frozenset(before[-CLOSE_BEFORE:] + after[:CLOSE_AFTER]) & near
-    return Value(kind, value, unit, near, close, first, end, is_former)
+    beside = content_words(sentence[:first])[-CLOSE_BEFORE:] + content_words(sentence[end:])[:CLOSE_AFTER]
+    close = frozenset(word for word in beside if not word.isdigit())
+    return Value(kind, value, unit, close, first, end, is_former)
 
 
 def _normalise(kind: ValueKind, text: str) -> str:

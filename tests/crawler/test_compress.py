@@ -12,7 +12,7 @@ from crawler.archive.append import Ingester
 from crawler.archive.store import Archive, SessionRecord
 from crawler.closed import ClosedWhen
 from crawler.compress.duties import MIN_CUT, decision, greatest_cut, list_identifiers
-from crawler.compress.extractive import MIN_CHARS, EntryRefs, condense_session
+from crawler.compress.extractive import MIN_CHARS, condense_session, shorten_ids
 from crawler.compress.run import compress_closed
 from crawler.facts import gather_facts
 from crawler.quotes import find_quote, session_turns
@@ -406,9 +406,9 @@ def test_the_outcome_follows_from_deeds_and_last_words(tmp_path: Path, last: Rec
 
 
 def test_two_entries_that_begin_alike_are_told_apart() -> None:
-    refs = EntryRefs(["0000000a-1111", "0000000a-1122", "0000000b-1111"])
+    refs = shorten_ids(["0000000a-1111", "0000000a-1122", "0000000b-1111"])
 
-    assert [refs.short(entry) for entry in ("0000000a-1111", "0000000a-1122", "0000000b-1111")] == [
+    assert [refs[entry] for entry in ("0000000a-1111", "0000000a-1122", "0000000b-1111")] == [
         "0000000a-111",
         "0000000a-112",
         "0000000b",

@@ -129,4 +129,4 @@ def _sum_up(text: str) -> str:
     texts = [found["text"] if (found := STATEMENT.match(line)) else line for line in lines if line and line[0] != "#"]
     candidates = [DigestCandidate(SectionName.OUTCOME, line[:MOST_LINE_CHARS], ()) for line in texts]
     chosen = choose(candidates, texts, max_chars=SUMMARY_CHARS)
-    return " ".join(one.text for one in chosen.chosen)[:SUMMARY_CHARS]
+    return " ".join(one.text for one in chosen)[:SUMMARY_CHARS]
