@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from crawler.transcripts.classify import filter_objects
 from crawler.transcripts.entry import Entry, PartKind
 from crawler.transcripts.turns import Role, Turn
 from memory_server.language.sentences import without_markup
@@ -178,11 +179,6 @@ def _update_task(task: Task, arguments: dict[str, Any], turn: Turn) -> Task:
     given = {name: arguments.get(name) for name in ("status", "subject")}
     fields = {name: value for name, value in given.items() if isinstance(value, str) and value}
     return Task(fields.get("subject", task.text), fields.get("status", task.status), task.agent, turn.entries[0])
-
-
-def filter_objects(value: object) -> list[dict[str, Any]]:
-    """The objects of a list in a call's arguments, which may have any shape."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 # -- calls of tools, told in few words ------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from crawler.facts import ASKING_TOOL, parse_arguments
+from crawler.transcripts.classify import filter_objects
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Turn
 from memory_server.language.cues import ignore_case
@@ -148,12 +149,9 @@ def _strings(value: object) -> Iterator[str]:
 
 def parse_questions(turn: Turn) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The questions that the client showed, each with the labels of its options."""
-    questions = parse_arguments(turn).get("questions")
-    for one in questions[:MOST_QUESTIONS] if isinstance(questions, list) else ():
-        if isinstance(one, dict) and isinstance(one.get("question"), str):
-            shown = one.get("options")
-            options = [option for option in shown if isinstance(option, dict)] if isinstance(shown, list) else []
-            labels = (option.get("label") for option in options)
+    for one in filter_objects(parse_arguments(turn).get("questions"))[:MOST_QUESTIONS]:
+        if isinstance(one.get("question"), str):
+            labels = (option.get("label") for option in filter_objects(one.get("options")))
             yield one["question"], tuple(label for label in labels if isinstance(label, str) and label)
 
 

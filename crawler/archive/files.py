@@ -155,16 +155,7 @@ class TranscriptRead:
         return self.file.sent.prefixes.get(offset, b"") if self.file.sent else self._hash.carry_on(self._stream, offset)
 
     def make_refused_state(self, verdict: Verdict, reason: str) -> FileState:
-        return FileState(
-            path=str(self.file.name),
-            inode=self.file.inode,
-            size=self.file.size,
-            changed_ns=self.file.changed_ns,
-            verdict=verdict,
-            session_id=self.session_id,
-            source=self.source,
-            reason=reason,
-        )
+        return make_state(self.file, verdict, self.session_id, self.source, reason)
 
 
 class ConversationRead:
@@ -188,25 +179,27 @@ class ConversationRead:
         return Listed(self._entries, self._bytes)
 
     def make_state(self, _: object, rules: str) -> FileState:
-        return replace(self._state(Verdict.TAKEN), prefix=self._stamp, rules=rules)
+        return replace(self.make_refused_state(Verdict.TAKEN, ""), prefix=self._stamp, rules=rules)
 
     def make_refused_state(self, verdict: Verdict, reason: str) -> FileState:
-        return replace(self._state(verdict), reason=reason)
-
-    def _state(self, verdict: Verdict) -> FileState:
-        file = self.file
-        return FileState(
-            str(file.path),
-            file.inode,
-            file.size,
-            file.changed_ns,
-            verdict,
-            session_id=self.session_id,
-            source=self.source,
-        )
+        return make_state(self.file, verdict, self.session_id, self.source, reason)
 
 
 Read: TypeAlias = TranscriptRead | ConversationRead
+
+
+def make_state(file: FoundFile, verdict: Verdict, session_id: str, source: str = "", reason: str = "") -> FileState:
+    """What is noted of a file as it was looked at."""
+    return FileState(
+        str(file.name),
+        file.inode,
+        file.size,
+        file.changed_ns,
+        verdict,
+        session_id=session_id,
+        source=source,
+        reason=reason,
+    )
 
 
 def with_log(file: FoundFile) -> FoundFile:
@@ -230,17 +223,9 @@ def state_of_file(
     if found.stamps and before and before.reason:
         last = msgspec.json.decode(before.reason, type=Seen)
         unknown, version = unknown | Counter(last.unknown), max(version, last.version, key=version_key)
-    return FileState(
-        path=str(file.path),
-        inode=file.inode,
-        size=file.size,
-        changed_ns=file.changed_ns,
-        verdict=Verdict.TAKEN,
-        session_id=session_id,
-        reason=msgspec.json.encode(Seen(source.NAME, version, dict(unknown))).decode(),
-        rules=rules,
-        unread=len(found.bad_lines),
-    )
+    reason = msgspec.json.encode(Seen(source.NAME, version, dict(unknown))).decode()
+    state = make_state(file, Verdict.TAKEN, session_id, reason=reason)
+    return replace(state, rules=rules, unread=len(found.bad_lines))
 
 
 @dataclass(slots=True)

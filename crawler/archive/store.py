@@ -152,7 +152,7 @@ class Archive:
     def seal(self, session_id: str) -> None:
         """Packs the many small objects of a session that grew into one object a source, with the same entries."""
         record = self.record(session_id)
-        sources = sorted({segment.source for segment in record.segments}, key=lambda source: (source != MAIN, source))
+        sources = self.sources(session_id)
         if len(record.segments) == len(sources):
             return
         segments = []

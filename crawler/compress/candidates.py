@@ -20,7 +20,6 @@ from crawler.facts import (
     TASK_TOOLS,
     SessionFacts,
     error_line,
-    filter_objects,
     find_command,
     find_fix,
     find_other_ways,
@@ -29,6 +28,7 @@ from crawler.facts import (
     relative,
 )
 from crawler.reading.rules import bears, find_signs
+from crawler.transcripts.classify import filter_objects
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
 from memory_server.language.sentences import split_sentences, without_markup

@@ -21,13 +21,14 @@ from crawler.transcripts.transcript import (
     MAX_WORDS_BYTES,
     BadLine,
     decode_value,
+    make_long_line_problem,
     open_transcript,
     reading,
+    skip_line,
     strip_line,
     without_images,
 )
-from memory_server.errors import ContentError, Problem
-from memory_server.escaping import escape_line
+from memory_server.errors import ContentError
 from memory_server.machine.files import UNREADABLE_JSON
 
 WINDOW_BYTES = 128 << 20  # memory of the unpacker: what zstd takes without being told to
@@ -78,7 +79,7 @@ def records(found: AgentFile) -> Iterator[dict[str, Any]]:
             if isinstance(value, dict):
                 yield value
             elif words is None:
-                _report_long(found, number, size)
+                found.problems.append(make_long_line_problem(str(found.path), number, size, "an agent"))
             elif line and raw.endswith(b"\n"):
                 found.bad_lines.append(BadLine(str(found.path), number, offset, "not JSON"))
             offset += size
@@ -139,18 +140,9 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[bytes, int]]:
     """Each line and its length, which is more than what is given of one beyond all measure."""
     total = 0
     while raw := stream.readline(MAX_LINE_BYTES):
-        size = len(raw)
-        while len(raw) == MAX_LINE_BYTES and not raw.endswith(b"\n") and (piece := stream.readline(BUFFER_BYTES)):
-            size += len(piece)
-            if piece.endswith(b"\n"):
-                break
+        is_cut = len(raw) == MAX_LINE_BYTES and not raw.endswith(b"\n")
+        size = len(raw) + (skip_line(stream) if is_cut else 0)
         yield raw, size
         total += size
         if total > MAX_UNPACKED_BYTES:
             return
-
-
-def _report_long(found: AgentFile, number: int, size: int) -> None:
-    what = f"a line of {size / 1e6:.0f} MB, longer than any that an agent writes; it was passed over"
-    remedy = "Cut it out of the file, or split it; the rest of the file is read"
-    found.problems.append(Problem(escape_line(str(found.path)), number, what, remedy, "long-line"))

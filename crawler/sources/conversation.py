@@ -244,11 +244,6 @@ def mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def filter_objects(value: object) -> list[Mapping[str, Any]]:
-    """The objects of a list; none where the field holds something else."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
 def join_texts(content: object) -> str:
     """The text of a content that is a string, or a list of parts with texts."""
     if isinstance(content, str):

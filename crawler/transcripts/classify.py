@@ -313,7 +313,12 @@ def list_blocks(content: object) -> list[dict[str, Any]]:
     """Content as blocks, whether it is a string, a list of blocks, or something that no client should write."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    return filter_objects(content)
+
+
+def filter_objects(value: object) -> list[dict[str, Any]]:
+    """The objects of a list; none where a field holds something else."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def clean_text(value: object) -> str:

@@ -111,25 +111,17 @@ class TranscriptReader:
                 size = len(raw)
                 if not raw.endswith(b"\n"):
                     if size == MAX_LINE_BYTES:
-                        size += self._skip_line()
+                        size += skip_line(self._stream)
                     elif not is_whole_record(raw):
                         return  # the client is still writing it, or died in it
                 self.line += 1
                 words = raw if size <= MAX_WORDS_BYTES else without_images(raw, size)
                 if words is None:
-                    self._report_long(size)
+                    self.unread += 1
+                    self.problems.append(make_long_line_problem(self.path, self.line, size, "a client"))
                 else:
                     yield words
                 self.offset += size
-
-    def _skip_line(self) -> int:
-        """Goes behind the rest of a line; how many bytes that was."""
-        size = 0
-        while piece := self._stream.readline(BUFFER_BYTES):
-            size += len(piece)
-            if piece.endswith(b"\n"):
-                break
-        return size
 
     def _records(self, raw: bytes) -> Iterable[Record]:
         text = raw if raw.startswith(b"{") else strip_line(raw)  # which copies the line
@@ -177,12 +169,6 @@ class TranscriptReader:
 
     def _report(self, at: int, what: str) -> None:
         self.bad_lines.append(BadLine(self.path, self.line, self.offset + at, what))
-
-    def _report_long(self, size: int) -> None:
-        self.unread += 1
-        what = f"a line of {size / 1e6:.0f} MB, longer than any that a client writes; it was passed over"
-        remedy = "Cut it out of the file, or split it; the rest of the file is read"
-        self.problems.append(Problem(escape_line(self.path), self.line, what, remedy, "long-line"))
 
 
 def open_transcript(path: Path) -> BinaryIO:
@@ -236,6 +222,23 @@ def find_agent(path: Path) -> str:
     """The id of the sub-agent whose own file this is; empty for a conversation's file."""
     name = path.name.removesuffix(".xz").removesuffix(".jsonl")
     return name.removeprefix("agent-") if name.startswith("agent-") or "subagents" in path.parts else ""
+
+
+def skip_line(stream: BinaryIO) -> int:
+    """Goes behind the rest of a line; how many bytes that was."""
+    size = 0
+    while piece := stream.readline(BUFFER_BYTES):
+        size += len(piece)
+        if piece.endswith(b"\n"):
+            break
+    return size
+
+
+def make_long_line_problem(path: str, line: int, size: int, writer: str) -> Problem:
+    """What to say of a line beyond all measure; `line` is counted from 1, `size` in bytes."""
+    what = f"a line of {size / 1e6:.0f} MB, longer than any that {writer} writes; it was passed over"
+    remedy = "Cut it out of the file, or split it; the rest of the file is read"
+    return Problem(escape_line(path), line, what, remedy, "long-line")
 
 
 def without_images(raw: bytes, size: int) -> bytes | None:

@@ -29,7 +29,7 @@ from dream.proposals.placing import (
     take_from_origin,
     without_statement,
 )
-from dream.proposals.rendering import format_acceptance, format_adoption, format_arrangement, format_reversal
+from dream.proposals.rendering import format_acceptance, format_adoption, format_message, format_reversal
 from dream.proposals.store import (
     Approval,
     Event,
@@ -253,7 +253,7 @@ class Planner:
         files = self._with_index_page(list(written), undone)
         name = undone.name if undone else ""
         approval = Approval(event, self._now, make_changes(files), name, text=what, nonce=new_nonce())
-        message = self._message(format_arrangement(what, [one.path for one in files], approval))
+        message = self._message(format_message(what, [one.path for one in files], approval))
         return replace(self._plan(files, approval, consent, message), moved=moved)
 
     def _follow(self, hunk: Hunk, homes: Mapping[str, Sequence[str]], texts: Texts) -> Hunk:

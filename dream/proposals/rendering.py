@@ -313,23 +313,18 @@ def format_acceptance(accepted: Sequence[tuple[Hunk, Approval]], *, is_own: bool
         lines += [*([""] if lines else []), *statement, suggested, *moved, _evidence(hunk)]
     first = accepted[0][0]
     what = f"{first.update.candidate.kind} {first.id}" if len(accepted) == 1 else f"{len(accepted)} statements"
-    return _message(f"Take up {what} in {first.target}", lines, *(approval for _, approval in accepted))
+    return format_message(f"Take up {what} in {first.target}", lines, *(approval for _, approval in accepted))
 
 
 def format_reversal(hunk: Hunk, approval: Approval) -> str:
     """The message for a hunk that was taken out again."""
-    return _message(f"Take {hunk.id} out of {hunk.target} again", [_evidence(hunk)], approval)
+    return format_message(f"Take {hunk.id} out of {hunk.target} again", [_evidence(hunk)], approval)
 
 
 def format_adoption(paths: Sequence[str], approval: Approval) -> str:
     """The message for changes made elsewhere that a person answers for."""
     subject = f"Adopt the change of {paths[0]}" if len(paths) == 1 else f"Adopt the changes of {len(paths)} files"
-    return _message(subject, paths, approval)
-
-
-def format_arrangement(what: str, paths: Sequence[str], approval: Approval) -> str:
-    """The message for topics that were renamed, joined or cut, or put back as they were."""
-    return _message(what, paths, approval)
+    return format_message(subject, paths, approval)
 
 
 def _evidence(hunk: Hunk) -> str:
@@ -338,7 +333,8 @@ def _evidence(hunk: Hunk) -> str:
     return f"Evidence: {write_note(hunk.update.candidate)}{marks}."
 
 
-def _message(subject: str, lines: Sequence[str], *approvals: Approval) -> str:
+def format_message(subject: str, lines: Sequence[str], *approvals: Approval) -> str:
+    """The message of a commit: its last lines are how it is known again."""
     return "\n".join([subject, "", *lines, "", *(f"Oneiros-approval: {one.nonce}" for one in approvals), ""])
 
 
