@@ -16,7 +16,6 @@ from crawler.quotes import Quote
 from crawler.transcripts.turns import Role, Turn
 from dream.proposals.placing import is_list_item
 from dream.proposals.store import Approval, ProposalStore, find_approvals
-from dream.records import Given
 from dream.statements.provenance import NotedSource, read_note, read_notes
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import Layer
@@ -65,7 +64,10 @@ def blame(
         approval = approvals.get(label)
         if approval is not None and (approval.quotes or approval.given):
             quoted = (_of_quote(quote, archive) for quote in approval.quotes)
-            given = (_of_given(one) for one in approval.given)
+            given = (
+                Source("", "", str(Role.PERSON), one.time, one.text, is_whole=True, where=one.describe_place(""))
+                for one in approval.given
+            )
             found.append(Blame(label, approval.hunk, approval.at, is_signed(approval), (*quoted, *given)))
         else:
             named = tuple(_of_note(source, archive) for source in read_note(noted.get(label, "")))
@@ -104,10 +106,6 @@ def _of_quote(quote: Quote, archive: Archive) -> Source:
     text = quote.text if is_there else ""
     where = f"session {quote.session_id}, entry {quote.entry}"
     return Source(quote.session_id, quote.entry, str(quote.role), quote.time, text, is_whole=is_there, where=where)
-
-
-def _of_given(given: Given) -> Source:
-    return Source("", "", str(Role.PERSON), given.time, given.text, is_whole=True, where=given.describe_place(""))
 
 
 def _of_note(noted: NotedSource, archive: Archive) -> Source:

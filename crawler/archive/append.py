@@ -304,9 +304,12 @@ class Ingester:
     def _settle(self, read: Read, refusal: RefusedFile | None, report: ArchiveReport, *, project: str) -> bool:
         """Takes a conversation in, or refuses it; false where another project was asked for."""
         path, is_continued = read.file.name, read.file.base > 0
-        if refusal is None and not is_continued and not self._takes(read):
-            refusal = RefusedFile(path, Verdict.DENIED, self._reason_to_deny(read))
-        if refusal is None and project and not is_project(project, self._projects.identify(read.cwd), read.cwd, path):
+        choice, own = self._settings.choice, self._projects.identify(read.cwd)
+        if refusal is None and not is_continued and not choice.takes(own, read.cwd):
+            is_foreign = choice.only and own != choice.only
+            why = f"this memory is of the project {choice.only}" if is_foreign else "the settings leave out its project"
+            refusal = RefusedFile(path, Verdict.DENIED, why)
+        if refusal is None and project and not is_project(project, own, read.cwd, path):
             return False
         if refusal is None and self.archive.is_forgotten(read.session_id):
             refusal = RefusedFile(path, Verdict.EXCLUDED, LEFT_OUT)
@@ -317,14 +320,6 @@ class Ingester:
             self._take(read, report)
         return True
 
-    def _takes(self, read: Read) -> bool:
-        return self._settings.choice.takes(self._projects.identify(read.cwd), read.cwd)
-
-    def _reason_to_deny(self, read: Read) -> str:
-        only = self._settings.choice.only
-        is_foreign = only and self._projects.identify(read.cwd) != only
-        return f"this memory is of the project {only}" if is_foreign else "the settings leave out its project"
-
     def _take(self, read: Read, report: ArchiveReport) -> None:
         reader = read.reader()
         masker = EntryRedactor(self._redactor)
@@ -333,8 +328,9 @@ class Ingester:
         entries = fresh.drop_known(self._mark_entries(stamps.check(reader), read))
         project = self._mask(self._projects.identify(read.cwd))
         key = SessionKey(read.session_id, read.source, self._settings.machine, project, read.agent)
+        masked = map(masker.redact, entries)
         try:
-            added = self._add(key, map(masker.redact, entries), report)
+            added = sum(not one.is_link for one in masked) if report.is_dry_run else self.archive.add(key, masked)
         except Excluded:
             self._leave_out(read, report)
             return
@@ -363,11 +359,6 @@ class Ingester:
         self.archive.forget(read.session_id, copies=self._tail.list_keys(read.session_id))
         self._tail.forget_session(read.session_id)
         self._refuse(read, refusal, report)
-
-    def _add(self, key: SessionKey, entries: Iterator[Entry], report: ArchiveReport) -> int:
-        if not report.is_dry_run:
-            return self.archive.add(key, entries)
-        return sum(not entry.is_link for entry in entries)
 
     def _mark_entries(self, entries: Iterable[Entry], read: Read) -> Iterator[Entry]:
         """The entries, with those of a sub-agent's file marked as such. Raises Excluded at a mark of the person."""

@@ -218,7 +218,8 @@ def choose(
 
     `speech` is what the session says, whose words are weighed; `covered` is text that stands in the digest already.
     """
-    weights = word_weights(speech)
+    counts = Counter(word for text in speech for word in find_digest_words(text))
+    weights = {word: math.log1p(count) for word, count in counts.items()}
     seen = Counter(word for text in covered for word in set(find_digest_words(text)))
     words = [frozenset(find_digest_words(candidate.text)) for candidate in candidates]
     heap = [(-_density(candidate, words[i], weights, seen), i) for i, candidate in enumerate(candidates)]
@@ -242,12 +243,6 @@ def choose(
         seen.update(words[i])
         left -= count_chars(candidate)
     return [candidates[i] for i in sorted(chosen)]
-
-
-def word_weights(speech: Iterable[str]) -> dict[str, float]:
-    """What each word is worth: more the more often it is said, more for one that looks like a name."""
-    counts = Counter(word for text in speech for word in find_digest_words(text))
-    return {word: math.log1p(count) for word, count in counts.items()}
 
 
 def _density(candidate: DigestCandidate, words: frozenset[str], weights: dict[str, float], seen: Counter[str]) -> float:

@@ -241,13 +241,10 @@ def list_identifiers(turns: Sequence[Turn]) -> Iterator[DigestCandidate]:
     """Lines of each kind with those named last, the last first, and the entries in which they were."""
     spoken = [turn for turn in turns if turn.role in SPEAKERS or (turn.role is Role.TOOL and turn.is_error)]
     for kind, pattern in KINDS.items():
-        named = ((match[0], _find_entry(turn)) for turn in spoken for match in pattern.finditer(turn.text))
+        # the entry that the text of a turn stands in, or begins in: of a tool that is its result
+        places = ((turn, turn.entries[-1] if turn.role is Role.TOOL else turn.entries[0]) for turn in spoken)
+        named = ((match[0], entry) for turn, entry in places for match in pattern.finditer(turn.text))
         yield from _group_names(kind, named)
-
-
-def _find_entry(turn: Turn) -> str:
-    """The entry that the text of a turn stands in, or begins in: of a tool that is its result."""
-    return turn.entries[-1] if turn.role is Role.TOOL else turn.entries[0]
 
 
 def _group_names(kind: str, found: Iterator[tuple[str, str]]) -> Iterator[DigestCandidate]:

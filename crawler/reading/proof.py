@@ -172,8 +172,7 @@ def _negations(tokens: Sequence[Token]) -> list[int]:
         is_no = token.low in words_of.NEGATIONS or token.low.endswith("n't")
         is_answer = token.low == "no" and (not behind or not behind[0].isalnum())
         is_aside = token.low in ("don't", "dont") and behind in words_of.ASIDE
-        asks = token.low.endswith("n't") and at <= 1 and any(one.text == "?" for one in tokens)
-        if is_no and behind not in words_of.NO_DENIAL_BEHIND and not (is_answer or is_aside or asks):
+        if is_no and behind not in words_of.NO_DENIAL_BEHIND and not (is_answer or is_aside):
             found.append(at)
     return found
 
@@ -185,9 +184,7 @@ UNIT_ROOTS = frozenset(map(find_root, words_of.UNITS))
 
 def _denies(tokens: Iterable[Token]) -> bool:
     """Whether words say no in other words."""
-    return any(
-        token.root in DENYING_ROOTS or (token.low.startswith(("un", "dis")) and len(token.low) > 5) for token in tokens
-    )
+    return any(token.root in DENYING_ROOTS for token in tokens)
 
 
 def _scope(tokens: Sequence[Token], at: int, most: int = 4) -> list[Token]:

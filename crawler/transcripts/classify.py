@@ -105,7 +105,7 @@ def _assistant(record: Record) -> Entry | None:
     parts = []
     for block in list_blocks(message.get("content")):
         kind = block.get("type")
-        if kind == "text" and (text := clean_text(block.get("text"))):
+        if kind == "text" and (text := cut_injected(text_or_empty(block.get("text"))).strip()):
             parts.append(EntryPart(PartKind.TEXT, text))
         elif kind == "tool_use":
             parts.append(_call(block))
@@ -319,10 +319,6 @@ def list_blocks(content: object) -> list[dict[str, Any]]:
 def filter_objects(value: object) -> list[dict[str, Any]]:
     """The objects of a list; none where a field holds something else."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def clean_text(value: object) -> str:
-    return cut_injected(value).strip() if isinstance(value, str) else ""
 
 
 def text_or_empty(value: object) -> str:

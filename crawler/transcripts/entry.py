@@ -120,14 +120,9 @@ def is_made_of_another(text: str) -> bool:
     return text.endswith(MADE_END)
 
 
-def is_line(text: str) -> bool:
-    """Whether a text is one short line that certainly hides nothing."""
-    return text.isascii() and text.isprintable() and len(text) <= MAX_LINE_CHARS
-
-
 def as_line(text: str) -> str:
     """The text as one line without control, bidi or zero-width marks: they are written out as `\\u000a`."""
-    if is_line(text):
+    if text.isascii() and text.isprintable() and len(text) <= MAX_LINE_CHARS:  # one short line that hides nothing
         return text
     return escape_text(text[:MAX_LINE_CHARS]).replace("\n", r"\u000a").replace("\t", r"\u0009")[:MAX_LINE_CHARS]
 
@@ -181,7 +176,8 @@ class Stamps:
     def check(self, entries: Iterable[Entry]) -> Iterator[Entry]:
         """The entries, those with a wrong time without it."""
         for entry in entries:
-            if self._is_wrong(parse_time(entry)):
+            moment = parse_time(entry)
+            if moment and (moment < EARLIEST or (self._latest is not None and moment > self._latest)):
                 self._wrong.append(entry.time)
                 entry = msgspec.structs.replace(entry, time="")
             yield entry
@@ -191,6 +187,3 @@ class Stamps:
         if self._wrong:
             remark = f"{plural(len(self._wrong), 'record')} stamped by a wrong clock, {escape_line(self._wrong[0])}"
             yield f"{escape_line(str(path))}: {remark}. Nothing to mend: the other records date the session."
-
-    def _is_wrong(self, moment: datetime | None) -> bool:
-        return moment is not None and (moment < EARLIEST or (self._latest is not None and moment > self._latest))

@@ -226,7 +226,10 @@ class Journal:
                     logger.warning("%s has changed since and stays as it is", path)
                 continue
             if present[path] != wanted[path]:
-                _put(root.path / path, text)
+                if text is None:
+                    (root.path / path).unlink(missing_ok=True)
+                else:
+                    replace_file(root.path / path, text)
             done[path] = text.encode("utf-8") if text is not None else None
             logger.debug("file written")
         return done
@@ -236,22 +239,12 @@ class Journal:
         wanted = {path: content for path, content in ours.items() if content is not None or repository.has(path)}
         if wanted and not repository.find_commit(plan.name):
             require_rest(repository)
-            repository.commit(wanted, plan.message, self._scratch())
+            scratch = self._store.root.derived_folder
+            scratch.mkdir(parents=True, exist_ok=True)
+            repository.commit(wanted, plan.message, scratch)
             logger.debug("committed")
         repository.refresh_index(ours)  # of a removed file too, which the commit may be without already
         logger.debug("index refreshed")
-
-    def _scratch(self) -> Path:
-        folder = self._store.root.derived_folder
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
-
-
-def _put(file: Path, text: str | None) -> None:
-    if text is None:
-        file.unlink(missing_ok=True)
-        return
-    replace_file(file, text)
 
 
 def _text(file: Path) -> str | None:

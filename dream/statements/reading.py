@@ -146,7 +146,8 @@ def _whole_clauses(text: str) -> list[Span]:
 def _clause(text: str) -> ClauseReading:
     denies = bool(NEGATED.search(text)) and not CORRECTED.search(text)
     words = frozenset(content_words(text))
-    denied = (*_things(ALTERNATIVES.split(text)), words) if denies else ()
+    things = [frozenset(content_words(part)) for part in ALTERNATIVES.split(text)] if denies else []
+    denied = (*filter(None, things), words) if denies else ()
     values = tuple(_slots(text))
     return ClauseReading(text, values, words, denies, denied, find_scope(text), frozenset(_labels(text, values)))
 
@@ -168,10 +169,6 @@ def _labels(text: str, values: Iterable[Value]) -> Iterator[tuple[str, str, int]
         noun = LABELLED.search(text[: value.first])
         if noun and value.kind is ValueKind.QUANTITY and value.unit not in MEASURES:
             yield from ((word, value.value, value.first) for word in content_words(noun[1]))
-
-
-def _things(parts: Iterable[str]) -> list[frozenset[str]]:
-    return [words for part in parts if (words := frozenset(content_words(part)))]
 
 
 # -- limits: what was spent in February says nothing of January; the stories of sprint 2 are none of sprint 1 ----------

@@ -145,7 +145,8 @@ def _match_values(sentence: str) -> Iterator[Value]:
                 yield _value(sentence, kind, _normalise(kind, sentence[first:end]), "", first, end)
     for match in QUANTITY.finditer(sentence):
         first, end = match.start("currency") if match["currency"] else match.start("number"), match.end("number")
-        if is_free(first, end) and not _is_article(match):
+        is_article = match["number"].casefold() == "one" and not match["unit"]  # `a certain` rather than the number
+        if is_free(first, end) and not is_article:
             taken.append((first, end))
             yield _value(sentence, ValueKind.QUANTITY, _number(match), _unit(match), first, end)
     for match in NAME.finditer(sentence):
@@ -216,11 +217,6 @@ def _unit(match: re.Match[str]) -> str:
         return UNIT_NAMES.get(unit, unit)
     words = content_words(match["rest"] or "")
     return words[0] if words else ""
-
-
-def _is_article(match: re.Match[str]) -> bool:
-    """Whether `one` stands for `a certain` rather than for the number."""
-    return match["number"].casefold() == "one" and not match["unit"]
 
 
 def share_a_scale(one: Value, other: Value) -> bool:
