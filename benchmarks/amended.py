@@ -24,7 +24,7 @@ from crawler.archive.choice import Choice
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
 from crawler.model.client import ModelClient
-from crawler.reading.store import FOLDER, Readings
+from crawler.reading.record import FOLDER, Readings
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles

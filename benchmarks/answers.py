@@ -44,9 +44,10 @@ from benchmarks.systems import Measured, cache_vectors, model_text
 from crawler.archive.append import IngestSettings
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
-from crawler.compress.run import ClosedWhen, compress_closed
+from crawler.closed import ClosedWhen
+from crawler.compress.run import compress_closed
 from crawler.ingest import ingest
-from crawler.reading.store import FOLDER, Readings
+from crawler.reading.record import FOLDER, Readings
 from crawler.transcripts.turns import Role, Turn
 from memory_server.faces.answer_text import answer_json
 from memory_server.index.raw import ArchivedSession, SessionStore, raw_path, session_of_path

@@ -38,7 +38,7 @@ MEASURED: Mapping[str, Mapping[str, str]] = {
     "Topics": {"memory_server/search/precedence.py": "TOPICS ANSWERS SHARE_OF_SESSION"},
     "Digests": {
         "crawler/compress/candidates.py": "CHOICE_WEIGHT REASON_WEIGHT",
-        "crawler/compress/exchanges.py": "SHARE",
+        "crawler/compress/duties.py": "SHARE",
         "crawler/compress/extractive.py": "SHARE",
     },
     "Certainty": {

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from benchmarks.dream_beam import SEED, Chat, Pair, make_pairs, share
 from benchmarks.intake import rows
 from benchmarks.machine import machine_text
-from dream.judge.contradiction import Difference, differences, measure_contradiction
-from dream.judge.weights import FILE, Linear, Sort, Weights
+from dream.judge.contradiction import FILE, Difference, Linear, Sort, Weights, differences, measure_contradiction
 from dream.statements.reading import read_statement
 from memory_server.embedding.catalogue import find_packaged_model
 from memory_server.embedding.onnx_engine import OnnxEngine

@@ -27,10 +27,9 @@ from benchmarks.answers import LabelledQuestion, parse_question, plain
 from benchmarks.layouts import find_projects, read_lines
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive, SessionRecord
-from crawler.calls import find_command, find_program
-from crawler.compress.exchanges import split_exchanges
+from crawler.compress.duties import split_exchanges
 from crawler.compress.extractive import compute_max_chars, condense_session
-from crawler.facts import SessionFacts, gather_facts
+from crawler.facts import SessionFacts, find_command, find_program, gather_facts
 from crawler.quotes import session_turns
 from crawler.reading.rules import read_by_rules
 from crawler.transcripts.entry import PartKind

@@ -21,13 +21,12 @@ from typing import Any
 from benchmarks.machine import machine_text
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive
-from crawler.pasted import prose_regions
 from crawler.quotes import SessionTurns, make_quote
 from crawler.reading.rules import find_typed_sentences, trim_sentence
+from crawler.spoken import prose_regions
 from dream.evidence import Evidence
 from dream.judge.compare import compare, find_matches, is_known, strongest
-from dream.judge.gate import Gate
-from dream.judge.rejections import Rejections
+from dream.judge.gate import Gate, Rejections
 from dream.records import Candidate, Kind, Relation
 from dream.statements.values import ValueKind, find_values
 from dream.topics import Topics, build_topics

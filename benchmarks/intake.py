@@ -26,10 +26,10 @@ from typing import Any
 
 from benchmarks.planted_secrets import plant
 from crawler.archive.append import Ingester, IngestSettings
+from crawler.archive.discovery import RECORDS_JUDGED, Origin, judge
 from crawler.archive.store import Archive
 from crawler.compress.run import compress_session
-from crawler.reading.store import FOLDER, Readings
-from crawler.transcripts.foreign import RECORDS_JUDGED, Origin, judge
+from crawler.reading.record import FOLDER, Readings
 from crawler.transcripts.transcript import TranscriptReader, open_transcript
 from crawler.transcripts.turns import Turn, read_transcript
 from memory_server.redaction import Redactor

@@ -29,11 +29,11 @@ from pathlib import Path
 from benchmarks.machine import machine_text
 from crawler.archive.store import Archive, SessionKey
 from crawler.archived import ArchivedSessions
-from crawler.closed import IDLE_HOURS
-from crawler.compress.run import ClosedWhen, compress_closed
-from crawler.reading.store import FOLDER, Readings
+from crawler.closed import IDLE_HOURS, ClosedWhen
+from crawler.compress.run import compress_closed
+from crawler.reading.record import FOLDER, Readings
 from crawler.transcripts.entry import Entry, EntryPart, PartKind
-from dream.citations import count_citations
+from dream.blame import count_citations
 from dream.decisions.accept import Decisions
 from memory_server.document import LineRange, SourcePath
 from memory_server.embedding.catalogue import Catalogue

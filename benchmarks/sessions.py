@@ -29,10 +29,10 @@ from benchmarks.systems import HIT_LINE, LIMIT, Run, ask_fts5, cache_vectors, ca
 from crawler.archive.append import IngestSettings
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
-from crawler.compress.run import ClosedWhen
+from crawler.closed import ClosedWhen
 from crawler.facts import gather_facts
 from crawler.ingest import ingest
-from crawler.reading.store import FOLDER, Readings
+from crawler.reading.record import FOLDER, Readings
 from crawler.transcripts.transcript import open_transcript
 from memory_server.faces.mcp_server import create_server
 from memory_server.layers.sessions import newest_files, read_session

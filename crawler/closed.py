@@ -7,20 +7,18 @@ process that lives or does not, or nothing was written for some hours. The marke
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import MappingProxyType
 
 import msgspec
 
-from crawler.transcripts.grammar import MOST_AHEAD
+from crawler.transcripts.entry import MOST_AHEAD
 from memory_server.machine.files import append_line, read_json, read_records, replace_file
 
 IDLE_HOURS = 6.0
 START_SLACK = timedelta(seconds=90)  # between a process starting and its marker being written
 END_SLACK = timedelta(seconds=30)  # between SessionEnd and what the client writes last
-NO_ENDS: Mapping[str, datetime] = MappingProxyType({})
 ProcessStart = Callable[[int], datetime | None]
 
 
@@ -77,25 +75,6 @@ def is_running(marker: LiveMarker, process_start: ProcessStart) -> bool:
     return marker.started is None or began <= marker.started + START_SLACK
 
 
-def is_closed(
-    session_id: str,
-    *,
-    last_written: datetime,
-    now: datetime,
-    ended: Mapping[str, datetime] = NO_ENDS,
-    markers: Collection[LiveMarker] = (),
-    process_start: ProcessStart,
-    idle_hours: float = IDLE_HOURS,
-) -> bool:
-    """Whether a session is over. `ended`: when the SessionEnd of each was seen; all times are aware."""
-    own = [marker for marker in markers if marker.session_id == session_id]
-    if any(is_running(marker, process_start) for marker in own):
-        return False
-    was_ended = session_id in ended and last_written <= ended[session_id] + END_SLACK  # else it was resumed
-    is_of_wrong_clock = last_written - now > MOST_AHEAD
-    return was_ended or bool(own) or is_of_wrong_clock or now - last_written >= timedelta(hours=idle_hours)
-
-
 def process_start(pid: int) -> datetime | None:
     """When a process started; None where it does not live. Where the system does not tell, it counts as old."""
     try:
@@ -114,3 +93,25 @@ def process_start(pid: int) -> datetime | None:
     except (OSError, IndexError, ValueError, StopIteration):
         return datetime.fromtimestamp(0, UTC)
     return datetime.fromtimestamp(booted + ticks / os.sysconf("SC_CLK_TCK"), UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedWhen:
+    """What is known about which sessions are over. All times are aware."""
+
+    now: datetime
+    ended: Mapping[str, datetime] = field(default_factory=dict)  # when the SessionEnd of each was seen
+    markers: Collection[LiveMarker] = ()
+    idle_hours: float = IDLE_HOURS
+    process_start: ProcessStart = process_start
+
+    def applies(self, session_id: str, last_written: datetime) -> bool:
+        """Whether a session is over."""
+        own = [marker for marker in self.markers if marker.session_id == session_id]
+        if any(is_running(marker, self.process_start) for marker in own):
+            return False
+        ended = self.ended.get(session_id)
+        was_ended = ended is not None and last_written <= ended + END_SLACK  # else it was resumed
+        is_of_wrong_clock = last_written - self.now > MOST_AHEAD
+        is_idle = self.now - last_written >= timedelta(hours=self.idle_hours)
+        return was_ended or bool(own) or is_of_wrong_clock or is_idle

@@ -8,22 +8,24 @@ it is as it was.
 """
 
 import hashlib
+import io
+import json
 import os
 import re
 import stat
+import zipfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fnmatch import fnmatch
-from pathlib import Path
+from pathlib import Path, PurePath
+from xml.etree import ElementTree
 
 import msgspec
 import yaml
 
 from crawler.archive.choice import git_common_directory
-from crawler.archive.discovery import is_utf8
-from crawler.documents import MAX_BYTES, NOTEBOOK, NOTEBOOK_BYTES, document_text, fence_code, is_markdown, most_bytes
-from crawler.sent import Known, SentFile, WantedRoot
+from crawler.archive.discovery import Known, SentFile, WantedRoot, is_utf8
 from crawler.transcripts.injected import is_own_chat
 from memory_server.errors import NeedsRepair
 from memory_server.escaping import escape_line
@@ -41,6 +43,12 @@ CLIENT_PROJECT = "claude-code"
 EMPTY = "empty"
 UNSAFE = re.compile(r"[^A-Za-z0-9._/-]+")
 LIST_FILES = ("ls-files", "-coz", "--exclude-standard")  # what git knows of or would add
+MAX_BYTES = 64 * 1024  # of a file, or of what was written in a notebook; what is longer is data or generated
+NOTEBOOK_BYTES = 4 * 1024 * 1024  # of a notebook, most of which is pictures of results
+MARKDOWN = (".md", ".markdown")
+OFFICE = ".docx"
+NOTEBOOK = ".ipynb"
+WORD_NAMESPACE = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,3 +402,59 @@ def _short(rules: str) -> str:
 def parse_pairs(settings: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """`name=value` texts of the settings as pairs."""
     return tuple((name.strip(), value.strip()) for name, _, value in (text.partition("=") for text in settings))
+
+
+# -- the text of a file ---------------------------------------------------------------------------------------------
+
+
+def most_bytes(path: PurePath) -> int:
+    """How long a file may be."""
+    return NOTEBOOK_BYTES if path.suffix.lower() == NOTEBOOK else MAX_BYTES
+
+
+def is_markdown(path: PurePath) -> bool:
+    """Whether the text of a file is Markdown; else it is code."""
+    return path.suffix.lower() in (*MARKDOWN, OFFICE, NOTEBOOK)
+
+
+def document_text(path: PurePath, content: bytes) -> str | None:
+    """The text of a file; None where it is not what its name says."""
+    ending = path.suffix.lower()
+    if ending == OFFICE:
+        return _office_text(content)
+    if ending == NOTEBOOK:
+        return _notebook_text(content)
+    return None if b"\0" in content else content.decode("utf-8", errors="replace")
+
+
+def fence_code(code: str, language: str = "") -> str:
+    """Code as Markdown holds it, whatever fences stand in it."""
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", code)), default=0))
+    return f"{fence}{language}\n{code.rstrip()}\n{fence}\n"
+
+
+def _office_text(content: bytes) -> str | None:
+    """The paragraphs of a .docx; None where it is none, or declares entities, which no word processor writes."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as package:
+            document = package.open("word/document.xml").read(16 * MAX_BYTES)
+        if b"<!ENTITY" in document or b"<!DOCTYPE" in document:
+            return None
+        tree = ElementTree.fromstring(document)  # noqa: S314  entities are refused above
+    except (KeyError, zipfile.BadZipFile, ElementTree.ParseError):
+        return None
+    paragraphs = (
+        "".join(part.text or "" for part in p.iter(f"{WORD_NAMESPACE}t")) for p in tree.iter(f"{WORD_NAMESPACE}p")
+    )
+    return "\n\n".join(paragraphs)
+
+
+def _notebook_text(content: bytes) -> str | None:
+    """What was written in the cells of a notebook, without their results; None where it is none."""
+    try:
+        cells = json.loads(content)["cells"]
+        found = [(str(cell["cell_type"]), "".join(cell["source"])) for cell in cells]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    written = (fence_code(text) if kind == "code" else text for kind, text in found if text.strip())
+    return "\n\n".join(written)[:MAX_BYTES]

@@ -1,11 +1,14 @@
-"""Whose words stand behind a line of a topic: from the footnote on the line to the archived turn, or to a file.
+"""Whose words stand behind a line of a topic: from the footnote on the line to the archived turn, or to a file; and the
+other way round, what rests on which session.
 
-The approvals know the exact characters. Where they were lost the footnote itself still names day and session.
+The approvals know the exact characters. Where they were lost the footnote itself still names day and session. Nothing
+that is cited fades or is pruned: where two layers disagree, these turns arbitrate.
 """
 
 import datetime as dt
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from crawler.archive.store import Archive
@@ -13,13 +16,16 @@ from crawler.quotes import Quote
 from crawler.transcripts.turns import Role, Turn
 from dream.proposals.placing import is_list_item
 from dream.proposals.store import Approval, ProposalStore, find_approvals
-from dream.records import Given
 from dream.statements.provenance import NotedSource, read_note, read_notes
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
+from memory_server.document import Layer
 from memory_server.errors import ContentError, UsageError
 from memory_server.layers.footnotes import REFERENCE, without_code_spans
 from memory_server.layers.mif import parse_frontmatter
+from memory_server.layers.sessions import cut_id8
+from memory_server.layers.topics import find_sources, read_text
 from memory_server.machine.clock import find_day_begin
+from memory_server.root.paths import MemoryRoot
 
 NO_STATEMENT = re.compile(r"\s*$| {0,3}(?:#{1,6}\s|(?:-{3,}|\*{3,}|_{3,})\s*$)")  # a heading, a rule, a blank line
 
@@ -58,7 +64,10 @@ def blame(
         approval = approvals.get(label)
         if approval is not None and (approval.quotes or approval.given):
             quoted = (_of_quote(quote, archive) for quote in approval.quotes)
-            given = (_of_given(one) for one in approval.given)
+            given = (
+                Source("", "", str(Role.PERSON), one.time, one.text, is_whole=True, where=one.describe_place(""))
+                for one in approval.given
+            )
             found.append(Blame(label, approval.hunk, approval.at, is_signed(approval), (*quoted, *given)))
         else:
             named = tuple(_of_note(source, archive) for source in read_note(noted.get(label, "")))
@@ -99,10 +108,6 @@ def _of_quote(quote: Quote, archive: Archive) -> Source:
     return Source(quote.session_id, quote.entry, str(quote.role), quote.time, text, is_whole=is_there, where=where)
 
 
-def _of_given(given: Given) -> Source:
-    return Source("", "", str(Role.PERSON), given.time, given.text, is_whole=True, where=given.describe_place(""))
-
-
 def _of_note(noted: NotedSource, archive: Archive) -> Source:
     """A source as the footnote alone names it, without the approval that wrote it."""
     time = find_day_begin(noted.day) if noted.day else None
@@ -120,3 +125,25 @@ def _find_turn(archive: Archive, session_id: str, entry: str) -> Turn | None:
         return next((turn for turn in archive.turns(session_id) if entry in turn.entries), None)
     except ContentError:
         return None
+
+
+# -- what rests on which session ------------------------------------------------------------------------------------
+
+
+def count_citations(root: MemoryRoot) -> Mapping[str, int]:
+    """How many statements, hunks and decisions rest on each session, by the beginning of its id."""
+    found: Counter[str] = Counter()
+    for source in find_sources(root):
+        if source.layer is Layer.TOPIC:
+            try:
+                text = read_text(root.file(source.path))
+            except ContentError:
+                continue  # `validate` names it
+            for note in read_notes(text).values():
+                found.update({cut_id8(source.session_id) for source in read_note(note) if source.session_id})
+    store = ProposalStore(root)
+    quoted = [hunk.quotes for hunk in store.hunks() if hunk.is_open]
+    quoted += [approval.quotes for approval in store.approvals()]
+    for quotes in quoted:
+        found.update({cut_id8(quote.session_id) for quote in quotes})
+    return found

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from crawler.archive.store import Archive, SessionRecord
 from crawler.quotes import Quote, SessionTurns, is_true_of, make_quote, session_turns
-from crawler.transcripts.entry import PartKind
-from crawler.transcripts.grammar import is_id
+from crawler.transcripts.entry import PartKind, is_id
 from crawler.transcripts.turns import Role, Turn
 from dream.records import Words, Written
 from memory_server.chunking import code_lines, split_lines

@@ -16,11 +16,10 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 from pydantic import Field
 
-from crawler.quotes import SessionTurns
-from crawler.reading.prompt import group_pages
-from crawler.reading.quoting import find_quotes, with_agreement
+from crawler.quotes import SessionTurns, find_quotes, with_agreement
+from crawler.reading.model import group_pages
+from dream.candidates import MENDABLE, Check, nearest
 from dream.evidence import Evidence
-from dream.mending import MENDABLE, Check, nearest
 from dream.records import Candidate, Kind, Metadata, State
 from dream.run import Suggested
 from memory_server.escaping import escape_line, escape_text

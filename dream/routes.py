@@ -13,8 +13,7 @@ from pydantic import Field
 from dream.decisions.accept import MAX_TEXT_CHARS, Decisions
 from dream.decisions.page import Chosen, PageSessions
 from dream.decisions.presence import require_terminal
-from dream.proposals.order import waiting_for_person
-from dream.proposals.rendering import hunk_json
+from dream.proposals.rendering import hunk_json, waiting_for_person
 from dream.records import State
 from memory_server.errors import NeedsRepair
 from memory_server.faces.body import Body

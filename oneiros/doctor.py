@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from dream.citations import count_citations
+from dream.blame import count_citations
 from dream.decisions.approvals import Doubt, doubts_in_words, doubts_of_git, list_approved_files
 from dream.decisions.repository import find_repository, require_git, require_rest
 from dream.decisions.unsigned import ASK_AGAIN

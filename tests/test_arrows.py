@@ -31,12 +31,12 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         layers lifecycle embedding index search further inspection reading upkeep aging memory faces
     """,
     "crawler": """
-        transcripts sources archive sent facts tasks calls spoken outcome quotes pasted model reading closed
-        compress documents references instructions archived reported ingest
+        transcripts sources archive facts spoken outcome quotes model reading closed
+        compress references archived ingest
     """,
     "dream": """
-        records evidence statements topics judge candidates proposals citations progress
-        decisions blame report mending run mcp_tools routes
+        records evidence statements topics judge candidates proposals progress
+        decisions blame report run mcp_tools routes
     """,
     "parts.agents": """
         codex gemini copilot opencode cursor chat table checks part
@@ -284,7 +284,7 @@ def test_no_two_classes_have_one_name() -> None:
 MAKERS = {
     "dream.candidates",
     "parts.taking_over.habits",
-    *(f"crawler.reading.{name}" for name in ("answer", "model", "rules")),
+    *(f"crawler.reading.{name}" for name in ("model", "rules")),
 }
 
 

@@ -15,8 +15,7 @@ import pytest
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive, SessionRecord
 from crawler.facts import gather_facts
-from crawler.quotes import Quote, SessionTurns
-from crawler.reading.quoting import find_quote
+from crawler.quotes import Quote, SessionTurns, find_quote
 from crawler.reading.record import Line, LineKind, Reading
 from crawler.reading.rules import read_by_rules, trim_sentence
 from crawler.transcripts.entry import Entry

@@ -6,53 +6,42 @@ ingesting once. What a person sees of it (progress, tables) is the face's work.
 """
 
 import logging
-import math
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
 
 import filelock
 import msgspec
 
 from crawler.archive.choice import Choice, Projects, covers, is_project
-from crawler.archive.conversations import ConversationRead, Listed, state_of_file, with_log
-from crawler.archive.discovery import (
-    FoundFile,
-    find_files,
-    find_session_id,
-    find_source,
-    find_transcripts,
-    in_order,
-    make_problem,
+from crawler.archive.discovery import FoundFile, find_files, find_transcripts, in_order, make_problem
+from crawler.archive.files import (
+    ConversationRead,
+    EntryRedactor,
+    FreshEntries,
+    Read,
+    RefusedFile,
+    TranscriptRead,
+    state_of_file,
+    with_log,
 )
-from crawler.archive.masking import EntryRedactor
 from crawler.archive.store import Archive, SessionKey
 from crawler.sources.agent import AgentSource, list_source_files
 from crawler.sources.conversation import AgentFile
-from crawler.transcripts.entry import Entry, PartKind, in_side_chain, parse_time
-from crawler.transcripts.foreign import RECORDS_JUDGED, Origin, judge
-from crawler.transcripts.grammar import Stamps, is_made_of_another
-from crawler.transcripts.injected import is_own_session
-from crawler.transcripts.tail import FileState, PrefixHash, TailState, Verdict, copy_key
-from crawler.transcripts.transcript import BadLine, TranscriptReader, open_transcript, reading
+from crawler.transcripts.entry import Entry, Stamps, in_side_chain, parse_time
+from crawler.transcripts.tail import FileState, TailState, Verdict, copy_key
+from crawler.transcripts.transcript import BadLine, open_transcript, reading
 from crawler.transcripts.turns import PROMPT_KINDS
 from memory_server.errors import ContentError, NeedsRepair, Problem
-from memory_server.escaping import escape_line
 from memory_server.redaction import Redactor
 
 logger = logging.getLogger(__name__)
 
-HEAD_BYTES = 64 * 1024  # looked at to tell whose file it is
 LEFT_OUT = "you excluded or forgot this session; `oneiros forget --undo` with this path takes it in again"
-AGAIN = "Ingest again: it is then sent anew"
-WARMUP = "Warmup"  # all that a client says to sub-agents which it starts ahead
-PEEKED_ENTRIES = 400  # a session names its folder and its first prompt long before
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +69,6 @@ class IngestSettings:
     deny_words: tuple[str, ...] = ()  # masked besides what looks like a secret
     lock_seconds: float = 60.0  # how long to wait for another ingester
     latest: datetime | None = None  # what is stamped later was stamped by a wrong clock; None: nothing is
-
-
-@dataclass(frozen=True, slots=True)
-class RefusedFile:
-    """A file that was not taken in, and why."""
-
-    path: Path
-    verdict: Verdict
-    reason: str
 
 
 @dataclass(slots=True)
@@ -271,7 +251,7 @@ class Ingester:
         found = []
         for file in files:
             with suppress(ContentError), self._hold_lock(), open_transcript(file.path) as stream:
-                read = _FileRead(file, stream, None)
+                read = TranscriptRead(file, stream, None)
                 if read.judge() is None and self.archive.is_forgotten(read.session_id):
                     self.archive.readmit(read.session_id, at)
                     self._tail.forget_session(read.session_id)
@@ -315,18 +295,21 @@ class Ingester:
                 report.unchanged += 1  # another ingester was faster
                 return
             with reading(file.path):
-                read = _FileRead(file, stream, state if state and self._is_kept(state) else None)
+                read = TranscriptRead(file, stream, state if state and self._is_kept(state) else None)
                 refusal = None if file.base else read.judge()
             if file.base:  # it was judged by its beginning
                 read.cwd = self.archive.record(read.session_id).cwd
             report.read += self._settle(read, refusal, report, project=project)
 
-    def _settle(self, read: "Read", refusal: RefusedFile | None, report: ArchiveReport, *, project: str) -> bool:
+    def _settle(self, read: Read, refusal: RefusedFile | None, report: ArchiveReport, *, project: str) -> bool:
         """Takes a conversation in, or refuses it; false where another project was asked for."""
         path, is_continued = read.file.name, read.file.base > 0
-        if refusal is None and not is_continued and not self._takes(read):
-            refusal = RefusedFile(path, Verdict.DENIED, self._reason_to_deny(read))
-        if refusal is None and project and not is_project(project, self._projects.identify(read.cwd), read.cwd, path):
+        choice, own = self._settings.choice, self._projects.identify(read.cwd)
+        if refusal is None and not is_continued and not choice.takes(own, read.cwd):
+            is_foreign = choice.only and own != choice.only
+            why = f"this memory is of the project {choice.only}" if is_foreign else "the settings leave out its project"
+            refusal = RefusedFile(path, Verdict.DENIED, why)
+        if refusal is None and project and not is_project(project, own, read.cwd, path):
             return False
         if refusal is None and self.archive.is_forgotten(read.session_id):
             refusal = RefusedFile(path, Verdict.EXCLUDED, LEFT_OUT)
@@ -337,24 +320,17 @@ class Ingester:
             self._take(read, report)
         return True
 
-    def _takes(self, read: "Read") -> bool:
-        return self._settings.choice.takes(self._projects.identify(read.cwd), read.cwd)
-
-    def _reason_to_deny(self, read: "Read") -> str:
-        only = self._settings.choice.only
-        is_foreign = only and self._projects.identify(read.cwd) != only
-        return f"this memory is of the project {only}" if is_foreign else "the settings leave out its project"
-
-    def _take(self, read: "Read", report: ArchiveReport) -> None:
+    def _take(self, read: Read, report: ArchiveReport) -> None:
         reader = read.reader()
         masker = EntryRedactor(self._redactor)
-        fresh = _FreshEntries(self._tail, read.session_id, self._forgotten_copies)
+        fresh = FreshEntries(self._tail, read.session_id, self._forgotten_copies)
         stamps = Stamps(self._settings.latest, read.file.changed_ns)
         entries = fresh.drop_known(self._mark_entries(stamps.check(reader), read))
         project = self._mask(self._projects.identify(read.cwd))
         key = SessionKey(read.session_id, read.source, self._settings.machine, project, read.agent)
+        masked = map(masker.redact, entries)
         try:
-            added = self._add(key, map(masker.redact, entries), report)
+            added = sum(not one.is_link for one in masked) if report.is_dry_run else self.archive.add(key, masked)
         except Excluded:
             self._leave_out(read, report)
             return
@@ -373,7 +349,7 @@ class Ingester:
             is_held = self.archive.holds(read.session_id)  # else there was nothing in it
             self._tail.put(state if is_held else replace(state, session_id=""), fresh.keys)
 
-    def _leave_out(self, read: "Read", report: ArchiveReport) -> None:
+    def _leave_out(self, read: Read, report: ArchiveReport) -> None:
         """Keeps a session out. What is held of it is the caller's to forget; until then the file is read again."""
         report.marked.add(read.session_id)
         refusal = RefusedFile(read.file.name, Verdict.EXCLUDED, LEFT_OUT)
@@ -384,12 +360,7 @@ class Ingester:
         self._tail.forget_session(read.session_id)
         self._refuse(read, refusal, report)
 
-    def _add(self, key: SessionKey, entries: Iterator[Entry], report: ArchiveReport) -> int:
-        if not report.is_dry_run:
-            return self.archive.add(key, entries)
-        return sum(not entry.is_link for entry in entries)
-
-    def _mark_entries(self, entries: Iterable[Entry], read: "Read") -> Iterator[Entry]:
+    def _mark_entries(self, entries: Iterable[Entry], read: Read) -> Iterator[Entry]:
         """The entries, with those of a sub-agent's file marked as such. Raises Excluded at a mark of the person."""
         for entry in entries:
             if read.is_agents:
@@ -406,7 +377,7 @@ class Ingester:
         undone, written = self.archive.find_readmission(session_id), parse_time(entry)
         return undone is None or (written is not None and written > undone)
 
-    def _refuse(self, read: "Read", refusal: RefusedFile, report: ArchiveReport) -> None:
+    def _refuse(self, read: Read, refusal: RefusedFile, report: ArchiveReport) -> None:
         report.refused.append(refusal)
         if report.is_dry_run or refusal.verdict is Verdict.OPEN:
             return
@@ -460,130 +431,3 @@ def _next_files(
         yield file
         done += file.size
         progress(done, every)
-
-
-class _FileRead:
-    """One file being read: from where, into which session."""
-
-    agent = ""
-
-    def __init__(self, file: FoundFile, stream: BinaryIO, known: FileState | None):
-        self.file = file
-        self.is_agents = file.is_agents
-        self.session_id = self.source = self.cwd = ""
-        self.offset = self.line = self._unread = 0
-        self.problems: list[Problem] = []
-        self._stream = stream
-        self._hash = PrefixHash()
-        if file.base:
-            if known is None or known.offset != file.base:
-                raise ContentError("what was sent does not continue what was read", where=file.name, remedy=AGAIN)
-            self.offset, self.line, self._unread = known.offset, known.line, known.unread
-            self.session_id, self.source = known.session_id, known.source
-        elif known and known.verdict is Verdict.TAKEN and not file.is_packed and not file.sent:
-            if self._hash.carry_on(stream, known.offset) == known.prefix:
-                self.offset, self.line, self._unread = known.offset, known.line, known.unread
-            else:
-                self._hash = PrefixHash()
-
-    def judge(self) -> RefusedFile | None:
-        """Finds out session, source and folder from the first records; a refusal where the file is not to be taken."""
-        self._stream.seek(0)
-        head = self._stream.read(HEAD_BYTES)
-        self._stream.seek(0)
-        reader = TranscriptReader(self._stream, path=str(self.file.name), end=self._end)
-        judged = judge(islice(reader.records(), RECORDS_JUDGED), head)
-        if judged.origin is not Origin.CLAUDE_CODE:
-            self.problems += reader.problems  # of a file that is taken they are found again
-        if judged.origin is Origin.OPEN:
-            return RefusedFile(self.file.name, Verdict.OPEN, "no complete line yet")
-        if judged.origin is Origin.FOREIGN:
-            return RefusedFile(self.file.name, Verdict.FOREIGN, judged.reason)
-        self._stream.seek(0)
-        first_session_id = first_prompt = ""
-        for entry in islice(TranscriptReader(self._stream), PEEKED_ENTRIES):
-            first_session_id = first_session_id or entry.session_id
-            self.cwd = self.cwd or entry.cwd
-            if not first_prompt and entry.parts and entry.parts[0].kind is PartKind.PROMPT:
-                first_prompt = entry.parts[0].text
-            if first_prompt and self.cwd and first_session_id:
-                break
-        self.session_id = find_session_id(self.file.name, first_session_id, head)
-        self.source = find_source(self.file.name)
-        if is_made_of_another(first_session_id):
-            self.problems.append(self._make_name_problem())
-        if self.is_agents and first_prompt.strip() == WARMUP:
-            return RefusedFile(self.file.name, Verdict.OWN, "a sub-agent that the client started to warm up")
-        if is_own_session(first_prompt):
-            return RefusedFile(self.file.name, Verdict.OWN, "a session of the compressor or of dream")
-        return None
-
-    def reader(self) -> TranscriptReader:
-        self._stream.seek(self.offset - self.file.base)
-        path = str(self.file.name)
-        return TranscriptReader(self._stream, path=path, offset=self.offset, line=self.line, end=self._end)
-
-    @property
-    def _end(self) -> float:
-        """Where reading ends: what is written meanwhile is left for the next run, or there might be no end of it."""
-        return math.inf if self.file.is_packed else self.file.base + os.fstat(self._stream.fileno()).st_size
-
-    def _make_name_problem(self) -> Problem:
-        remedy = f"It is kept as session {self.session_id}. If it is not yours, remove it and forget that"
-        what = "what its first entry calls its session is no id"
-        return Problem(escape_line(str(self.file.name)), 1, what, remedy, "session-id")
-
-    def make_state(self, reader: TranscriptReader | Listed, rules: str) -> FileState:
-        return replace(
-            self.make_refused_state(Verdict.TAKEN, ""),
-            offset=reader.offset,
-            line=reader.line,
-            prefix=self._prefix(reader.offset),
-            rules=rules,
-            unread=self._unread + reader.unread,
-        )
-
-    def _prefix(self, offset: int) -> bytes:
-        """The hash of so many first bytes, by which an append is told from a rewrite; empty where it is not known."""
-        if self.file.is_packed:
-            return b""
-        return self.file.sent.prefixes.get(offset, b"") if self.file.sent else self._hash.carry_on(self._stream, offset)
-
-    def make_refused_state(self, verdict: Verdict, reason: str) -> FileState:
-        return FileState(
-            path=str(self.file.name),
-            inode=self.file.inode,
-            size=self.file.size,
-            changed_ns=self.file.changed_ns,
-            verdict=verdict,
-            session_id=self.session_id,
-            source=self.source,
-            reason=reason,
-        )
-
-
-Read: TypeAlias = _FileRead | ConversationRead
-
-
-class _FreshEntries:
-    """Turns entries that another session owns into links, and remembers the keys of the rest."""
-
-    def __init__(self, tail: TailState, session_id: str, forgotten: set[str]):
-        self.keys: list[str] = []
-        self.dropped = 0
-        self._tail = tail
-        self._session_id = session_id
-        self._forgotten = forgotten
-
-    def drop_known(self, entries: Iterable[Entry]) -> Iterator[Entry]:
-        for entry in entries:
-            if entry.is_link:
-                yield entry
-                continue
-            key = copy_key(entry)
-            if key in self._forgotten or self._tail.find_owner(key) not in ("", self._session_id):
-                self.dropped += 1
-                yield Entry(id=entry.id, parent=entry.parent)
-            else:
-                self.keys.append(key)
-                yield entry

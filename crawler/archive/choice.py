@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from crawler.transcripts.grammar import as_line
+from crawler.transcripts.entry import as_line
 from memory_server.chunking import code_lines
 from memory_server.layers.sessions import folder_name, project_name
 

@@ -1,4 +1,9 @@
-"""Finds transcripts below folders, and says which session a file belongs to before it is read."""
+"""Finds transcripts below folders and among what another machine sent, and says whose file one is before it is read:
+of which session, and whether Claude Code wrote it.
+
+The client's format has no signature, and its neighbours resemble it (one of them down to `uuid` and `parentUuid`). What
+only Claude Code writes is a `user` or `assistant` record whose `message` is an object with `content`.
+"""
 
 import hashlib
 import os
@@ -6,21 +11,57 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum
 from pathlib import Path
 
+import msgspec
+
 from crawler.archive.store import MAIN
+from crawler.transcripts.classify import Record, decode_json
 from crawler.transcripts.tail import is_uuid
 from crawler.transcripts.transcript import find_agent, not_a_file, reading
 from memory_server.errors import ContentError, Problem
 from memory_server.escaping import escape_line
+from memory_server.machine.files import UNREADABLE_JSON
 
 SUFFIXES = (".jsonl", ".jsonl.xz")
 PROJECTS = "projects"  # the folder of the client in which each project has one
 NO_TRANSCRIPTS = frozenset({"memory", "tool-results", "file-history", "node_modules", ".git"})  # folders passed over
 UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 STEM_CHARS = 55  # of a file's name in an id: with its mark it has 64 at most
+RECORDS_JUDGED = 200  # a transcript shows itself within its first few records
+
+# How other tools' records give themselves away: a fragment of the first lines, then the name to show.
+SIGNATURES = (
+    (b'"originator":"codex', "Codex"),
+    (b'"type":"session_meta"', "Codex"),
+    (b'"type":"event_msg"', "Codex"),
+    (b'"producer":"copilot-agent"', "Copilot"),
+    (b'"systemPayload"', "Qwen Code"),
+    (b'"projectHash"', "Gemini CLI"),
+    (b'"source":"USER_EXPLICIT"', "Antigravity"),
+    (b'"type":"CONVERSATION_HISTORY"', "Antigravity"),
+    (b"You are Grok", "Grok"),
+    (b'"synthetic_reason"', "Grok"),
+    (b'"prompt_index"', "Grok"),
+    (b'"protocol_version"', "Kimi"),
+    (b'"sessionTitle"', "Droid"),
+    (b'"model":"droid', "Droid"),
+    (b'"type":"session","version":3,"id"', "Pi"),
+    (b'"type":"session","id"', "OpenClaw"),
+    (b'"mapping"', "an OpenAI chat export"),
+    (b'"messages"', "an OpenAI training file"),
+    (b'"edit_format"', "Aider"),
+    (b'"event":', "Aider"),
+    (b'{"role":"user","message"', "Cursor"),
+    (b'{"role":"assistant","message"', "Cursor"),
+)
+BOOKKEEPING = frozenset(
+    {"summary", "file-history-snapshot", "progress", "queue-operation", "attachment", "custom-title", "ai-title"}
+    | {"last-prompt", "permission-mode", "mode", "agent-name", "api-request-shape", "system"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,3 +251,112 @@ def safe_id(name: str, first_bytes: bytes) -> str:
     line = first_bytes.split(b"\n", 1)[0]
     mark = hashlib.blake2b(name.encode() + line, digest_size=4).hexdigest()
     return f"{UNSAFE.sub('-', name).strip('-')[:STEM_CHARS] or 'session'}-{mark}"
+
+
+# -- whether Claude Code wrote it -----------------------------------------------------------------------------------
+
+
+class Origin(Enum):
+    """Whose file it is; OPEN while too little of it has been written."""
+
+    CLAUDE_CODE = "claude-code"
+    FOREIGN = "foreign"
+    OPEN = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whose file it is and, for a refusal, the sentence that says why."""
+
+    origin: Origin
+    reason: str = ""
+
+
+def judge(records: Iterable[Record], head: bytes) -> Judgement:
+    """Whose transcript this is, from its first records; `head` is the raw start of the file."""
+    seen = bookkeeping = misshapen = 0
+    for record in records:
+        seen += 1
+        if is_conversation(record):
+            return Judgement(Origin.CLAUDE_CODE)
+        misshapen += record.type in ("user", "assistant")
+        bookkeeping += is_bookkeeping(record)
+        if seen >= RECORDS_JUDGED:
+            break
+    if bookkeeping and not misshapen and not find_tool(head):
+        return Judgement(Origin.CLAUDE_CODE)
+    if not seen and not head.strip(b"\x00 \t\r\n").count(b"\n"):
+        return Judgement(Origin.OPEN)
+    tool = find_tool(head)
+    return Judgement(Origin.FOREIGN, f"written by {tool}" if tool else "no record in the shape that Claude Code writes")
+
+
+def is_conversation(record: Record) -> bool:
+    """Whether a record has the one shape that only Claude Code writes."""
+    if record.type not in ("user", "assistant") or not (record.uuid or record.session_id):
+        return False
+    raw = bytes(record.message)
+    if not raw.startswith(b"{") or b'"content"' not in raw:
+        return False
+    try:
+        message = decode_json(record.message)
+    except UNREADABLE_JSON:
+        return False
+    return isinstance(message, dict) and isinstance(message.get("content"), str | list)
+
+
+def is_bookkeeping(record: Record) -> bool:
+    """Whether a record is one of the kinds that stand beside the conversation."""
+    return record.type in BOOKKEEPING and bool(record.session_id or record.uuid or bytes(record.leaf))
+
+
+def find_tool(head: bytes) -> str:
+    """The tool whose signature stands in the first bytes of a file, or an empty string."""
+    compact = head.replace(b'": ', b'":').replace(b', "', b',"')
+    return next((tool for signature, tool in SIGNATURES if signature in compact), "")
+
+
+# -- files of another machine ---------------------------------------------------------------------------------------
+
+
+class Known(msgspec.Struct, frozen=True, array_like=True):
+    """How far a file there was read, as it was then. `is_settled`: it was refused for good."""
+
+    inode: int
+    size: int
+    changed_ns: int
+    offset: int = 0
+    prefix: str = ""  # hash of the bytes before the offset
+    is_settled: bool = False
+
+
+class WantedRoot(msgspec.Struct, frozen=True):
+    """A folder there, and which of its files are wanted."""
+
+    folders: tuple[str, ...]  # patterns, from `/` or `~/`
+    endings: tuple[str, ...]
+    skip: tuple[str, ...]  # names of folders passed over
+    hidden: bool = True  # whether folders are read whose name begins with a dot
+    counts: bool = False  # whether files are counted by the day of their last change
+    must_be_there: bool = False
+    most: Mapping[str, int] = {}  # bytes of a file, by ending, and of any other under ""; none: any
+    git: tuple[str, ...] = ()  # the command that lists the files of a `{folder}`
+    since: int = 0
+    limit: int = -1  # files; below 0: all
+    known: Mapping[str, Known] = {}
+
+
+@dataclass(slots=True)
+class SentFile:
+    """A file that was sent, or the part of it that is new: what lies at `here` begins at the byte `base` of it."""
+
+    here: Path
+    root: int
+    path: str
+    folder: str
+    base: int
+    inode: int
+    size: int
+    changed_ns: int
+    prefixes: dict[int, bytes] = field(default_factory=dict)  # hashes of so many first bytes: the last checkpoints
+    is_whole: bool = False

@@ -3,12 +3,14 @@
     objects/ab/abcd....zst     some entries as JSON lines, in independent zstd frames; named by the hash of its content
     sessions/<id>.json         which objects make up a session, and which entry stands in which frame
     forgotten.jsonl            hashes of the sessions that must never come back
+    pruned.jsonl               which sessions were moved out, into which file since when, and its fingerprint
 
 An object is written before the session names it, both under a temporary name first, so that a kill leaves at most an
 object that nobody names. Objects are never changed; a session is only appended to, until `forget` removes it whole.
 What is handed in must be redacted already (`ingest.py` does that). Indices are not kept here.
 """
 
+import datetime as dt
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
@@ -150,7 +152,7 @@ class Archive:
     def seal(self, session_id: str) -> None:
         """Packs the many small objects of a session that grew into one object a source, with the same entries."""
         record = self.record(session_id)
-        sources = sorted({segment.source for segment in record.segments}, key=lambda source: (source != MAIN, source))
+        sources = self.sources(session_id)
         if len(record.segments) == len(sources):
             return
         segments = []
@@ -452,3 +454,34 @@ def _make_damage_error(path: Path) -> ContentError:
 
 
 _decode_entry = msgspec.json.Decoder(Entry).decode
+
+
+class PruneNote(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line of `pruned.jsonl`."""
+
+    at: dt.datetime
+    file: str
+    fingerprint: str
+    sessions: tuple[str, ...] = ()
+    back: bool = False  # they were brought back
+
+
+class PrunedSessions:
+    """What was moved out of one archive."""
+
+    def __init__(self, archive: Archive):
+        self.archive = archive
+        self.file = archive.folder / "pruned.jsonl"
+
+    def notes(self) -> list[PruneNote]:
+        """What was moved out and back, the oldest first."""
+        return list(read_records(self.file, PruneNote))
+
+    def where(self, session_id: str) -> PruneNote | None:
+        """Where a session lies that was moved out; None where it was not, or came back."""
+        about = [note for note in self.notes() if session_id in note.sessions]
+        return about[-1] if about and not about[-1].back and not self.archive.holds(session_id) else None
+
+    def session_ids(self) -> set[str]:
+        """The sessions that lie in files."""
+        return {one for note in self.notes() for one in note.sessions if self.where(one)}

@@ -10,8 +10,8 @@ import msgspec
 
 from crawler.archive.append import IngestSettings
 from crawler.archive.choice import Projects
-from crawler.archive.conversations import with_log
 from crawler.archive.discovery import FoundFile, find_files, find_transcripts
+from crawler.archive.files import with_log
 from crawler.sources.agent import AgentSource, list_source_files
 from crawler.transcripts.tail import FileState, TailState, Verdict
 from memory_server.completeness import SkipKind, Skipped

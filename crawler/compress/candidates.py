@@ -1,22 +1,42 @@
-"""What a digest may be made of: sentences of person and assistant, and what tools were asked to do.
+"""What a digest may be made of, and which of it fits: sentences of person and assistant, and what tools were asked for.
 
-A candidate is a line that stands by itself, with the section it belongs to and the entries it came from. Choosing
-among them is `selection.py`'s work.
+A candidate is a line that stands by itself, with the section it belongs to and the entries it came from. A line is
+worth the words that no chosen line has yet, each by how much the session speaks of it and how little everybody does;
+chosen is what is worth most for its length. Greedy choice by density is within a constant of the best for such sums
+(Lin and Bilmes 2011).
 """
 
+import heapq
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from crawler.calls import error_line, find_command, find_fix, find_other_ways
-from crawler.facts import ASKING_TOOL, EDITORS, SessionFacts, parse_arguments, relative
-from crawler.reading.signs import bears, find_signs
-from crawler.tasks import TASK_TOOLS, filter_objects, list_tasks
+from crawler.facts import (
+    ASKING_TOOL,
+    EDITORS,
+    TASK_TOOLS,
+    SessionFacts,
+    error_line,
+    find_command,
+    find_fix,
+    find_other_ways,
+    list_tasks,
+    parse_arguments,
+    relative,
+)
+from crawler.reading.rules import bears, find_signs
+from crawler.transcripts.classify import filter_objects
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
 from memory_server.escaping import clip
 from memory_server.language.sentences import split_sentences, without_markup
+from memory_server.language.words import find_digest_words
+
+REPEATED = 0.25  # what a word is still worth once a chosen line has it
+LINE_COST = 16  # characters of list sign, reference and line end
 
 
 class SectionName(StrEnum):
@@ -186,3 +206,50 @@ def _identifiers(facts: SessionFacts) -> Iterator[DigestCandidate]:
         entries = tuple(dict.fromkeys(touched.entries[0] for touched in group))
         text = "Files: " + ", ".join(touched.path for touched in group)
         yield DigestCandidate(SectionName.IDENTIFIERS, clip(text, 320), entries, weight=1.3 if start == 0 else 1.0)
+
+
+# -- which of them fit ----------------------------------------------------------------------------------------------
+
+
+def choose(
+    candidates: Sequence[DigestCandidate], speech: Iterable[str], *, max_chars: int, covered: Iterable[str] = ()
+) -> list[DigestCandidate]:
+    """The candidates worth most together within a number of characters, in the order of the session.
+
+    `speech` is what the session says, whose words are weighed; `covered` is text that stands in the digest already.
+    """
+    counts = Counter(word for text in speech for word in find_digest_words(text))
+    weights = {word: math.log1p(count) for word, count in counts.items()}
+    seen = Counter(word for text in covered for word in set(find_digest_words(text)))
+    words = [frozenset(find_digest_words(candidate.text)) for candidate in candidates]
+    heap = [(-_density(candidate, words[i], weights, seen), i) for i, candidate in enumerate(candidates)]
+    heapq.heapify(heap)
+    chosen: list[int] = []
+    texts: set[str] = set()
+    left = max_chars
+    while heap and left > LINE_COST:
+        _, i = heapq.heappop(heap)
+        candidate = candidates[i]
+        if count_chars(candidate) > left or candidate.text in texts:
+            continue
+        worth = _density(candidate, words[i], weights, seen)
+        if worth <= 0:
+            break
+        if heap and worth < -heap[0][0] - 1e-12:
+            heapq.heappush(heap, (-worth, i))
+            continue
+        chosen.append(i)
+        texts.add(candidate.text)
+        seen.update(words[i])
+        left -= count_chars(candidate)
+    return [candidates[i] for i in sorted(chosen)]
+
+
+def _density(candidate: DigestCandidate, words: frozenset[str], weights: dict[str, float], seen: Counter[str]) -> float:
+    worth = sum(weights.get(word, 0.35) * REPEATED ** min(seen[word], 3) for word in words)
+    return candidate.weight * worth / count_chars(candidate)
+
+
+def count_chars(candidate: DigestCandidate) -> int:
+    """How many characters a line takes in a digest."""
+    return len(candidate.text) + LINE_COST + 10 * (len(candidate.entries) - 1)

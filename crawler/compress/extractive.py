@@ -1,16 +1,16 @@
 """The digest of a session: what its reader noted, and lines that are taken from it.
 
 The same text for the same session and reading every time. It quotes: each statement is a sentence that somebody said,
-what a tool was asked for, or what it answered. What makes the digest is which of them fit (`selection.py`). The share
+what a tool was asked for, or what it answered. What makes the digest is which of them fit (`candidates.py`). The share
 of the session that it may take is set so that a digest is found by the words of what was done, not only of its goal.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 
 from crawler.archive.store import SessionRecord
-from crawler.compress.candidates import DigestCandidate, SectionName, suggest_candidates
+from crawler.compress.candidates import DigestCandidate, SectionName, choose, count_chars, suggest_candidates
 from crawler.compress.duties import MAX_CITED, list_duties
-from crawler.compress.selection import choose, count_chars
 from crawler.facts import SessionFacts
 from crawler.reading.record import Reading
 from crawler.transcripts.turns import Role, Turn
@@ -33,7 +33,7 @@ def condense_session(
 ) -> CompressedSession:
     """The compressed session. `reading`: with those lines alone that may stand in a memory."""
     max_chars = compute_max_chars(facts)
-    refs = EntryRefs(entry for turn in turns for entry in turn.entries)
+    refs = shorten_ids({entry for turn in turns for entry in turn.entries})
     # what a person said has lines of its own, with what came of it
     candidates = [one for one in suggest_candidates(turns, facts) if one.section is not SectionName.EXCHANGES]
     fixed = list_duties(turns, facts, candidates, reading, max_chars=max_chars)
@@ -45,7 +45,7 @@ def condense_session(
         session_id=record.session_id,
         title=reading.title,
         summary=make_summary(reading.title, fixed),
-        sections=tuple(build_sections([*fixed, *picked.chosen], refs)),
+        sections=tuple(build_sections([*fixed, *picked], refs)),
         project=record.project,
         cwd=facts.cwd,
         branch=facts.branch,
@@ -63,35 +63,22 @@ def condense_session(
     )
 
 
-class EntryRefs:
+def shorten_ids(entries: Iterable[str]) -> dict[str, str]:
     """Short names for entries: as many characters of the id as make it the only one, eight at least."""
-
-    def __init__(self, entries: object):
-        ids = sorted(set(entries))  # type: ignore[call-overload]
-        self._short: dict[str, str] = {}
-        for place, entry_id in enumerate(ids):
-            neighbours = ids[max(0, place - 1) : place] + ids[place + 1 : place + 2]
-            length = 8 + max(
-                (len(common_prefix(entry_id[8:], other[8:])) + 1 for other in neighbours if other[:8] == entry_id[:8]),
-                default=0,
-            )
-            self._short[entry_id] = entry_id[:length]
-
-    def short(self, entry_id: str) -> str:
-        return self._short[entry_id]
+    ids, short = sorted(entries), dict[str, str]()
+    for place, entry_id in enumerate(ids):
+        others = ids[max(0, place - 1) : place] + ids[place + 1 : place + 2]
+        heads = (entry_id[:length] for length in range(8, len(entry_id)))
+        short[entry_id] = next((one for one in heads if not any(map(str.startswith, others, repeat(one)))), entry_id)
+    return short
 
 
-def common_prefix(one: str, other: str) -> str:
-    length = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    return one[:length]
-
-
-def build_sections(candidates: Sequence[DigestCandidate], refs: EntryRefs) -> list[Section]:
+def build_sections(candidates: Sequence[DigestCandidate], refs: Mapping[str, str]) -> list[Section]:
     """The candidates as sections, each once, in the order in which sections stand."""
     sections = []
     for name in SectionName:
         statements = [
-            Statement(candidate.text, tuple(refs.short(entry) for entry in candidate.entries[:MAX_CITED]))
+            Statement(candidate.text, tuple(refs[entry] for entry in candidate.entries[:MAX_CITED]))
             for candidate in candidates
             if candidate.section is name
         ]

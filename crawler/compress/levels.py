@@ -1,18 +1,20 @@
 """A session at four depths: a line, a digest, the compressed file, the archive's entries. Each names the next.
 
-The text is data out of transcripts: who shows it to a model says so (DESIGN section 9).
+And the whole of it to take along, as Markdown to read or as data for a program: no source of a memory, as the mark at
+its beginning says wherever it lies. The text is data out of transcripts: who shows it to a model says so.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
-from crawler.archive.pruned import PrunedSessions
-from crawler.archive.store import Archive, resolve_session
+from crawler.archive.store import Archive, PrunedSessions, SessionRecord, resolve_session
+from crawler.transcripts.injected import CHAT_MARK, EXPORT_MARK
 from crawler.transcripts.turns import Role, Turn
 from memory_server.errors import ContentError, UsageError
-from memory_server.escaping import clip
+from memory_server.escaping import clip, escape_line, escape_text
 from memory_server.layers.sessions import (
     DIGEST_SECTIONS,
     DIGEST_STATEMENTS,
@@ -162,3 +164,33 @@ def next_command(session_id: str, depth: str, first: int = 0) -> str:
 
 
 NextStep = Callable[..., str]  # of session id, depth, and the raw turn to begin at
+
+
+def render_session(record: SessionRecord, turns: Sequence[Turn]) -> Iterator[str]:
+    """A page with a heading a turn; what a tool was called with and returned is set in as code."""
+    yield f"{EXPORT_MARK}\n\n# Session {escape_line(record.session_id)}\n"
+    for number, turn in enumerate(turns, start=1):
+        when = f", {turn.time.isoformat()}" if turn.time else ""
+        yield f"## {number}. {escape_line(f'{turn.role} {turn.tool}'.strip())}{when}\n"
+        text = escape_text("\n".join(filter(None, [turn.arguments, turn.text])))
+        yield "".join(f"    {line}\n" for line in text.splitlines()) if turn.tool else f"{text}\n"
+
+
+def session_json(record: SessionRecord, turns: Sequence[Turn]) -> dict[str, Any]:
+    """The same as one object."""
+    rows = [
+        {
+            "number": number,
+            "role": str(turn.role),
+            "time": turn.time.isoformat() if turn.time else None,
+            "tool": turn.tool,
+            "arguments": turn.arguments,
+            "text": turn.text,
+            "is_error": turn.is_error,
+            "is_live": turn.is_live,
+            "entries": list(turn.entries),
+        }
+        for number, turn in enumerate(turns, start=1)
+    ]
+    about = {"session_id": record.session_id, "project": record.project, "folder": record.cwd}
+    return {"oneiros": CHAT_MARK, **about, "turns": rows}

@@ -5,20 +5,19 @@ leaves the old files and at most a temporary one, and running again ends the sam
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from crawler.archive.store import Archive
-from crawler.closed import IDLE_HOURS, LiveMarker, ProcessStart, is_closed, process_start
+from crawler.closed import ClosedWhen
 from crawler.compress.extractive import condense_session
 from crawler.facts import count_tokens, gather_facts
 from crawler.quotes import session_turns
-from crawler.reading.lines import keep_proved
-from crawler.reading.record import Reading
+from crawler.reading.proof import keep_proved
+from crawler.reading.record import Reading, Readings
 from crawler.reading.rules import read_by_rules
-from crawler.reading.store import Readings
 from crawler.transcripts.turns import Role
 from memory_server.errors import ContentError, Problem
 from memory_server.layers.sessions import CompressedSession, newest_files, project_name, read_session, write_session
@@ -38,35 +37,12 @@ class CompressReport:
     problems: list[Problem] = field(default_factory=list)  # sessions whose archive cannot be read
 
 
-@dataclass(frozen=True, slots=True)
-class ClosedWhen:
-    """What is known about which sessions are over (see `closed.py`)."""
-
-    now: datetime
-    ended: Mapping[str, datetime] = field(default_factory=dict)
-    markers: Collection[LiveMarker] = ()
-    idle_hours: float = IDLE_HOURS
-    process_start: ProcessStart = process_start
-
-    def applies(self, session_id: str, last_written: datetime) -> bool:
-        return is_closed(
-            session_id,
-            last_written=last_written,
-            now=self.now,
-            ended=self.ended,
-            markers=self.markers,
-            process_start=self.process_start,
-            idle_hours=self.idle_hours,
-        )
-
-
 def compress_closed(
     archive: Archive,
     folder: Path,
     readings: Readings,
     closed_when: ClosedWhen,
     *,
-    session_ids: Iterable[str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> CompressReport:
     """Compresses every closed session into `folder` (`sessions/compressed` of a memory root), by its reading.
@@ -75,7 +51,7 @@ def compress_closed(
     """
     report = CompressReport()
     newest = newest_files(folder)
-    wanted = list(archive.session_ids() if session_ids is None else session_ids)
+    wanted = archive.session_ids()
     for done, session_id in enumerate(wanted, start=1):
         try:
             if closed_when.applies(session_id, read_last_time(archive, session_id)):

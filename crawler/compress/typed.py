@@ -13,7 +13,7 @@ from enum import StrEnum
 from crawler.compress.candidates import DigestCandidate, SectionName, suggest_candidates
 from crawler.facts import SessionFacts
 from crawler.reading.record import Line, LineKind, Reading
-from crawler.reading.signs import bears, find_signs
+from crawler.reading.rules import bears, find_signs
 from crawler.transcripts.turns import Role, Turn
 
 MAX_LINES = 60  # of one session

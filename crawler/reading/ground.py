@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from crawler.facts import ASKING_TOOL
-from crawler.pasted import prose_regions
 from crawler.quotes import Quote, SessionTurns
 from crawler.reading import proof_words as words_of
-from crawler.spoken import OPTION, find_picked, find_spoken, parse_questions
+from crawler.spoken import OPTION, find_picked, find_spoken, parse_questions, prose_regions
 from crawler.transcripts.turns import Role, Turn
 from memory_server.language.sentences import Span, sentence_spans
 
@@ -94,28 +93,22 @@ def are_akin(one: str, other: str) -> bool:
 
 
 class Bag:
-    """What some sentences hold, asked word by word: roots, parts of identifiers, words that others write as one."""
+    """What some sentences hold, asked word by word: roots, and parts of identifiers."""
 
     def __init__(self, tokens: Iterable[Token]):
         self._held: set[str] = set()
         self._by_start: dict[str, set[str]] = {}
-        run: list[str] = []  # the last words without a sign between them
         for token in tokens:
-            run = [*run[-2:], token.low] if token.is_word else []
-            self._add(token, ["".join(run[at:]) for at in range(len(run) - 1)])
-
-    def _add(self, token: Token, joined: Sequence[str]) -> None:
-        parts = token.parts
-        found = {token.root, token.low, *joined, words_of.NUMBERS.get(token.low, token.low)}
-        if len(parts) > 1:
-            found |= {find_root(part.casefold()) for part in parts} | {"".join(parts).casefold()}
-        self._held |= found
-        for word in found:
-            self._by_start.setdefault(word[:4], set()).add(word)
+            parts, found = token.parts, {token.root, token.low}
+            if len(parts) > 1:
+                found |= {find_root(part.casefold()) for part in parts} | {"".join(parts).casefold()}
+            self._held |= found
+            for word in found:
+                self._by_start.setdefault(word[:4], set()).add(word)
 
     def holds(self, token: Token) -> bool:
         """Whether a word is there, in whatever form."""
-        if {token.root, token.low, words_of.NUMBERS.get(token.low, token.low)} & self._held:
+        if {token.root, token.low} & self._held:
             return True
         parts = [part.casefold() for part in token.parts]
         if len(parts) > 1 and (

@@ -11,14 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from crawler.calls import error_line, find_command, find_fix, find_other_ways
-from crawler.facts import ASKING_TOOL, SessionFacts, find_commits
+from crawler.facts import ASKING_TOOL, SessionFacts, error_line, find_command, find_commits, find_fix, find_other_ways
 from crawler.outcome import has_passed
-from crawler.pasted import prose_regions
 from crawler.quotes import SessionTurns
 from crawler.reading.record import Request
 from crawler.reading.repeats import error_template
-from crawler.spoken import find_spoken, parse_questions
+from crawler.spoken import find_spoken, parse_questions, prose_regions
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
 from memory_server.escaping import clip, escape_line, escape_text

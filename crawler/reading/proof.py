@@ -12,9 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+import msgspec
+
 from crawler.quotes import Quote, SessionTurns
 from crawler.reading import proof_words as words_of
 from crawler.reading.ground import Bag, Ground, Sentence, Token, find_root, gather_ground, tokenize
+from crawler.reading.record import Line, Reading
+from memory_server.escaping import HIDDEN
+from memory_server.language.cues import INJECTION
 
 NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 GLUED = re.compile(r"(\d+)([A-Za-z]+)")  # `30s`
@@ -167,8 +172,7 @@ def _negations(tokens: Sequence[Token]) -> list[int]:
         is_no = token.low in words_of.NEGATIONS or token.low.endswith("n't")
         is_answer = token.low == "no" and (not behind or not behind[0].isalnum())
         is_aside = token.low in ("don't", "dont") and behind in words_of.ASIDE
-        asks = token.low.endswith("n't") and at <= 1 and any(one.text == "?" for one in tokens)
-        if is_no and behind not in words_of.NO_DENIAL_BEHIND and not (is_answer or is_aside or asks):
+        if is_no and behind not in words_of.NO_DENIAL_BEHIND and not (is_answer or is_aside):
             found.append(at)
     return found
 
@@ -180,9 +184,7 @@ UNIT_ROOTS = frozenset(map(find_root, words_of.UNITS))
 
 def _denies(tokens: Iterable[Token]) -> bool:
     """Whether words say no in other words."""
-    return any(
-        token.root in DENYING_ROOTS or (token.low.startswith(("un", "dis")) and len(token.low) > 5) for token in tokens
-    )
+    return any(token.root in DENYING_ROOTS for token in tokens)
 
 
 def _scope(tokens: Sequence[Token], at: int, most: int = 4) -> list[Token]:
@@ -341,13 +343,13 @@ def _check_prefixes(claim: Claim, ours: set[str]) -> Objection | None:
 class Pair:
     """Two groups of words and what stands between them."""
 
-    kind: str  # chosen, earlier, from
+    kind: str  # chosen, from
     one: frozenset[str]
     other: frozenset[str]
 
 
 def _pairs(tokens: Sequence[Token]) -> Iterator[Pair]:
-    """What a sentence puts before something else: `X instead of Y`, `X before Y`, `from X to Y`."""
+    """What a sentence puts before something else: `X instead of Y`, `X, not Y`, `from X to Y`."""
     low = [token.low for token in tokens]
 
     def near(part: Sequence[Token], stops: str, most: int = 4) -> frozenset[str]:
@@ -368,14 +370,8 @@ def _pairs(tokens: Sequence[Token]) -> Iterator[Pair]:
         behind = low[at + 1] if at + 1 < len(low) else ""
         if (word, behind) in (("instead", "of"), ("rather", "than")):
             yield Pair("chosen", find_left(at), find_right(at + 2))
-        elif word == "over" and words_of.FAVOURS & set(low[max(0, at - 6) : at]):
-            yield Pair("chosen", find_left(at), find_right(at + 1))
         elif word == "not" and low[at - 1 : at] == [","]:
             yield Pair("chosen", find_left(at - 1), find_right(at + 1))
-        elif word == "before":
-            yield Pair("earlier", find_left(at), find_right(at + 1))
-        elif word == "after":
-            yield Pair("earlier", find_right(at + 1), find_left(at))
         elif word == "from" and "to" in low[at + 1 : at + 9]:
             to = low.index("to", at + 1)
             yield Pair("from", near(tokens[at + 1 : to], ".;:!?"), find_right(to + 1))
@@ -509,3 +505,25 @@ CHECKS: tuple[Check, ...] = (
     _check_retracted,
 )
 OF_VERBATIM: tuple[Check, ...] = (_foreign, _modality, _check_refused, _check_retracted)
+
+
+# -- the lines of a reading -----------------------------------------------------------------------------------------
+
+
+def keep_proved(reading: Reading, session: SessionTurns) -> Reading:
+    """The reading with those lines alone that their quotes in the session support."""
+    proved = tuple(
+        line for line in reading.lines if is_safe(line) and not find_objections(line.text, line.quotes, session)
+    )
+    return msgspec.structs.replace(reading, lines=proved)
+
+
+def is_safe(line: Line) -> bool:
+    """Whether nothing in a line is hidden or reads as if it were said to an assistant."""
+    texts = (line.text, line.takes_back, *line.questions, *(quote.text for quote in line.quotes))
+    return all(map(is_safe_text, texts))
+
+
+def is_safe_text(text: str) -> bool:
+    """Whether a text hides nothing and does not speak to an assistant."""
+    return not (INJECTION.search(text) or HIDDEN.search(text.replace("\n", " ")))

@@ -1,15 +1,24 @@
 """What a reader made of one session: the one record that digests, typed lines, habits and candidates are chosen from.
 
+    sessions/readings/<session id>.json
+
 A reader may be a model that was misled by what it read, so a line is a claim: its quotes were found in the session
 before it was kept, and whoever uses it asks `proof.py` whether they say it. Lines that do not hold up are kept too: the
-model was paid for them, and a better proof may let them pass without asking again.
+model was paid for them, and a better proof may let them pass without asking again. What is written was masked before; a
+reading whose file is damaged counts as not there, and is made again.
 """
 
+from collections.abc import Collection, Iterator
 from enum import StrEnum
+from pathlib import Path
 
 import msgspec
 
+from crawler.archive.store import SAFE_ID
 from crawler.quotes import Quote
+from memory_server.machine.files import UNREADABLE_JSON, remove_file, replace_file
+
+FOLDER = "readings"  # beside the archive
 
 
 class LineKind(StrEnum):
@@ -97,3 +106,35 @@ class Reading(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 RULES = "rules"  # the reader that asks nobody
+
+
+class Readings:
+    """The readings of one memory root. `folder` is `sessions/readings`."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def load(self, session_id: str) -> Reading | None:
+        """A session's reading; None where there is none that can be read."""
+        try:
+            return msgspec.json.decode(self._file(session_id).read_bytes(), type=Reading)
+        except (*UNREADABLE_JSON, OSError, ValueError):
+            return None
+
+    def every(self) -> Iterator[Reading]:
+        """All readings, in the order of their sessions' ids."""
+        for file in sorted(self.folder.glob("*.json")):
+            if reading := self.load(file.stem):
+                yield reading
+
+    def save(self, reading: Reading) -> None:
+        replace_file(self._file(reading.session_id), msgspec.json.encode(reading))
+
+    def forget(self, session_ids: Collection[str]) -> None:
+        for session_id in session_ids:
+            remove_file(self._file(session_id))
+
+    def _file(self, session_id: str) -> Path:
+        if not SAFE_ID.match(session_id):
+            raise ValueError(session_id)
+        return self.folder / f"{session_id}.json"

@@ -8,10 +8,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
-from crawler.calls import error_line, find_command, find_fix, find_other_ways
-from crawler.pasted import prose_regions
+from crawler.facts import error_line, find_command, find_fix, find_other_ways
 from crawler.quotes import SessionTurns, make_quote
 from crawler.reading.record import Failure, Reading, Request
+from crawler.spoken import prose_regions
 from crawler.transcripts.turns import Role
 from memory_server.language.sentences import sentence_spans
 from memory_server.language.words import content_words

@@ -1,20 +1,29 @@
 """The reader that asks nobody: title, goal and outcome by what was said and done, and of lines only what is sure.
 
 Only the person's own typed sentences are lines, whole, and only those that bear a sign of being meant for good and none
-that speaks against it. Which signs these are was chosen with each project left out; see RESULTS.md.
+that speaks against it. Every sign is a row of `signs.tsv`: a pattern of words, with a sentence that bears it and one
+that does not, who must say it, and what it is used for: `offer` (the person says it for good), `veto` (what is not
+offered, whatever else it bears), `lines` (the kind of a typed line) and `digest` (the section of a digest). Which signs
+these are was chosen with each project left out; see RESULTS.md. They are English but for a few words of explicit
+markers: who writes another language is read by a model, or offered little.
 """
 
+import csv
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
 
 from crawler.facts import SessionFacts
-from crawler.pasted import prose_regions
 from crawler.quotes import SessionTurns, make_quote
 from crawler.reading.proof import is_ahead
 from crawler.reading.record import RULES, Holds, Line, LineKind, Outcome, Reading
 from crawler.reading.repeats import find_failures, find_requests
-from crawler.reading.signs import find_signs
 from crawler.reading.titles import make_title
-from crawler.spoken import find_spoken
+from crawler.spoken import find_spoken, prose_regions
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
 from memory_server.escaping import clip
@@ -32,6 +41,8 @@ ASKS_TO_KEEP = ignore_case(  # behind it stands a clause; `remember that week`, 
     r"|my|your|our|his|her|its|their|all|every|each|no|any|if|when|for|only)\b)"
 )
 GIVEN_UP = ("never mind", "forget it", "nevermind", "abandon", "scrap this", "drop this", "let's stop")
+Use = Literal["offer", "veto", "lines", "digest"]
+PERSON = "person"  # who alone may bear some signs
 
 
 def read_by_rules(session: SessionTurns, turns: Sequence[Turn], facts: SessionFacts, mark: str) -> Reading:
@@ -123,3 +134,38 @@ def find_outcome(turns: Sequence[Turn], facts: SessionFacts) -> Outcome:
     if was_stopped:
         return Outcome.ABANDONED if not facts.touched else Outcome.PARTIAL
     return Outcome.PARTIAL if facts.touched and live and live[-1].role is Role.TOOL else Outcome.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """One row of the table."""
+
+    id: str
+    kind: str  # of the line or section; empty for a veto
+    speaker: str  # person or anybody
+    use: Use
+    pattern: re.Pattern[str]
+    example: str
+    counter: str
+
+
+def read_signs(file: Path) -> tuple[Sign, ...]:
+    """The signs of a table, in its order, which is that in which they count."""
+    with file.open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return tuple(msgspec.convert({**row, "pattern": re.compile(row["pattern"], re.IGNORECASE)}, Sign) for row in rows)
+
+
+SIGNS = read_signs(Path(__file__).with_name("signs.tsv"))
+
+
+def find_signs(text: str, use: Use, *, is_persons: bool) -> Iterator[tuple[Sign, re.Match[str]]]:
+    """The signs of one use that a sentence bears, each with where."""
+    for sign in SIGNS:
+        if sign.use == use and (is_persons or sign.speaker != PERSON) and (match := sign.pattern.search(text)):
+            yield sign, match
+
+
+def bears(text: str, id: str) -> bool:  # noqa: A002  the column's name
+    """Whether a sentence bears one sign."""
+    return next(sign for sign in SIGNS if sign.id == id).pattern.search(text) is not None

@@ -19,8 +19,7 @@ from typing import Any
 import msgspec
 
 from crawler.transcripts.classify import text_or_empty
-from crawler.transcripts.entry import Entry, EntryPart, PartKind
-from crawler.transcripts.grammar import as_id, as_line, is_id
+from crawler.transcripts.entry import Entry, EntryPart, PartKind, as_id, as_line, is_id
 from crawler.transcripts.injected import cut_injected, cut_reminder_span
 from crawler.transcripts.tail import is_uuid
 from crawler.transcripts.transcript import BadLine
@@ -243,11 +242,6 @@ def hash_texts(*texts: str) -> str:
 def mapping(value: object) -> Mapping[str, Any]:
     """The object that a field should hold; an empty one where it holds something else."""
     return value if isinstance(value, dict) else {}
-
-
-def filter_objects(value: object) -> list[Mapping[str, Any]]:
-    """The objects of a list; none where the field holds something else."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def join_texts(content: object) -> str:

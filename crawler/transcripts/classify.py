@@ -1,7 +1,7 @@
 """Says what one record of a transcript is: speech, a tool's work, a link in the chain, or nothing of ours.
 
 Everything here looks at one record alone. Where the client's format leaves room for doubt, the rule is: nothing is
-taken for a person's words that a person did not type. Titles and tools leave here in the grammar of `grammar.py`, to
+taken for a person's words that a person did not type. Titles and tools leave here as `entry.py` holds ids and lines, to
 which the reader holds the rest.
 """
 
@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from crawler.transcripts.entry import Entry, EntryPart, PartKind
-from crawler.transcripts.grammar import as_id, as_line
+from crawler.transcripts.entry import Entry, EntryPart, PartKind, as_id, as_line
 from crawler.transcripts.injected import cut_injected, cut_reminder_span, cut_reminders
 
 EMPTY = msgspec.Raw(b"")
@@ -64,7 +63,6 @@ class Record(msgspec.Struct, gc=False):
     branch: str | None = msgspec.field(default=None, name="gitBranch")
     version: str | None = None
     agent: str | None = msgspec.field(default=None, name="agentId")
-    subtype: str | None = None
     operation: str | None = None
     is_sidechain: bool | None = msgspec.field(default=None, name="isSidechain")
     is_meta: bool | None = msgspec.field(default=None, name="isMeta")
@@ -107,7 +105,7 @@ def _assistant(record: Record) -> Entry | None:
     parts = []
     for block in list_blocks(message.get("content")):
         kind = block.get("type")
-        if kind == "text" and (text := clean_text(block.get("text"))):
+        if kind == "text" and (text := cut_injected(text_or_empty(block.get("text"))).strip()):
             parts.append(EntryPart(PartKind.TEXT, text))
         elif kind == "tool_use":
             parts.append(_call(block))
@@ -315,11 +313,12 @@ def list_blocks(content: object) -> list[dict[str, Any]]:
     """Content as blocks, whether it is a string, a list of blocks, or something that no client should write."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    return filter_objects(content)
 
 
-def clean_text(value: object) -> str:
-    return cut_injected(value).strip() if isinstance(value, str) else ""
+def filter_objects(value: object) -> list[dict[str, Any]]:
+    """The objects of a list; none where a field holds something else."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def text_or_empty(value: object) -> str:

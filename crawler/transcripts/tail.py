@@ -12,8 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO
 
-from crawler.transcripts.entry import Entry
-from crawler.transcripts.grammar import is_id
+from crawler.transcripts.entry import Entry, is_id
 from memory_server.machine.database import connect_shared, erase_deleted, transaction
 
 PIECE_BYTES = 1 << 20  # read and hashed at once
@@ -180,12 +179,8 @@ def copy_key(entry: Entry) -> str:
     A uuid and its time are enough. Ids of other shapes are not unique in the world, so there the words count too.
     """
     words = "" if is_uuid(entry.id) else "\0".join(part.text for part in entry.parts)
-    return short_hash(f"{entry.id}\0{entry.time}\0{words}".encode()).hex()
+    return hashlib.blake2b(f"{entry.id}\0{entry.time}\0{words}".encode(), digest_size=10).hexdigest()
 
 
 def is_uuid(text: str) -> bool:
     return len(text) == 36 and text.count("-") == 4 and is_id(text)
-
-
-def short_hash(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=10).digest()

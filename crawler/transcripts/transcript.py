@@ -8,6 +8,7 @@ It judges one line at a time; `classify.py` says what a record is, `turns.py` jo
 
 import io
 import json
+import lzma
 import math
 import os
 import re
@@ -22,9 +23,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from crawler.transcripts.classify import Record, classify
-from crawler.transcripts.entry import Entry, in_side_chain
-from crawler.transcripts.grammar import Grammar
-from crawler.transcripts.packed import Unpacked
+from crawler.transcripts.entry import Entry, Grammar, in_side_chain
 from memory_server.errors import ContentError, Problem
 from memory_server.escaping import escape_line
 from memory_server.machine.files import UNREADABLE_JSON
@@ -44,6 +43,9 @@ SURROGATES = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u[dD][89a-fA-F].
 HALF = 6  # bytes that `\ud83d` takes, whose other half is missing
 NO_PERSON = {"is_meta": True, "is_summary": True, "is_sidechain": True, "agent": "odd"}  # where the type is another
 MAX_RESTARTS = 200  # places tried in one broken line; beyond it the rest of the line is given up
+PIECE_BYTES = 1 << 16  # of the packed file, read at once
+WINDOW_BYTES = 100_000_000  # memory of the decoder; `xz -9` needs 68 MB
+MAX_UNPACKED_BYTES = 4_000_000_000  # unpacked; a hundred times the longest transcript known
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,25 +111,17 @@ class TranscriptReader:
                 size = len(raw)
                 if not raw.endswith(b"\n"):
                     if size == MAX_LINE_BYTES:
-                        size += self._skip_line()
+                        size += skip_line(self._stream)
                     elif not is_whole_record(raw):
                         return  # the client is still writing it, or died in it
                 self.line += 1
                 words = raw if size <= MAX_WORDS_BYTES else without_images(raw, size)
                 if words is None:
-                    self._report_long(size)
+                    self.unread += 1
+                    self.problems.append(make_long_line_problem(self.path, self.line, size, "a client"))
                 else:
                     yield words
                 self.offset += size
-
-    def _skip_line(self) -> int:
-        """Goes behind the rest of a line; how many bytes that was."""
-        size = 0
-        while piece := self._stream.readline(BUFFER_BYTES):
-            size += len(piece)
-            if piece.endswith(b"\n"):
-                break
-        return size
 
     def _records(self, raw: bytes) -> Iterable[Record]:
         text = raw if raw.startswith(b"{") else strip_line(raw)  # which copies the line
@@ -175,12 +169,6 @@ class TranscriptReader:
 
     def _report(self, at: int, what: str) -> None:
         self.bad_lines.append(BadLine(self.path, self.line, self.offset + at, what))
-
-    def _report_long(self, size: int) -> None:
-        self.unread += 1
-        what = f"a line of {size / 1e6:.0f} MB, longer than any that a client writes; it was passed over"
-        remedy = "Cut it out of the file, or split it; the rest of the file is read"
-        self.problems.append(Problem(escape_line(self.path), self.line, what, remedy, "long-line"))
 
 
 def open_transcript(path: Path) -> BinaryIO:
@@ -234,6 +222,23 @@ def find_agent(path: Path) -> str:
     """The id of the sub-agent whose own file this is; empty for a conversation's file."""
     name = path.name.removesuffix(".xz").removesuffix(".jsonl")
     return name.removeprefix("agent-") if name.startswith("agent-") or "subagents" in path.parts else ""
+
+
+def skip_line(stream: BinaryIO) -> int:
+    """Goes behind the rest of a line; how many bytes that was."""
+    size = 0
+    while piece := stream.readline(BUFFER_BYTES):
+        size += len(piece)
+        if piece.endswith(b"\n"):
+            break
+    return size
+
+
+def make_long_line_problem(path: str, line: int, size: int, writer: str) -> Problem:
+    """What to say of a line beyond all measure; `line` is counted from 1, `size` in bytes."""
+    what = f"a line of {size / 1e6:.0f} MB, longer than any that {writer} writes; it was passed over"
+    remedy = "Cut it out of the file, or split it; the rest of the file is read"
+    return Problem(escape_line(path), line, what, remedy, "long-line")
 
 
 def without_images(raw: bytes, size: int) -> bytes | None:
@@ -324,3 +329,67 @@ def make_record(value: dict[str, Any]) -> Record:
 
 
 _decode_head = msgspec.json.Decoder(Record).decode
+
+
+class Unpacked(io.RawIOBase):
+    """The bytes that a packed file holds, from its start on. Raises ContentError where it is damaged or too large."""
+
+    def __init__(self, packed: BinaryIO, path: Path):
+        self._packed = packed
+        self._path = path
+        self._position = 0
+        self._decoder = lzma.LZMADecompressor(memlimit=WINDOW_BYTES)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Goes back to the start, the one place that is asked for."""
+        if (offset, whence) != (0, io.SEEK_SET):
+            raise io.UnsupportedOperation("a packed transcript is read from its start")
+        self._restart()
+        return 0
+
+    def close(self) -> None:
+        self._packed.close()
+        super().close()
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # the type of any buffer came with 3.12
+        try:
+            piece = self._next(len(buffer))
+        except (lzma.LZMAError, EOFError) as error:
+            raise ContentError(
+                f"it cannot be unpacked ({error})", where=self._path, remedy="Copy it anew, or remove it"
+            ) from error
+        self._position += len(piece)
+        if self._position > MAX_UNPACKED_BYTES:
+            raise ContentError(
+                f"it unpacks to more than {MAX_UNPACKED_BYTES / 1e9:.0f} GB", where=self._path, remedy="Remove it"
+            )
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def _next(self, size: int) -> bytes:
+        """Up to `size` bytes; none at the end of the last stream of the file."""
+        while True:
+            packed = b""
+            if self._decoder.eof:
+                packed = (self._decoder.unused_data or self._packed.read(PIECE_BYTES)).lstrip(b"\0")  # padding
+                if not packed:
+                    return b""
+                self._decoder = lzma.LZMADecompressor(memlimit=WINDOW_BYTES)
+            elif self._decoder.needs_input and not (packed := self._packed.read(PIECE_BYTES)):
+                raise EOFError("its end is missing")
+            if piece := self._decoder.decompress(packed, size):
+                return piece
+
+    def _restart(self) -> None:
+        self._packed.seek(0)
+        self._position = 0
+        self._decoder = lzma.LZMADecompressor(memlimit=WINDOW_BYTES)

@@ -15,20 +15,25 @@ from filelock import FileLock, Timeout
 
 from dream.decisions.approvals import Approvals, Unexplained, list_approved_files, suspicious
 from dream.decisions.chain import Chain, ChainEntry
-from dream.decisions.journal import Journal, Plan
-from dream.decisions.log import DecisionLog, new_nonce
-from dream.decisions.moving import find_movable, make_move, may_move
+from dream.decisions.journal import DecisionLog, Journal, Plan, new_nonce
 from dream.decisions.page import Chosen
 from dream.decisions.passkey import Passkey
-from dream.decisions.planning import Arrangement, Planner, Texts, describe_undoing
+from dream.decisions.planning import Arrangement, Planner, Texts, describe_undoing, find_movable, make_move, may_move
 from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository, find_repository, require_git
-from dream.decisions.skills import put_skill, require_place, require_untouched, take_skill
 from dream.decisions.unsigned import UnsignedDecisions
 from dream.judge.gate import is_deceptive
 from dream.progress import DreamProgress
 from dream.proposals.offering import ProposalQueue
-from dream.proposals.skill import forget_drafts, make_name, skill_text
+from dream.proposals.skill import (
+    forget_drafts,
+    make_name,
+    put_skill,
+    require_place,
+    require_untouched,
+    skill_text,
+    take_skill,
+)
 from dream.proposals.store import Approval, Event, FileChange, ProposalStore
 from dream.records import Candidate, Habit, Hunk, Rejection, State, Words, hash_text, make_hunk_id
 from memory_server.document import SourcePath
@@ -110,7 +115,6 @@ class Decisions:
         self._level = level
         self._is_true = is_true
         self._to_show: set[str] | None = None  # proposals whose pages are behind, while decisions are made together
-        self._levels_at_once = True
 
     def accept(self, name: str, consent: Consent, *, text: str | None = None, shown: Hunk | None = None) -> Decided:
         """Writes a hunk into its topic; `text` is the person's own wording of it, `shown` what they saw.
@@ -430,21 +434,22 @@ class Decisions:
             raise NeedsRepair("another review or dream is under way", remedy="Try again when it has ended") from error
 
     @contextmanager
-    def together(self, *, level_at_once: bool = False) -> Iterator[None]:
+    def together(self) -> Iterator[None]:
         """Several decisions of one sitting, each whole by itself: the pages of their proposals are written at the end,
-        and so are the indices, unless each is to be found at once."""
-        outer = self._to_show, self._levels_at_once
-        self._to_show, self._levels_at_once = outer[0] if outer[0] is not None else set(), level_at_once
+        and so are the indices."""
+        if self._to_show is not None:  # within another sitting
+            yield
+            return
+        self._to_show = shown = set[str]()
         try:
             yield
         finally:
-            shown, (self._to_show, self._levels_at_once) = self._to_show, outer
-            if self._to_show is None and (names := sorted(filter(None, shown or ()))):
+            self._to_show = None
+            if names := sorted(filter(None, shown)):
                 with self.hold_lock():
                     for name in names:
                         self.queue.write_out(self.store.proposal(name), local_day(self.now()))
-            if not level_at_once:
-                self._bring_level()
+            self._level()
 
     def _planner(self) -> Planner:
         """Plans one decision, or several that are to be one. Raises NeedsRepair where git could not commit them."""
@@ -512,7 +517,7 @@ class Decisions:
             self.queue.write_out(self.store.proposal(hunk.proposal), local_day(self.now()))
 
     def _bring_level(self) -> None:
-        if self._levels_at_once:
+        if self._to_show is None:
             self._level()
 
     def _find_commit(self, plan: Plan) -> str:

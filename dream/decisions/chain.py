@@ -377,8 +377,5 @@ def make_entry(approval: Approval, how: str, terminal: str = "", ancestors: Sequ
 
 def hash_changes(changes: Sequence[FileChange]) -> tuple[FileHashes, ...]:
     """What an approval says of its files, without a word of them."""
-    return tuple(FileHashes(one.path, one.after, one.approved, _hash_of_splices(one)) for one in changes)
-
-
-def _hash_of_splices(change: FileChange) -> str:
-    return hashlib.sha256(msgspec.json.encode(change.splices)).hexdigest() if change.splices else ""
+    ways = (hashlib.sha256(msgspec.json.encode(one.splices)).hexdigest() if one.splices else "" for one in changes)
+    return tuple(FileHashes(one.path, one.after, one.approved, way) for one, way in zip(changes, ways, strict=True))

@@ -2,27 +2,108 @@
 
 What is to be done is written down first and struck out last. Each step can be repeated, so that the next process goes
 on wherever the last one was killed. A file that somebody else has changed in between is never overwritten, and a plan
-that names any file but those of layer 1 is not carried out.
+that names any file but those of layer 1 is not carried out. What one process decides it adds to the chain of decisions,
+and signs at the end.
 """
 
+import datetime as dt
 import logging
-from collections.abc import Mapping
+import os
+import secrets
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 
-from dream.decisions.chain import ChainEntry, hash_changes
-from dream.decisions.log import DecisionLog
+from dream.decisions.approvals import Approvals
+from dream.decisions.chain import Chain, ChainEntry, hash_changes, make_entry
+from dream.decisions.key import fingerprint
+from dream.decisions.presence import Consent, How, ancestors
 from dream.decisions.repository import Repository, require_rest
-from dream.proposals.store import Approval, FileChange, ProposalStore, check_path
-from dream.records import Hunk, Rejection, hash_text
+from dream.proposals.store import Approval, Event, FileChange, ProposalStore, check_path
+from dream.records import Hunk, Rejection, hash_text, make_hunk_id
 from memory_server.errors import ContentError, NeedsRepair
 from memory_server.layers.topics import read_text
 from memory_server.machine.files import replace_file
 
 logger = logging.getLogger(__name__)
+MAX_NOTED = 12  # processes above a decision
+
+
+class DecisionLog:
+    """What was decided in one memory root. Call it under the lock of `accept.py`."""
+
+    def __init__(self, store: ProposalStore, signing_key: str, now: Callable[[], dt.datetime]):
+        self._store = store
+        self._key = signing_key
+        self._now = now
+        self.own: list[str] = []  # hashes of the entries of this sitting which are still to be signed
+
+    @property
+    def chain(self) -> Chain:
+        """The chain as it lies on the disk now."""
+        return Chain(self._store.root, self._key, self.own)
+
+    def approvals(self) -> Approvals:
+        """The approvals; where they are kept for the first time, what is there is noted as found."""
+        approvals = Approvals(self._store.root, self._store, self.chain)
+        if approvals.is_new and (found := approvals.present()):
+            approval = Approval(Event.FOUND, self._now(), tuple(found), nonce=new_nonce())
+            self.chain.add([make_entry(approval, "")])
+            self._store.add_approval(approval)
+            return Approvals(self._store.root, self._store, self.chain)
+        return approvals
+
+    def rejections(self) -> list[Rejection]:
+        """What was turned down by a decision of the chain."""
+        chain = self.chain
+        rejected = ((at, one) for at, one in enumerate(chain.entries) if one.event is Event.REJECTED)
+        decided = {entry.hunk for at, entry in rejected if chain.counts(at)}
+        found = [one for one in self._store.rejections() if one.hunk in decided]
+        return [one for one in found if one.hunk == make_hunk_id(one.evidence, one.target)]
+
+    def entry(self, approval: Approval, consent: Consent) -> ChainEntry:
+        """An entry with where it came from, as the system tells."""
+        above = list(islice(ancestors(os.getpid()), MAX_NOTED))
+        terminal = above[0].terminal if above else ""
+        return make_entry(approval, consent.how, terminal, [process.name for process in above])
+
+    def entry_without_files(self, event: Event, consent: Consent, hunk: str = "") -> ChainEntry:
+        """An entry of a decision that changes no file."""
+        return self.entry(Approval(event, self._now(), (), hunk=hunk, nonce=new_nonce()), consent)
+
+    def add(self, entry: ChainEntry) -> None:
+        """Adds a decision that changes no file."""
+        self.own += self.chain.add([entry])
+
+    def take_earlier(self) -> None:
+        """Makes entries of the decisions from before there was a chain; nobody signed them."""
+        if self.chain.is_kept:
+            return
+        rejected = (Approval(Event.REJECTED, one.at, (), hunk=one.hunk) for one in self._store.rejections())
+        entries = [make_entry(one, "") for one in (*self._store.approvals(), *rejected)]
+        self.chain.add(sorted(entries, key=lambda entry: entry.at))
+
+    def begin_anew(self, consent: Consent) -> None:
+        """Begins a new chain where the one there is cannot go on."""
+        if self.chain.trouble:
+            begun = Approval(Event.BEGUN, self._now(), (), nonce=new_nonce())
+            self.chain.begin_anew(self.entry(begun, consent))
+
+    def sign(self, signature_of: Callable[[bytes], str]) -> None:
+        """Signs the decisions of this sitting with one signature."""
+        signing = self.entry(Approval(Event.SIGNED, self._now(), (), nonce=new_nonce()), Consent(How.KEY))
+        covering = replace(signing, covers=tuple(self.own), key=fingerprint(self._key))
+        self.chain.add([covering], signature_of)
+        self.own = []
+
+
+def new_nonce() -> str:
+    """A name for one decision, by which its commit and its entry are known again."""
+    return secrets.token_hex(8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +226,10 @@ class Journal:
                     logger.warning("%s has changed since and stays as it is", path)
                 continue
             if present[path] != wanted[path]:
-                _put(root.path / path, text)
+                if text is None:
+                    (root.path / path).unlink(missing_ok=True)
+                else:
+                    replace_file(root.path / path, text)
             done[path] = text.encode("utf-8") if text is not None else None
             logger.debug("file written")
         return done
@@ -155,22 +239,12 @@ class Journal:
         wanted = {path: content for path, content in ours.items() if content is not None or repository.has(path)}
         if wanted and not repository.find_commit(plan.name):
             require_rest(repository)
-            repository.commit(wanted, plan.message, self._scratch())
+            scratch = self._store.root.derived_folder
+            scratch.mkdir(parents=True, exist_ok=True)
+            repository.commit(wanted, plan.message, scratch)
             logger.debug("committed")
         repository.refresh_index(ours)  # of a removed file too, which the commit may be without already
         logger.debug("index refreshed")
-
-    def _scratch(self) -> Path:
-        folder = self._store.root.derived_folder
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
-
-
-def _put(file: Path, text: str | None) -> None:
-    if text is None:
-        file.unlink(missing_ok=True)
-        return
-    replace_file(file, text)
 
 
 def _text(file: Path) -> str | None:

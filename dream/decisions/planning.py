@@ -1,7 +1,9 @@
 """What a decision will write, to the last byte, worked out on the files as they are.
 
 A topic edited meanwhile is taken as it stands, and a hunk finds its place anew or is refused. What nobody has answered
-for is not built upon. Nothing is written here: `journal.py` carries a plan out.
+for is not built upon. An accepted statement that moves to another topic is proposed and accepted like any other change,
+which then is one of two files: those may move behind which a yes of the person stands, in a place of their own. Nothing
+is written here: `journal.py` carries a plan out.
 """
 
 import datetime as dt
@@ -10,9 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dream.decisions.approvals import Approvals, list_approved_files, make_change
-from dream.decisions.journal import Noted, Plan
-from dream.decisions.log import DecisionLog, new_nonce
-from dream.decisions.moving import may_move
+from dream.decisions.chain import Chain
+from dream.decisions.journal import DecisionLog, Noted, Plan, new_nonce
 from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository, require_rest
 from dream.proposals.offering import ProposalQueue, find_home
@@ -22,24 +23,28 @@ from dream.proposals.placing import (
     find_item,
     new_file,
     place_hunk,
+    read_item_note,
     says_already,
     set_change_day,
     take_from_origin,
     without_statement,
 )
-from dream.proposals.rendering import format_acceptance, format_adoption, format_arrangement, format_reversal
+from dream.proposals.rendering import format_acceptance, format_adoption, format_message, format_reversal
 from dream.proposals.store import (
     Approval,
     Event,
     FileChange,
+    ProposalStore,
     Splice,
     check_path,
     check_target,
+    find_approvals,
     find_splices,
     take_out,
     undone,
 )
-from dream.records import Hunk, Rejection, State, StatementOrigin, hash_text
+from dream.records import Hunk, Place, Rejection, State, StatementOrigin, hash_text, make_hunk_id
+from dream.topics import LESSONS
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.footnotes import find_footnotes
@@ -248,7 +253,7 @@ class Planner:
         files = self._with_index_page(list(written), undone)
         name = undone.name if undone else ""
         approval = Approval(event, self._now, make_changes(files), name, text=what, nonce=new_nonce())
-        message = self._message(format_arrangement(what, [one.path for one in files], approval))
+        message = self._message(format_message(what, [one.path for one in files], approval))
         return replace(self._plan(files, approval, consent, message), moved=moved)
 
     def _follow(self, hunk: Hunk, homes: Mapping[str, Sequence[str]], texts: Texts) -> Hunk:
@@ -368,3 +373,53 @@ def describe_undoing(arranged: Approval) -> str:
 
 def make_changes(written: Sequence[Rewritten]) -> tuple[FileChange, ...]:
     return tuple(make_change(one.path, one.old, one.new, one.splices) for one in written)
+
+
+# -- accepted statements that move to another topic -----------------------------------------------------------------
+
+
+def find_movable(path: SourcePath, label: str, store: ProposalStore, chain: Chain) -> Approval:
+    """The yes behind the statement of a topic that has this footnote.
+
+    Raises ContentError for a lesson, where the chain vouches for none, where no one list item says just this, and where
+    its footnote is not one line.
+    """
+    if path == LESSONS:
+        raise ContentError("a lesson stays in lessons.md", where=path, remedy="Edit it there")
+    text = read_text(check_path(store.root, path))
+    yes = find_approvals(text, store.approvals()).get(label)
+    if yes is None or not chain.find_entry(yes):
+        raise ContentError("no yes of yours stands behind it", where=path, remedy="Move it in your editor")
+    item = find_item(text, yes.text)
+    if item is None or label not in item.labels:
+        raise ContentError("it has no list item of its own", where=path, remedy="Move it in your editor")
+    if not read_item_note(text, item):
+        raise ContentError("its footnote is not one line", where=path, remedy="Move it in your editor")
+    return yes
+
+
+def make_move(accepted: Hunk, yes: Approval, path: SourcePath, today: dt.date) -> Hunk:
+    """A statement that stands in the topic of this path by this yes, as a hunk that is to be put elsewhere.
+
+    `accepted`: the hunk that the yes was about.
+    """
+    words, text = accepted.update.candidate, yes.suggested or yes.text
+    candidate = replace(words, text=text, quotes=yes.quotes, given=yes.given, questions=yes.questions)
+    here = Place(path, 0, origin=StatementOrigin(path, yes.text, yes.name))
+    return Hunk("", replace(accepted.update, candidate=candidate, place=here), yes.text, today)
+
+
+def may_move(hunk: Hunk, store: ProposalStore, chain: Chain) -> bool:
+    """Whether a hunk moves what the person said yes to, in these words, with these sources and questions.
+
+    The archive is not asked again: a session may have been pruned since.
+    """
+    candidate, origin = hunk.update.candidate, hunk.origin
+    if origin is None or origin.path == hunk.target or hunk.id != make_hunk_id(hunk.evidence, hunk.target, origin):
+        return False
+    moved = (origin.text, origin.text, candidate.text, candidate.quotes, candidate.given, candidate.questions)
+    return any(
+        (yes.text, hunk.text, yes.suggested or yes.text, yes.quotes, yes.given, yes.questions) == moved
+        for yes in store.approvals()
+        if yes.event is Event.ACCEPTED and yes.name == origin.approval and chain.find_entry(yes)
+    )

@@ -1,17 +1,21 @@
 """Whether one statement puts something else in the place of another, and how surely.
 
-Two sorts of difference are weighed by what was learnt from labelled pairs (`weights.py`): another value, and a denial.
-A few plain figures tell how likely both speak of the same: shared words, weighed by rarity, units, sizes. Two more are
-known by their words: the later statement names what it does away with (`instead of npm`), or somebody else owns or
-leads the same. No model is asked.
+Two sorts of difference are weighed by what was learnt from labelled pairs: another value, and a denial. A few plain
+figures tell how likely both speak of the same: shared words, weighed by rarity, units, sizes. Two more are known by
+their words: the later statement names what it does away with (`instead of npm`), or somebody else owns or leads the
+same. No model is asked, and no library of machine learning needed: the weights are data, which
+`python -m benchmarks.contradictions --write` wrote; `weights.json` names what they were made of.
 """
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
+from typing import Literal, TypeAlias
 
-from dream.judge.weights import PACKAGED, Sort, Weights
+import msgspec
+
 from dream.statements.reading import ClauseReading, StatementReading, are_apart, role_of_date
 from dream.statements.values import DAYS, MEASURES, Value, ValueKind, are_equal, share_a_scale
 from memory_server.language.cues import ignore_case
@@ -43,6 +47,34 @@ CALENDAR = frozenset(
         f" pm ms percent times {' '.join(MONTH_NAMES)} {DAYS.replace('|', ' ')}"
     )
 )  # words of time and measure say when and how much, not of what
+FILE = Path(__file__).with_name("weights.json")
+Sort: TypeAlias = Literal["value", "denial"]  # of a difference
+
+
+class Linear(msgspec.Struct, frozen=True):
+    """A logistic regression, shifted so that one half is where a difference counts as a contradiction."""
+
+    bias: float
+    of: Mapping[str, float]  # by the figure's name
+
+    def probability(self, features: Mapping[str, float]) -> float:
+        """0 to 1."""
+        return 1 / (1 + math.exp(-self.bias - sum(weight * features[name] for name, weight in self.of.items())))
+
+
+class Weights(msgspec.Struct, frozen=True):
+    """The weights of each sort of difference."""
+
+    made_of: Mapping[str, str]  # command, data, date
+    value: Linear
+    denial: Linear
+
+    def score(self, sort: Sort, features: Mapping[str, float]) -> float:
+        """How likely a difference is a contradiction, 0 to 1."""
+        return (self.value if sort == "value" else self.denial).probability(features)
+
+
+PACKAGED = msgspec.json.decode(FILE.read_bytes(), type=Weights)
 
 
 @dataclass(frozen=True, slots=True, order=True)

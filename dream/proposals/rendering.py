@@ -1,4 +1,6 @@
-"""A hunk as it is read: lines for a person, a page and a diff for a proposal, JSON for programs, a message for git.
+"""A hunk as it is read: lines for a person, a page and a diff for a proposal, JSON for programs, a message for git, and
+what was said around its quotes; and the order in which a review asks: the best first, and nothing that takes a line
+away before all that only adds.
 
 Everything that was said is shown escaped and set in, with a warning where it speaks like an instruction. In a commit
 message a root of its own may quote the statement; inside a project's repository, which is pushed, a message carries ids
@@ -9,13 +11,15 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 
+from crawler.archive.store import Archive
 from crawler.quotes import Quote
-from crawler.transcripts.turns import Role
-from dream.proposals.order import SURE
+from crawler.transcripts.entry import PartKind
+from crawler.transcripts.turns import Role, Turn
 from dream.proposals.placing import RULES, Manner, anchor_hunk, place_hunk, take_from_origin
 from dream.proposals.store import Approval, Proposal, target_text
-from dream.records import Candidate, Hunk, Relation, Words
+from dream.records import QUESTIONS, Candidate, Hunk, Kind, Relation, State, Words
 from dream.statements.provenance import CLAUDE, YOU, write_note
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import SourcePath
@@ -37,6 +41,13 @@ HEADS = {
 }  # what a question asks
 STANDS = {Relation.DRIFT: "the old decision stands", Relation.EARLIER: "what came later stands"}  # a no to it
 OURS = ("diff --git", "new file mode", "@@")
+SURE = 0.75  # confidence from which its reader was sure: that of a sure finding, see `candidates.py`
+KINDS_IN_ORDER = (
+    *(Kind.RULE, Kind.DECISION, Kind.PREFERENCE, Kind.CORRECTION, Kind.FACT, Kind.HABIT, Kind.LESSON),
+    Kind.FINDING,
+)
+NEAR_CHARS = 600  # of a turn, on each side of the quote; of a reply its end
+SPOKEN = frozenset({PartKind.TEXT, PartKind.PLAN})  # what the assistant tells the person
 
 
 # -- what changes ---------------------------------------------------------------------------------------------------
@@ -302,23 +313,18 @@ def format_acceptance(accepted: Sequence[tuple[Hunk, Approval]], *, is_own: bool
         lines += [*([""] if lines else []), *statement, suggested, *moved, _evidence(hunk)]
     first = accepted[0][0]
     what = f"{first.update.candidate.kind} {first.id}" if len(accepted) == 1 else f"{len(accepted)} statements"
-    return _message(f"Take up {what} in {first.target}", lines, *(approval for _, approval in accepted))
+    return format_message(f"Take up {what} in {first.target}", lines, *(approval for _, approval in accepted))
 
 
 def format_reversal(hunk: Hunk, approval: Approval) -> str:
     """The message for a hunk that was taken out again."""
-    return _message(f"Take {hunk.id} out of {hunk.target} again", [_evidence(hunk)], approval)
+    return format_message(f"Take {hunk.id} out of {hunk.target} again", [_evidence(hunk)], approval)
 
 
 def format_adoption(paths: Sequence[str], approval: Approval) -> str:
     """The message for changes made elsewhere that a person answers for."""
     subject = f"Adopt the change of {paths[0]}" if len(paths) == 1 else f"Adopt the changes of {len(paths)} files"
-    return _message(subject, paths, approval)
-
-
-def format_arrangement(what: str, paths: Sequence[str], approval: Approval) -> str:
-    """The message for topics that were renamed, joined or cut, or put back as they were."""
-    return _message(what, paths, approval)
+    return format_message(subject, paths, approval)
 
 
 def _evidence(hunk: Hunk) -> str:
@@ -327,5 +333,93 @@ def _evidence(hunk: Hunk) -> str:
     return f"Evidence: {write_note(hunk.update.candidate)}{marks}."
 
 
-def _message(subject: str, lines: Sequence[str], *approvals: Approval) -> str:
+def format_message(subject: str, lines: Sequence[str], *approvals: Approval) -> str:
+    """The message of a commit: its last lines are how it is known again."""
     return "\n".join([subject, "", *lines, "", *(f"Oneiros-approval: {one.nonce}" for one in approvals), ""])
+
+
+# -- in which order a review asks -----------------------------------------------------------------------------------
+
+
+class Tier(IntEnum):
+    """Which hunks come before others in a review."""
+
+    SURE = 0
+    UNSURE = 1
+    REPLACING = 2
+    QUESTION = 3
+
+
+def find_tier(hunk: Hunk) -> Tier:
+    """Which hunks come before others in a review."""
+    if hunk.update.relation in QUESTIONS:
+        return Tier.QUESTION
+    if hunk.update.place.old_text or hunk.origin:
+        return Tier.REPLACING
+    return Tier.SURE if hunk.update.candidate.confidence >= SURE else Tier.UNSURE
+
+
+def in_review_order(hunks: Iterable[Hunk]) -> list[Hunk]:
+    """The hunks by their tier, in each tier topic by topic, the topic with the best kind first, and by kind.
+
+    What is alike in all of this stays in the order in which it was given.
+    """
+    given = list(hunks)
+    ranks = [(find_tier(hunk), hunk.target, KINDS_IN_ORDER.index(hunk.update.candidate.kind)) for hunk in given]
+    best: dict[tuple[Tier, str], tuple[int, int]] = {}  # the best kind of a topic in a tier, and where it is first met
+    for place, (tier, target, kind) in enumerate(ranks):
+        known = best.get((tier, target), (kind, place))
+        best[tier, target] = min(known[0], kind), known[1]
+    order = sorted(range(len(given)), key=lambda at: (ranks[at][0], best[ranks[at][:2]], ranks[at][2]))
+    return [given[at] for at in order]
+
+
+def waiting_for_person(hunks: Iterable[Hunk]) -> list[Hunk]:
+    """The hunks that a review asks about, in its order."""
+    return in_review_order(hunk for hunk in hunks if hunk.state in (State.PENDING, State.FLAGGED))
+
+
+def rest_of_topic(hunk: Hunk, hunks: Iterable[Hunk]) -> list[Hunk]:
+    """What else of some hunks is taken with one of its topic; what replaces a line is asked about by itself."""
+    return [one for one in hunks if one.target == hunk.target and one.id != hunk.id and find_tier(one) < Tier.REPLACING]
+
+
+# -- what was said around a quote -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Words of one turn."""
+
+    role: Role
+    text: str  # cut to what is near, with … where something was left out
+    first: int = 0  # where the quote begins in it, and ends; both 0 where it does not stand in it
+    end: int = 0
+
+
+def read_context(archive: Archive, quote: Quote) -> list[Heard]:
+    """The words around a quote, in their order. Raises ContentError where the archive has it no longer."""
+    turns = list(archive.turns(quote.session_id))
+    place = next((at for at, turn in enumerate(turns) if quote.entry in turn.entries), None)
+    if place is None or turns[place].text[quote.first : quote.end] != quote.text:
+        raise ContentError("the archive does not hold these words any more", where=f"session {quote.session_id[:8]}")
+    prompts = [at for at, turn in enumerate(turns) if turn.is_prompt or (at == place and turn.role is Role.PERSON)]
+    prompt = max((at for at in prompts if at <= place), default=place)
+    before = max((at for at in prompts if at < prompt), default=None)
+    following = min((at for at in prompts if at > prompt), default=len(turns))
+    replies = [
+        at for at in range(prompt + 1, following) if turns[at].role is Role.ASSISTANT and turns[at].kind in SPOKEN
+    ]
+    places = {*([] if before is None else [before]), prompt, place, *replies[-1:]}
+    return [_heard(turns[at], quote if at == place else None) for at in sorted(places)]
+
+
+def _heard(turn: Turn, quote: Quote | None) -> Heard:
+    """A turn near its quote, or the end of it."""
+    if quote is None:
+        return Heard(turn.role, f"…{turn.text[-NEAR_CHARS:]}" if len(turn.text) > NEAR_CHARS else turn.text)
+    first, end = max(0, quote.first - NEAR_CHARS), quote.end + NEAR_CHARS
+    lead = "…" if first else ""
+    text = f"{lead}{turn.text[first:end]}{'…' if end < len(turn.text) else ''}"
+    begin = len(lead) + quote.first - first
+    return Heard(turn.role, text, begin, begin + len(quote.text))

@@ -175,7 +175,7 @@ class ProposalStore:
         replace_file(self._queue, _json(tuple(hunks)))
 
     def save_proposal(self, proposal: Proposal) -> None:
-        """Writes the hunks of a proposal; what a person reads of them is `proposal.py`'s to write."""
+        """Writes the hunks of a proposal; what a person reads of them is `offering.py`'s to write."""
         replace_file(self.folder / proposal.name / "hunks.json", _json(proposal.hunks))
 
     def save_hunk(self, hunk: Hunk, was: str = "") -> None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from crawler.archive.store import Archive
-from crawler.reading.store import FOLDER, Readings
-from dream.citations import count_citations
+from crawler.reading.record import FOLDER, Readings
+from dream.blame import count_citations
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import doubts_of_git
 from dream.proposals.store import Event

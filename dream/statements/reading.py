@@ -31,7 +31,6 @@ MOVES_FROM = ignore_case(r"\bfrom\s+(?:the |an? |our )?$")
 LABELLED = ignore_case(
     r"(?:^|\b(?:in|on|at|of|for|from|to|with|by)\s+)(?:the |our |my )?([a-z]{3,}) (?:no\. ?|number |#)?$"
 )  # what stands before a number that names a thing, as a subject or behind a preposition
-PRONOUN = ignore_case(r"\b(?:it|its|it's|this|that|that's|they|them|one)\b")
 Scope = frozenset[tuple[str, str]]  # each limit of a clause as its sort and its value: a month, a rate, sprint 2
 
 AS_WRITTEN = "|".join(name.capitalize() for name in sorted(MONTHS, key=len, reverse=True) if name != "may")
@@ -90,7 +89,6 @@ class ClauseReading:
     words: frozenset[str]
     denies: bool
     denied: tuple[frozenset[str], ...]  # of a denial: the words of each thing that is denied, and of all together
-    leans: bool  # on its sentence, by a pronoun
     scope: Scope  # the periods, rates and numbered things that it limits itself to
     labels: frozenset[tuple[str, str, int]]  # a noun, the number right behind it, and where that begins: `kitchen 2`
 
@@ -148,10 +146,10 @@ def _whole_clauses(text: str) -> list[Span]:
 def _clause(text: str) -> ClauseReading:
     denies = bool(NEGATED.search(text)) and not CORRECTED.search(text)
     words = frozenset(content_words(text))
-    denied = (*_things(ALTERNATIVES.split(text)), words) if denies else ()
+    things = [frozenset(content_words(part)) for part in ALTERNATIVES.split(text)] if denies else []
+    denied = (*filter(None, things), words) if denies else ()
     values = tuple(_slots(text))
-    leans = bool(PRONOUN.search(text))
-    return ClauseReading(text, values, words, denies, denied, leans, find_scope(text), frozenset(_labels(text, values)))
+    return ClauseReading(text, values, words, denies, denied, find_scope(text), frozenset(_labels(text, values)))
 
 
 def _slots(text: str) -> Iterator[Value]:
@@ -171,10 +169,6 @@ def _labels(text: str, values: Iterable[Value]) -> Iterator[tuple[str, str, int]
         noun = LABELLED.search(text[: value.first])
         if noun and value.kind is ValueKind.QUANTITY and value.unit not in MEASURES:
             yield from ((word, value.value, value.first) for word in content_words(noun[1]))
-
-
-def _things(parts: Iterable[str]) -> list[frozenset[str]]:
-    return [words for part in parts if (words := frozenset(content_words(part)))]
 
 
 # -- limits: what was spent in February says nothing of January; the stories of sprint 2 are none of sprint 1 ----------

@@ -50,7 +50,7 @@ class SpokenPassage:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class Retraction:
     """What a passage says that it takes back."""
 
     words: set[str]
@@ -58,13 +58,13 @@ class Ending:
     is_noted: bool = False  # by a reader, rather than told by a form of words
 
 
-def _find_endings(one: SpokenPassage) -> Iterator[Ending]:
+def _find_retractions(one: SpokenPassage) -> Iterator[Retraction]:
     for sentence in split_sentences(one.text):
         if AMENDS.search(sentence):
-            yield Ending(set(content_words(sentence)), SHARED)
+            yield Retraction(set(content_words(sentence)), SHARED)
     for ended in one.takes_back:
         words = set(content_words(ended))
-        yield Ending(words, max(SAME, SHARE * len(words)), is_noted=True)
+        yield Retraction(words, max(SAME, SHARE * len(words)), is_noted=True)
 
 
 def find_newer(passages: Sequence[SpokenPassage], question_words: Collection[str]) -> Mapping[int, int]:
@@ -99,24 +99,24 @@ def find_amenders(
     `question_words`: its content words. `is_alike`: whether the passages at two places are near in meaning.
     """
     wanted = set(question_words)
-    endings: dict[int, list[Ending]] = {}
+    retractions: dict[int, list[Retraction]] = {}
     for place, one in enumerate(passages):
-        if telling := [ending for ending in _find_endings(one) if ending.words & wanted]:
-            endings[place] = telling
-    if not endings:
+        if telling := [retraction for retraction in _find_retractions(one) if retraction.words & wanted]:
+            retractions[place] = telling
+    if not retractions:
         return {}
     words = [set(content_words(one.text)) for one in passages]
     amended: dict[int, int] = {}
     for place, older in enumerate(passages):
         later = [
             other
-            for other, telling in endings.items()
+            for other, telling in retractions.items()
             if passages[other].is_later(older)
             and any(
-                len(held := ending.words & words[place]) >= ending.least
+                len(held := retraction.words & words[place]) >= retraction.least
                 and held & wanted
-                and (ending.is_noted or is_alike(place, other))
-                for ending in telling
+                and (retraction.is_noted or is_alike(place, other))
+                for retraction in telling
             )
         ]
         if later:

@@ -10,9 +10,8 @@ import typer
 
 from dream.decisions.accept import Decided, Decisions
 from dream.decisions.page import Chosen
-from dream.proposals.order import waiting_for_person
 from dream.proposals.questions import bare_topics
-from dream.proposals.rendering import hunk_json
+from dream.proposals.rendering import hunk_json, waiting_for_person
 from dream.records import Hunk, State
 from dream.report import first_screen, limit_review, report_page
 from dream.run import DreamReport

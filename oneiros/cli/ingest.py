@@ -10,10 +10,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 import typer
 
-from crawler.archive.append import RefusedFile
+from crawler.archive.files import RefusedFile
 from crawler.archive.store import hash_session_id, resolve_session
-from crawler.compress.export import render_session, session_json
-from crawler.compress.levels import Depth, SessionReader
+from crawler.compress.levels import Depth, SessionReader, render_session, session_json
 from crawler.ingest import readmit
 from crawler.references import ScanReport
 from memory_server.document import LineRange

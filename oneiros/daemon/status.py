@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 from dream.decisions.approvals import read_approvals
-from dream.proposals.order import waiting_for_person
+from dream.proposals.rendering import waiting_for_person
 from dream.proposals.store import ProposalStore
 from dream.records import State
 from memory_server.errors import OneirosError

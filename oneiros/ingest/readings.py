@@ -25,12 +25,10 @@ from crawler.compress.run import compress_closed
 from crawler.facts import gather_facts
 from crawler.model.client import LimitReached, PaidModel, Refused
 from crawler.quotes import session_turns
-from crawler.reading.model import OUTPUT_TOKENS, Cost, ModelReader, Unread, estimate_cost
-from crawler.reading.prompt import VERSION
-from crawler.reading.record import Reading
+from crawler.reading.model import OUTPUT_TOKENS, VERSION, Cost, ModelReader, Unread, estimate_cost
+from crawler.reading.record import FOLDER, Reading, Readings
 from crawler.reading.repeats import count_failures, group_habits
 from crawler.reading.rules import read_by_rules
-from crawler.reading.store import FOLDER, Readings
 from dream.topics import read_topics
 from memory_server.errors import ContentError
 from memory_server.layers.lessons import read_lessons

@@ -14,14 +14,14 @@ from crawler.archive.append import IngestSettings
 from crawler.archive.choice import Choice, git_common_directory
 from crawler.archive.store import Archive
 from crawler.archive.waiting import CLEANUP_DAYS, Waiting, cleanup_days, count_waiting
-from crawler.closed import read_ends, read_markers
-from crawler.compress.run import ClosedWhen, read_last_time
+from crawler.closed import ClosedWhen, read_ends, read_markers
+from crawler.compress.run import read_last_time
 from crawler.model.budget import Budget, Price
 from crawler.model.client import Busy, Completion, ModelClient, Prompt
-from crawler.model.table import ModelSettings, build_client
+from crawler.model.providers import ModelSettings, build_client
 from crawler.references import ReferenceSettings, ReferenceSource, parse_pairs
 from crawler.sources.agent import AgentSource
-from crawler.transcripts.grammar import MOST_AHEAD
+from crawler.transcripts.entry import MOST_AHEAD
 from memory_server.completeness import SkipKind, Skipped
 from memory_server.errors import ContentError, OneirosError, UsageError
 from memory_server.machine.clock import local_day

@@ -9,11 +9,10 @@ from contextlib import suppress
 
 from crawler.archive.store import Archive, SessionRecord
 from crawler.compress.typed import LineType, SessionLine, select_typed_lines
-from crawler.facts import gather_facts
+from crawler.facts import gather_facts, list_tasks
 from crawler.quotes import session_turns
-from crawler.reading.lines import keep_proved
+from crawler.reading.proof import keep_proved
 from crawler.reading.record import RULES, Reading
-from crawler.tasks import list_tasks
 from crawler.transcripts.turns import Turn
 from memory_server.errors import ContentError
 from memory_server.index.typed_lines import TypedLine, TypedLines

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from crawler.sources.conversation import AgentFile, Conversation, filter_objects, hash_texts, join_texts, mapping
-from crawler.sources.lines import read_head, records, whole
-from crawler.transcripts.classify import text_or_empty
+from crawler.sources.agent import read_head, records, whole
+from crawler.sources.conversation import AgentFile, Conversation, hash_texts, join_texts, mapping
+from crawler.transcripts.classify import filter_objects, text_or_empty
 from crawler.transcripts.injected import is_own_chat
 
 NAME = "chat"

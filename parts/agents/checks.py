@@ -5,7 +5,7 @@ What is read is the person's to say, so of an agent that the settings do not nam
 
 from collections.abc import Iterator
 
-from crawler.archive.conversations import SeenOfAgent, collect_seen
+from crawler.archive.files import SeenOfAgent, collect_seen
 from crawler.sources.agent import AgentSource
 from crawler.sources.conversation import version_key
 from crawler.transcripts.tail import TailState

@@ -11,8 +11,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from crawler.sources.agent import records
 from crawler.sources.conversation import AgentFile, Conversation, join_texts, json_or_text, mapping
-from crawler.sources.lines import records
 from crawler.transcripts.classify import text_or_empty
 
 NAME = "codex"

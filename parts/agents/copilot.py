@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from crawler.sources.conversation import AgentFile, Conversation, filter_objects, join_texts, mapping
-from crawler.sources.lines import records
-from crawler.transcripts.classify import text_or_empty
+from crawler.sources.agent import records
+from crawler.sources.conversation import AgentFile, Conversation, join_texts, mapping
+from crawler.transcripts.classify import filter_objects, text_or_empty
 
 NAME = "copilot"
 TITLE = "Copilot CLI"

@@ -14,9 +14,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from crawler.sources.conversation import AgentFile, Conversation, filter_objects, join_texts, json_or_text, mapping
-from crawler.sources.lines import decode_line, is_database, read_head, records
-from crawler.transcripts.classify import list_blocks, text_or_empty
+from crawler.sources.agent import decode_line, is_database, read_head, records
+from crawler.sources.conversation import AgentFile, Conversation, join_texts, json_or_text, mapping
+from crawler.transcripts.classify import filter_objects, list_blocks, text_or_empty
 from memory_server.errors import ContentError
 from memory_server.machine.database import open_foreign
 

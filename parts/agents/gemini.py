@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from crawler.sources.conversation import AgentFile, Conversation, filter_objects, join_texts, mapping
-from crawler.sources.lines import decode_line, read_head, records, whole
-from crawler.transcripts.classify import text_or_empty
+from crawler.sources.agent import decode_line, read_head, records, whole
+from crawler.sources.conversation import AgentFile, Conversation, join_texts, mapping
+from crawler.transcripts.classify import filter_objects, text_or_empty
 
 NAME = "gemini"
 TITLE = "Gemini CLI"

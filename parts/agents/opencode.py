@@ -11,10 +11,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from crawler.sources.conversation import AgentFile, Conversation, filter_objects, join_texts, mapping
-from crawler.sources.lines import decode_line, is_database, read_head, whole
-from crawler.transcripts.classify import text_or_empty
-from crawler.transcripts.grammar import is_id
+from crawler.sources.agent import decode_line, is_database, read_head, whole
+from crawler.sources.conversation import AgentFile, Conversation, join_texts, mapping
+from crawler.transcripts.classify import filter_objects, text_or_empty
+from crawler.transcripts.entry import is_id
 from memory_server.errors import ContentError
 from memory_server.machine.database import open_foreign
 

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from crawler.sources.agent import AgentSource
-from crawler.sources.lines import read_head
+from crawler.sources.agent import AgentSource, read_head
 from parts.agents import chat, codex, copilot, cursor, gemini, opencode
 
 SOURCES: Mapping[str, AgentSource] = {

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import Path, Query
 
 from crawler.compress.levels import SessionReader, list_digest_sections
-from dream.citations import count_citations
+from dream.blame import count_citations
 from memory_server.aging import BELOW, GcWanted, step_json
 from memory_server.document import SourceHead
 from memory_server.errors import ContentError

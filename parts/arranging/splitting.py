@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from crawler.model.client import Prompt
 from crawler.transcripts.injected import OWN_SESSION_MARK
-from dream.judge.naming import NAME_CHARS, SUMMARY_CHARS
-from dream.judge.reader import DreamReader
+from dream.judge.reader import NAME_CHARS, SUMMARY_CHARS, DreamReader
 from dream.records import split_words
 from memory_server.escaping import escape_line
 

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from crawler.model.client import Prompt
 from crawler.transcripts.injected import OWN_SESSION_MARK
-from dream.judge.naming import SUMMARY_CHARS
-from dream.judge.reader import DreamReader
+from dream.judge.reader import SUMMARY_CHARS, DreamReader
 from memory_server.escaping import escape_line
 from parts.arranging.splitting import STATEMENT_CHARS
 

@@ -22,7 +22,7 @@ import msgspec
 from filelock import FileLock
 
 from crawler.archive.store import Archive, hash_session_id
-from crawler.reading.store import FOLDER, Readings
+from crawler.reading.record import FOLDER, Readings
 from dream.decisions.accept import Decisions
 from dream.decisions.chain import Head
 from memory_server.errors import ContentError, NeedsRepair, UsageError
@@ -35,16 +35,7 @@ from memory_server.root.forgetting import forgotten_marks
 from memory_server.root.git import run_git
 from memory_server.root.paths import MemoryRoot, state_key
 from memory_server.root.state import write_mark
-from parts.keeping.bundle import (
-    FORBIDDEN,
-    ODD,
-    Bundle,
-    FileNote,
-    read_bundle,
-    require_new,
-    unpack,
-    write_bundle,
-)
+from parts.keeping.bundle import FORBIDDEN, ODD, Bundle, FileNote, read_bundle, require_new, unpack, write_bundle
 
 KIND = "backup"
 DATABASES = ("state.db", "queries.db", "use.db")  # the last two of an earlier layout

@@ -14,8 +14,7 @@ from pathlib import Path
 import filelock
 import msgspec
 
-from crawler.archive.pruned import PrunedSessions, PruneNote
-from crawler.archive.store import SessionRecord
+from crawler.archive.store import PrunedSessions, PruneNote, SessionRecord
 from memory_server.errors import ContentError, NeedsRepair
 from memory_server.machine.files import append_line, move, remove_file
 from parts.keeping.bundle import Bundle, read_bundle, unpack, write_bundle

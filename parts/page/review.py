@@ -20,9 +20,16 @@ from crawler.quotes import Quote
 from dream.decisions.accept import MAX_NAME_CHARS
 from dream.decisions.page import Chosen
 from dream.judge.filing import find_topic, list_names
-from dream.proposals.around import Heard, read_context
-from dream.proposals.order import rest_of_topic, waiting_for_person
-from dream.proposals.rendering import HEADS, STANDS, metadata_lines, warnings_about
+from dream.proposals.rendering import (
+    HEADS,
+    STANDS,
+    Heard,
+    metadata_lines,
+    read_context,
+    rest_of_topic,
+    waiting_for_person,
+    warnings_about,
+)
 from dream.records import Hunk
 from dream.routes import ChosenBody, HunkId
 from dream.topics import read_topics

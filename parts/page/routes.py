@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fastapi import APIRouter, Depends, FastAPI, HTTPException
 from fastapi.responses import HTMLResponse
 
-from dream.proposals.order import waiting_for_person
+from dream.proposals.rendering import waiting_for_person
 from dream.routes import NO_PAGE, Secret
 from memory_server.faces.door import IndexingState
 from oneiros.environment import now

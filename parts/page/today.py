@@ -10,8 +10,7 @@ from fastapi.responses import HTMLResponse
 
 from dream.decisions.approvals import read_approvals
 from dream.decisions.chain import ChainEntry
-from dream.proposals.order import waiting_for_person
-from dream.proposals.rendering import HEADS, warnings_about
+from dream.proposals.rendering import HEADS, waiting_for_person, warnings_about
 from dream.proposals.store import Event
 from dream.records import Hunk, State
 from memory_server.document import Layer, SourceHead

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from crawler.archive.choice import client_slug, git_common_directory
 from crawler.archive.waiting import read_working_folder
-from crawler.documents import MARKDOWN
-from crawler.references import list_files
+from crawler.references import MARKDOWN, list_files
 from crawler.transcripts.injected import is_own_chat
 from memory_server.errors import Problem
 from memory_server.layers.sessions import project_name

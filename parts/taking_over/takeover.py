@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
-from crawler.reading.signs import find_signs
+from crawler.reading.rules import find_signs
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence, holds
 from dream.judge.compare import compare, is_known
 from dream.judge.filing import MAX_NAME, MOST_PLAIN
-from dream.judge.gate import Gate
-from dream.judge.rejections import Rejections
+from dream.judge.gate import Gate, Rejections
 from dream.records import Candidate, Hunk, Kind, Place, Relation, State, Update, Written, split_words
 from dream.topics import Topics, build_topics, read_topics
 from memory_server.document import LineRange

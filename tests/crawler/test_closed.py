@@ -3,7 +3,7 @@ import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from crawler.closed import LiveMarker, is_closed, note_end, process_start, read_ends, read_markers
+from crawler.closed import ClosedWhen, LiveMarker, note_end, process_start, read_ends, read_markers
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 STARTED = NOW - timedelta(hours=3)
@@ -16,14 +16,9 @@ def closed(
     marker: LiveMarker | None = None,
     process: datetime | None = None,
 ) -> bool:
-    return is_closed(
-        "s",
-        last_written=NOW - timedelta(hours=idle_hours),
-        now=NOW,
-        ended={"s": ended} if ended else {},
-        markers=[marker] if marker else [],
-        process_start=lambda pid: process,
-    )
+    markers = [marker] if marker else []
+    when = ClosedWhen(NOW, {"s": ended} if ended else {}, markers, process_start=lambda pid: process)
+    return when.applies("s", NOW - timedelta(hours=idle_hours))
 
 
 def test_a_session_that_was_written_to_lately_is_open() -> None:

@@ -10,17 +10,14 @@ from hypothesis import strategies as st
 
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive, SessionRecord
-from crawler.compress.decisions import decision
-from crawler.compress.exchanges import MIN_CUT, greatest_cut
-from crawler.compress.extractive import MIN_CHARS, EntryRefs, condense_session
-from crawler.compress.identifiers import list_identifiers
-from crawler.compress.run import ClosedWhen, compress_closed
+from crawler.closed import ClosedWhen
+from crawler.compress.duties import MIN_CUT, decision, greatest_cut, list_identifiers
+from crawler.compress.extractive import MIN_CHARS, condense_session, shorten_ids
+from crawler.compress.run import compress_closed
 from crawler.facts import gather_facts
-from crawler.quotes import session_turns
-from crawler.reading.quoting import find_quote
-from crawler.reading.record import Line, LineKind
+from crawler.quotes import find_quote, session_turns
+from crawler.reading.record import Line, LineKind, Readings
 from crawler.reading.rules import read_by_rules
-from crawler.reading.store import Readings
 from crawler.transcripts.entry import Entry, EntryPart, PartKind
 from crawler.transcripts.turns import join_turns
 from memory_server.layers.sessions import CompressedSession, newest_files, read_session
@@ -409,9 +406,9 @@ def test_the_outcome_follows_from_deeds_and_last_words(tmp_path: Path, last: Rec
 
 
 def test_two_entries_that_begin_alike_are_told_apart() -> None:
-    refs = EntryRefs(["0000000a-1111", "0000000a-1122", "0000000b-1111"])
+    refs = shorten_ids(["0000000a-1111", "0000000a-1122", "0000000b-1111"])
 
-    assert [refs.short(entry) for entry in ("0000000a-1111", "0000000a-1122", "0000000b-1111")] == [
+    assert [refs[entry] for entry in ("0000000a-1111", "0000000a-1122", "0000000b-1111")] == [
         "0000000a-111",
         "0000000a-112",
         "0000000b",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from crawler.transcripts.foreign import Origin, judge
+from crawler.archive.discovery import Origin, judge
 from crawler.transcripts.transcript import TranscriptReader
 from tests.crawler.builders import person, record, to_lines
 

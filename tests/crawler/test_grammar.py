@@ -3,8 +3,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.archive.choice import Choice
-from crawler.transcripts.entry import Entry, EntryPart, PartKind
-from crawler.transcripts.grammar import MAX_LINE_CHARS, Grammar, as_id, as_line, is_id, is_made_of_another
+from crawler.transcripts.entry import (
+    MAX_LINE_CHARS,
+    Entry,
+    EntryPart,
+    Grammar,
+    PartKind,
+    as_id,
+    as_line,
+    is_id,
+    is_made_of_another,
+)
 from memory_server.escaping import HIDDEN
 from tests.crawler.builders import Record, assistant, call, person, result, to_lines
 from tests.crawler.test_transcript import entries_of

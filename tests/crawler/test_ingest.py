@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import crawler.archive.append
 from crawler.archive.append import Ingester, IngestLimits, IngestSettings
 from crawler.archive.choice import Choice
 from crawler.archive.discovery import find_transcripts
+from crawler.archive.files import HEAD_BYTES
 from crawler.archive.store import Archive
 from crawler.transcripts.tail import FileState, TailState, Verdict
 from memory_server.errors import NeedsRepair
@@ -533,5 +533,5 @@ def test_a_cut_window_is_enough_to_notice_a_rewrite_of_the_same_size(ingester: I
     path.write_bytes(to_lines(person(2, "the other words", parent=0)))
 
     assert ingester.ingest([path]).entries == 1
-    assert crawler.archive.append.HEAD_BYTES >= 16 * 1024
+    assert HEAD_BYTES >= 16 * 1024
     assert ingester.archive.entry(SESSION, entry_id(1)).parts[0].text == "the first words"

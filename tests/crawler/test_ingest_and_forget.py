@@ -6,9 +6,9 @@ import pytest
 
 from crawler.archive.append import IngestLimits
 from crawler.archive.store import Archive
-from crawler.compress.run import ClosedWhen
+from crawler.closed import ClosedWhen
 from crawler.ingest import IngestReport, forget, ingest, readmit
-from crawler.reading.store import Readings
+from crawler.reading.record import Readings
 from memory_server.errors import ContentError
 from tests.crawler.builders import SESSION, person, settings_in, to_lines, working_session, write_transcript
 

@@ -12,8 +12,9 @@ import pytest
 
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive
-from crawler.compress.run import ClosedWhen, compress_closed
-from crawler.reading.store import Readings
+from crawler.closed import ClosedWhen
+from crawler.compress.run import compress_closed
+from crawler.reading.record import Readings
 from tests.crawler.builders import settings_in, working_session, write_transcript
 
 pytestmark = pytest.mark.system

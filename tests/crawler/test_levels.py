@@ -5,9 +5,10 @@ import pytest
 
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive
+from crawler.closed import ClosedWhen
 from crawler.compress.levels import Depth, SessionReader
-from crawler.compress.run import ClosedWhen, compress_closed
-from crawler.reading.store import Readings
+from crawler.compress.run import compress_closed
+from crawler.reading.record import Readings
 from memory_server.errors import ContentError
 from tests.crawler.builders import settings_in, working_session, write_transcript
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from crawler.archive.append import Ingester
-from crawler.archive.masking import EntryRedactor
+from crawler.archive.files import EntryRedactor
 from crawler.archive.store import Archive
 from crawler.ingest import IngestReport, ingest
-from crawler.reading.store import Readings
+from crawler.reading.record import Readings
 from crawler.transcripts.entry import Entry
 from crawler.transcripts.transcript import MAX_LINE_BYTES, MAX_WORDS_BYTES, TranscriptReader, open_transcript
 from tests.crawler.builders import (

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.documents import MAX_BYTES
-from crawler.references import ReferenceSettings, ReferenceSource, ScanReport, scan
+from crawler.references import MAX_BYTES, ReferenceSettings, ReferenceSource, ScanReport, scan
 from memory_server.layers.mif import parse_frontmatter
 
 

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.intake import Figures, compare_prompts, refuse_negatives
 from crawler.archive.append import Ingester
 from crawler.compress.run import compress_session
-from crawler.reading.store import Readings
+from crawler.reading.record import Readings
 from tests.crawler.builders import settings_in
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "transcripts"

@@ -4,8 +4,7 @@ import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from crawler.transcripts.entry import Entry
-from crawler.transcripts.grammar import Stamps
+from crawler.transcripts.entry import Entry, Stamps
 
 STAMPED = datetime(2026, 3, 1, 10, tzinfo=UTC)
 YEAR = timedelta(days=365)

@@ -105,7 +105,7 @@ def test_what_a_person_accepted_at_a_terminal_is_never_listed(
     root: MemoryRoot, monkeypatch: pytest.MonkeyPatch, above: list[str], *, is_named: bool
 ) -> None:
     stood = [Process(number, number + 1, name, (), frozenset(), "pts/7") for number, name in enumerate(above)]
-    monkeypatch.setattr("dream.decisions.log.ancestors", lambda _: iter(stood))
+    monkeypatch.setattr("dream.decisions.journal.ancestors", lambda _: iter(stood))
 
     for number in range(1, 8):
         [hunk] = proposed(on(root), new_topic("Backups run.", f"b{number}", number))

@@ -9,7 +9,7 @@ import pytest
 
 from crawler.transcripts.turns import Role
 from dream.decisions.accept import Decisions
-from dream.judge.learned import MOST, Learned, forget_learned, read_learning_start
+from dream.proposals.offering import MOST_SHIFT, Learned, forget_learned, read_learning_start
 from dream.records import Hunk, Kind, State
 from memory_server.root.paths import MemoryRoot
 from tests.dream.builders import NOW, PERSON, TODAY, candidate, decisions_on, new_topic, proposed, quote
@@ -53,7 +53,7 @@ def test_a_reason_about_the_wording_or_the_place_says_nothing_of_the_kind() -> N
 
 
 def test_no_number_of_decisions_moves_more_than_the_most() -> None:
-    assert Learned([decided(State.REJECTED)] * 500).shift("fact", READ) == -MOST
+    assert Learned([decided(State.REJECTED)] * 500).shift("fact", READ) == -MOST_SHIFT
 
 
 def test_words_of_the_assistant_that_the_person_agreed_to_are_counted_apart() -> None:

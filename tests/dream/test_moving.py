@@ -10,7 +10,7 @@ import pytest
 
 from dream.decisions.accept import Decisions
 from dream.decisions.page import Chosen
-from dream.proposals.order import Tier, find_tier
+from dream.proposals.rendering import Tier, find_tier
 from dream.records import Hunk, Kind, Metadata, State, hash_text, make_hunk_id
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, OneirosError

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.proposals.order import in_review_order, rest_of_topic, waiting_for_person
+from dream.proposals.rendering import in_review_order, rest_of_topic, waiting_for_person
 from dream.records import Hunk, Kind, Relation, State
 from memory_server.root.paths import MemoryRoot
 from tests.dream.builders import TODAY, decisions_on, extending, new_topic, proposed, replacing

@@ -9,17 +9,7 @@ import pytest
 from dream.records import Relation, State
 from memory_server.errors import ContentError
 from memory_server.root.paths import MemoryRoot
-from tests.dream.builders import (
-    PERSON,
-    TODAY,
-    decisions_on,
-    extending,
-    git,
-    new_topic,
-    proposed,
-    quote,
-    replacing,
-)
+from tests.dream.builders import PERSON, TODAY, decisions_on, extending, git, new_topic, proposed, quote, replacing
 from tests.memories import new_root, write_topic
 
 MAIL = "# Mail\n\n- The relay listens on port 2525.\n- It runs on the old server.\n"

@@ -11,9 +11,9 @@ import pytest
 from mcp import Client
 
 from crawler.archived import ArchivedSessions
-from crawler.compress.run import ClosedWhen
+from crawler.closed import ClosedWhen
 from crawler.ingest import ingest
-from crawler.reading.store import Readings
+from crawler.reading.record import Readings
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.faces.mcp_server import create_server

@@ -14,8 +14,7 @@ from crawler.archive.append import Ingester
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
 from crawler.quotes import session_turns
-from crawler.reading.record import Line, LineKind, Reading
-from crawler.reading.store import FOLDER, Readings
+from crawler.reading.record import FOLDER, Line, LineKind, Reading, Readings
 from memory_server.completeness import SkipKind
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
 from memory_server.embedding.catalogue import Catalogue

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from crawler.compress.run import ClosedWhen
+from crawler.closed import ClosedWhen
 from crawler.ingest import ingest
-from crawler.reading.store import Readings
+from crawler.reading.record import Readings
 from memory_server.completeness import SkipKind
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded

@@ -13,7 +13,7 @@ import pytest
 from crawler.ingest import forget
 from crawler.model.budget import Budget, Price
 from crawler.model.client import Completion, LimitReached, PaidModel, Prompt
-from crawler.reading.prompt import INSTRUCTIONS
+from crawler.reading.model import INSTRUCTIONS
 from crawler.reading.record import Reading
 from memory_server.index.typed_lines import TypedLines
 from memory_server.layers.sessions import newest_files, read_session

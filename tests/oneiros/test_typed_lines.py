@@ -5,8 +5,9 @@ from pathlib import Path
 
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive
-from crawler.compress.run import ClosedWhen, compress_closed
-from crawler.reading.store import Readings
+from crawler.closed import ClosedWhen
+from crawler.compress.run import compress_closed
+from crawler.reading.record import Readings
 from memory_server.index.typed_lines import TypedLines
 from memory_server.layers.blackboard import Blackboard
 from memory_server.root.paths import MemoryRoot

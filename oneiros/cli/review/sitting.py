@@ -13,10 +13,17 @@ from dream.decisions.approvals import Unexplained, read_file
 from dream.decisions.page import Chosen, ChosenSoFar
 from dream.decisions.presence import Consent, How
 from dream.judge.filing import list_names
-from dream.proposals.around import read_context
-from dream.proposals.order import rest_of_topic
 from dream.proposals.placing import Manner
-from dream.proposals.rendering import HEADS, STANDS, describe_source, diff_steps, hunk_lines, warnings_about
+from dream.proposals.rendering import (
+    HEADS,
+    STANDS,
+    describe_source,
+    diff_steps,
+    hunk_lines,
+    read_context,
+    rest_of_topic,
+    warnings_about,
+)
 from dream.records import Hunk, State
 from dream.topics import read_topics
 from memory_server.chunking import split_lines

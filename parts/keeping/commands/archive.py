@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from crawler.archive.store import Archive, SessionRecord
-from dream.citations import count_citations
+from dream.blame import count_citations
 from memory_server.errors import UsageError
 from memory_server.escaping import plural
 from memory_server.layers.sessions import cut_id8

@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from crawler.compress.candidates import DigestCandidate, SectionName
-from crawler.compress.selection import choose
-from dream.citations import count_citations
+from crawler.compress.candidates import DigestCandidate, SectionName, choose
+from dream.blame import count_citations
 from memory_server.aging import BELOW, GcPlan, GcWanted, step_json
 from memory_server.document import SourcePath
 from memory_server.errors import UsageError
@@ -130,4 +129,4 @@ def _sum_up(text: str) -> str:
     texts = [found["text"] if (found := STATEMENT.match(line)) else line for line in lines if line and line[0] != "#"]
     candidates = [DigestCandidate(SectionName.OUTCOME, line[:MOST_LINE_CHARS], ()) for line in texts]
     chosen = choose(candidates, texts, max_chars=SUMMARY_CHARS)
-    return " ".join(one.text for one in chosen.chosen)[:SUMMARY_CHARS]
+    return " ".join(one.text for one in chosen)[:SUMMARY_CHARS]

@@ -8,9 +8,8 @@ import pytest
 
 from crawler.model.budget import Budget, Price, Spent
 from crawler.model.client import Completion, LimitReached, PaidModel, Prompt, Refused
-from crawler.reading.lines import keep_proved
-from crawler.reading.model import Cost, ModelReader, Unread, estimate_cost
-from crawler.reading.prompt import MAX_OUTPUT_TOKENS, VERSION
+from crawler.reading.model import MAX_OUTPUT_TOKENS, VERSION, Cost, ModelReader, Unread, estimate_cost
+from crawler.reading.proof import keep_proved
 from crawler.reading.record import Outcome, Reading
 from crawler.reading.repeats import group_habits
 from memory_server.redaction import Redactor

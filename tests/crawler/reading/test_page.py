@@ -6,28 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.reading.page import (
-    MARGIN,
-    PASTED_CHARS,
-    PLAN_CHARS,
-    SESSION_CHARS,
-    TYPED_CHARS,
-    render_page,
-)
+from crawler.reading.page import MARGIN, PASTED_CHARS, PLAN_CHARS, SESSION_CHARS, TYPED_CHARS, render_page
 from crawler.reading.record import Request
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
-from tests.crawler.builders import (
-    Record,
-    assistant,
-    call,
-    entry_id,
-    person,
-    queued,
-    result,
-    turns_of,
-    working_session,
-)
+from tests.crawler.builders import Record, assistant, call, entry_id, person, queued, result, turns_of, working_session
 from tests.crawler.reading.builders import page, quoted, session_of, unread_from
 
 REFUSED = (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.reading.prompt import INSTRUCTIONS, MAX_OUTPUT_TOKENS, PAGE_CHARS, build_prompt, group_pages
+from crawler.reading.model import INSTRUCTIONS, MAX_OUTPUT_TOKENS, PAGE_CHARS, build_prompt, group_pages
 from crawler.reading.record import Holds, LineKind, Outcome
 from crawler.transcripts.injected import is_own_session
 

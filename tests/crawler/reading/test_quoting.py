@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.quotes import session_turns
-from crawler.reading.quoting import find_quote, with_agreement
+from crawler.quotes import find_quote, session_turns, with_agreement
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
 from tests.crawler.builders import SESSION, assistant, entry_id, person

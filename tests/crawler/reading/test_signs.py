@@ -6,7 +6,7 @@ import pytest
 
 from crawler.compress import candidates, typed
 from crawler.reading.record import LineKind
-from crawler.reading.signs import PERSON, SIGNS, Sign, Use, bears, find_signs
+from crawler.reading.rules import PERSON, SIGNS, Sign, Use, bears, find_signs
 
 
 def by_id(sign: Sign) -> str:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.reading.record import Failure, Holds, Line, LineKind, Outcome, Reading, Request
-from crawler.reading.store import Readings
+from crawler.reading.record import Failure, Holds, Line, LineKind, Outcome, Reading, Readings, Request
 from tests.crawler.builders import OTHER_SESSION, SESSION, entry_id, person
 from tests.crawler.reading.builders import RULE, quoted, session_of
 

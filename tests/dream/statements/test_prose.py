@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.pasted import prose_regions
+from crawler.spoken import prose_regions
 from memory_server.language.cues import is_agreement
 from memory_server.language.sentences import clause_spans, sentence_spans
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dream.statements.dates import absolute
-from dream.statements.values import ValueKind, find_values
+from dream.statements.values import ValueKind, absolute, find_values
 
 SUNDAY = dt.datetime(2026, 3, 1, 10, tzinfo=dt.UTC)
 

@@ -12,7 +12,7 @@ from crawler.archive.store import Archive
 from crawler.model.client import Completion, LimitReached, Prompt
 from dream.decisions.presence import Consent, How
 from dream.judge.reader import DreamReader
-from dream.proposals.order import waiting_for_person
+from dream.proposals.rendering import waiting_for_person
 from memory_server.redaction import Redactor
 from oneiros.cli.main import main
 from oneiros.cli.review.sitting import TerminalReview
