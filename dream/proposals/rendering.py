@@ -131,19 +131,24 @@ def _quote_name(name: str) -> str:
 
 
 def hunk_lines(hunk: Hunk, steps: Sequence[Step]) -> Iterator[str]:
-    """What a reviewer needs: where and what, whose words, and what changes; of a replacement both lines.
+    """What a reviewer needs, each thing once: where and what, whose words, and what changes beside a new line of that.
 
-    `steps`: those of the hunk; none where it fits no longer.
+    Of a replacement both lines. `steps`: those of the hunk; none where it fits no longer.
     """
     yield headline(hunk)
-    yield from (f"  {line}" for line in escape_text(hunk.text).split("\n"))
+    if [words.text for words in hunk.evidence] != [hunk.text]:
+        yield from (f"  {line}" for line in escape_text(hunk.text).split("\n"))
     yield from (f"    {line}" for line in quote_lines(hunk))
     if not steps:
         yield "  It fits its topic no longer; `oneiros dream` retires it."
     for step in steps:
+        changes = diff_lines(step.before, step.after)
+        is_told = all(sign == "+" and (line.startswith("#") or line == f"- {hunk.text}") for sign, line in changes)
+        if is_told and len(steps) == 1:
+            continue
         what = "in place of a line:" if hunk.update.place.old_text else "what changes:"
         yield f"  {what}" if step.path == hunk.target else f"  out of {escape_line(step.path)}:"
-        yield from (f"    {sign} {escape_line(line)}" for sign, line in diff_lines(step.before, step.after))
+        yield from (f"    {sign} {escape_line(line)}" for sign, line in changes)
     yield from (f"  {line}" for line in about_lines(hunk))
 
 

@@ -1,5 +1,6 @@
 """A hunk as it is read: the same words wherever it is shown, with a warning where they speak to an assistant."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,11 +41,19 @@ def test_review_editor_and_proposal_show_the_same_words(tmp_path: Path) -> None:
     assert quoted == ["you, 2026-03-01 10:00:", "> Backups run at 03:00."]
     after = "# Mail\n\n- Backups run at 03:00.[^1]\n\n---\n[^1]: you\n"
     told = list(hunk_lines(hunk, [Step(hunk, hunk.target, None, after)]))
-    assert told[1:4] == ["  Backups run at 03:00.", *(f"    {line}" for line in quoted)]
-    assert told[4:7] == ["  what changes:", "    + # Mail", "    + - Backups run at 03:00."]
-    assert told[7:] == [f"  {line}" for line in about]
+    assert told[1:] == [*(f"    {line}" for line in quoted), *(f"  {line}" for line in about)]
     assert all(f"> {line}\n" in batch_text([hunk]) for line in (*quoted, *about))
     assert all(f"    {line}\n" in page for line in told)
+
+
+def test_a_statement_in_other_words_than_its_quote_and_what_else_changes_are_shown() -> None:
+    hunk, body = hunk_saying("Backups run at 03:00."), "# Mail\n\n- Backups run at 03:00.\n"
+    other = replace(hunk, update=replace(hunk.update, candidate=replace(hunk.update.candidate, text="Backups: 03:00.")))
+    steps = [Step(hunk, hunk.target, None, f"{body}- They take long.\n")]
+
+    assert list(hunk_lines(replace(other, text="Backups: 03:00."), []))[1] == "  Backups: 03:00."
+    assert "    + - They take long." in hunk_lines(hunk, steps)
+    assert not any(line.endswith("what changes:") for line in hunk_lines(hunk, [Step(hunk, hunk.target, None, body)]))
 
 
 def test_a_replacement_shows_both_lines_and_nothing_around_them() -> None:
