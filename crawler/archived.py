@@ -4,6 +4,7 @@ Arguments of tools are shown as `name: value` with their line ends, not as JSON,
 searched for as it is written elsewhere.
 """
 
+import datetime as dt
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -54,6 +55,13 @@ class ArchivedSessions:
     def read_sizes(self) -> Mapping[str, int]:
         """The bytes of every session's record."""
         return {path.stem: path.stat().st_size for path in self._records.glob("*.json")}
+
+    def read_days(self) -> Mapping[str, dt.date]:
+        """The day of every session's record, which is replaced whenever entries come."""
+        return {
+            path.stem: local_day(dt.datetime.fromtimestamp(path.stat().st_mtime, dt.UTC))
+            for path in self._records.glob("*.json")
+        }
 
     def session(self, session_id: str) -> ArchivedSession:
         """One session with all its turns; with none while its archive is damaged, which every ingest names."""

@@ -63,21 +63,23 @@ class Aging:
 
     def _sources(self) -> Iterator[FadingSource]:
         """Every session and episode that is not in the attic."""
-        archived = {cut_id8(name): name for name in self.raw.store.marks()} if self.raw is not None else {}
+        days = self.raw.store.read_days() if self.raw is not None else {}
+        archived = {cut_id8(name): name for name in days}
         ending, snapshot = self._ending(), self.indices.snapshot()
         for source in snapshot.sources.values():
             if source.path.startswith(("sessions/", "episodes/")) and self.root.file(source.path).exists():
-                content = self._content(source.path)
+                content, session = self._content(source.path), archived.get(parse_id8(source.path), "")
                 yield FadingSource(
                     path=source.path,
                     day=source.date,
                     kind=source.kind,
-                    session=archived.get(parse_id8(source.path), ""),
+                    session=session,
                     ended=source.path in ending and self._has_ended(source.path),
                     replaced_by=snapshot.superseded.get(source.path, ""),
                     project=source.project,
                     lines=content.count(b"\n"),
                     decay=_read_decay(content),
+                    archived=days.get(session),
                 )
         for file in sorted(find_superseded_files(markdown_files(self.root.sessions))):
             yield FadingSource(self.root.relative(file), None, "episodic", replaced_by="a newer file of it")
