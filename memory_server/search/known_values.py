@@ -7,15 +7,17 @@ from dataclasses import dataclass, replace
 
 from memory_server.document import TYPES, SourceHead
 from memory_server.escaping import escape_line
-from memory_server.fields import Filter, FilterKind, fold
+from memory_server.fields import BY_NAME, Filter, FilterKind, fold
 from memory_server.search.ranking.terms import IndexedTerm
 
 WORD = re.compile(r"[^\W_]+")
+FILTER_LIKE = re.compile(r"(?<![\w:.@/-])([A-Za-z_]+):(?=[\w\"])")
 MOST_NAMED = 8
 NOWHERE = "Nowhere in this memory: %s."
 MOST_WORDS = 4  # that are named
 LEAST_HELD = 0.5  # of the other words; where fewer are held, the question may be of another language
 NEAR = 0.75  # likeness of two spellings from which on they may be of one name
+NO_FILTER_OF_NAME = f"There is no filter %s:; there are {', '.join(BY_NAME)}."
 TAKEN = "There is no project %s; taken as %s."
 
 
@@ -26,6 +28,12 @@ def unknown_values(sources: Collection[SourceHead], wanted: Filter) -> Iterator[
             known = set(map(_plain, field.collect_values(sources))).union(TYPES if field.name == "type" else ())
             folded = {fold(name) for name in known}
             yield from (_sentence(field.name, value, known) for value in values if fold(_plain(value)) not in folded)
+
+
+def find_filter_like(typed: str) -> list[str]:
+    """The words before a colon that are no filter and nearly called as one, folded, each once."""
+    words = dict.fromkeys(map(fold, FILTER_LIKE.findall(typed)))
+    return [word for word in words if word not in BY_NAME and difflib.get_close_matches(word, BY_NAME)]
 
 
 def with_nearest_projects(projects: Iterable[str], wanted: Filter) -> tuple[Filter, str]:

@@ -32,7 +32,13 @@ from memory_server.language.cues import says_nothing
 from memory_server.layers.notes import NOTE, is_of_session
 from memory_server.layers.topics import LEFT_OUT, Unapproved, parse_document
 from memory_server.search.certainty import FEW_PASSAGES, Telling, telling_words, with_certainty
-from memory_server.search.known_values import Absent, find_absent, with_nearest_projects
+from memory_server.search.known_values import (
+    NO_FILTER_OF_NAME,
+    Absent,
+    find_absent,
+    find_filter_like,
+    with_nearest_projects,
+)
 from memory_server.search.literal import holds
 from memory_server.search.precedence import (
     SPOKEN,
@@ -127,7 +133,8 @@ class Pipeline:
         question, taken = self._with_nearest(question)
         absent = self._absent(question)
         if absent.is_elsewhere:
-            return Answer((), absent.note(is_unsure=False))
+            notes = [*self._tell_unknown_filters(question), absent.note(is_unsure=False)]
+            return Answer((), " ".join(notes))
         typing = Typing(self._typed_lines, self.retriever, question, self._turns)
         answer = self._of_layers(question, typing)
         above = answer.hits
@@ -144,7 +151,9 @@ class Pipeline:
         is_unsure = self._is_unsure(question, answer)
         absence = absent.note(is_unsure=is_unsure) if answer.hits else ""
         unread = self._tell_unread(question, answer)
-        notes = [PERHAPS if is_unsure else "", taken, answer.note, unread, absence, format_unapproved_note(answer.hits)]
+        filters = self._tell_unknown_filters(question)
+        notes = [PERHAPS if is_unsure else "", taken, *filters, answer.note, unread, absence]
+        notes.append(format_unapproved_note(answer.hits))
         is_doubtful = answer.is_doubtful or (is_unsure and max(map(fit, answer.hits)) < UNLIKELY_SCORE)
         missing = absent.names + absent.words
         return replace(answer, note=" ".join(filter(None, notes)), is_doubtful=is_doubtful, absent=missing)
@@ -395,6 +404,14 @@ class Pipeline:
         if not self._asks_for_words(question):
             return Absent()
         return find_absent([searched.terms(question.text) for searched in self._list_searchers()], self._projects())
+
+    def _tell_unknown_filters(self, question: Question) -> list[str]:
+        """A sentence for every word that was meant as a filter: what stands in the memory may be searched for."""
+        return [
+            NO_FILTER_OF_NAME % word
+            for word in find_filter_like(question.typed)
+            if not any(term.holders for searched in self._list_searchers() for term in searched.terms(word))
+        ]
 
     def _indices(self) -> Sequence[Retriever]:
         return [searched for searched in (self.retriever, self._stretches) if searched is not None]
