@@ -73,6 +73,15 @@ def test_without_a_path_the_files_of_home_and_projects_are_offered(oneiros: Onei
     assert code == 1 and "0 offered; 4 known or offered before" in error
 
 
+def test_where_no_file_is_found_the_places_are_named_that_were_looked_in(oneiros: Oneiros, home: Path) -> None:
+    (home / ".claude" / "CLAUDE.md").unlink()
+
+    code, _, error = oneiros("import")
+
+    assert code == 1 and f"Looked in {home / '.claude'}. In this folder: oneiros import ." in error
+    assert "Looked in" not in oneiros("import", "src")[2]
+
+
 def test_a_session_above_the_home_makes_no_project_of_all_that_lies_below(oneiros: Oneiros, home: Path) -> None:
     write_transcript(
         home / ".claude" / "projects" / "-", person(1, "Hello", cwd=str(home.parent)), session=OTHER_SESSION
