@@ -254,7 +254,10 @@ def ingest_once(
         copied = {"references": dataclasses.asdict(references) if references else None}
         (data_line if one_line else data_json)(outcome_json(outcome) | copied)
         return outcome
-    for line in (*outcome_lines(outcome), *(reference_lines(references) if references else ())):
+    is_of_roots = not (wanted.machine or wanted.agent) and len(outcome.reports) == 1
+    folders = wanted.paths or [one.folder for one in crawl_roots(environment)] if is_of_roots else ()
+    places = [str(folder).replace(str(environment.home), "~", 1) for folder in folders]
+    for line in (*outcome_lines(outcome, places), *(reference_lines(references) if references else ())):
         talk(line)
     if indexed:
         files, passages = indexed["changed"], indexed["chunks"]
@@ -305,8 +308,9 @@ def _megabytes(done: int, every: int) -> Progress:
     return Progress("reading MB", int(done / 1e6), max(1, ceil(every / 1e6)))
 
 
-def outcome_lines(outcome: IngestOutcome) -> Iterator[str]:
-    """What an ingest did, for a person."""
+def outcome_lines(outcome: IngestOutcome, places: Sequence[str] = ()) -> Iterator[str]:
+    """What an ingest did, for a person. `places`: where it looked, named where nothing is there."""
+    nowhere = f"No transcripts found{' in ' * bool(places)}{', '.join(places)}"
     for report in outcome.reports:
         taken, made = report.ingest, report.compress
         yield from map(str, taken.bad_lines[:SHOWN_PROBLEMS])
@@ -314,18 +318,35 @@ def outcome_lines(outcome: IngestOutcome) -> Iterator[str]:
             yield f"({len(taken.bad_lines) - SHOWN_PROBLEMS} more bad lines)"
         yield from (*taken.remarks[:SHOWN_PROBLEMS], *refusal_lines(taken.refused))
         would = "would be " if taken.is_dry_run else ""
-        refused = f"{len(taken.refused)} refused"
-        yield f"{taken.read} of {plural(taken.files, 'file')} {would}read, {taken.unchanged} unchanged, {refused}."
-        yield (
-            f"{taken.entries} new entries in {plural(len(taken.sessions), 'session')}; {taken.copies} copies left out,"
-            f" {plural(taken.secrets, 'secret')} masked, {plural(len(taken.bad_lines), 'bad line')}."
+        entries = f"{taken.entries:,} new {'entry' if taken.entries == 1 else 'entries'}"
+        new = f"{plural(len(taken.sessions), 'session')} {would}taken in, {entries}" if taken.entries else ""
+        new = new or ("Nothing new" if taken.files else nowhere)
+        counts = (
+            (taken.read, f"of {plural(taken.files, 'file')} {would}read"),
+            (taken.unchanged, "unchanged"),
+            (len(taken.refused), "refused"),
+            (taken.copies, "copies left out"),
+            (taken.secrets, "secrets masked"),
+            (len(taken.bad_lines), "bad lines"),
         )
-        if made is not None:
-            yield (
-                f"{plural(len(made.written), 'session')} compressed, {made.unchanged} unchanged,"
-                f" {made.open} still open, {made.empty} without a word."
+        yield f"{'; '.join(filter(None, (new, join_counts(counts))))}."
+        if made is not None and (
+            done := join_counts(
+                (
+                    (len(made.written), "compressed"),
+                    (made.unchanged, "unchanged"),
+                    (made.open, "still open"),
+                    (made.empty, "without a word"),
+                )
             )
+        ):
+            yield f"Sessions: {done}."
     yield from map(str, outcome.problems)
+
+
+def join_counts(counts: Iterable[tuple[int, str]]) -> str:
+    """Counts as a list in words, without those that are none."""
+    return ", ".join(f"{count:,} {what}" for count, what in counts if count)
 
 
 def reference_lines(found: ScanReport) -> Iterator[str]:
