@@ -12,6 +12,7 @@ from crawler.archive.pruned import PrunedSessions
 from crawler.archive.store import Archive, resolve_session
 from crawler.transcripts.turns import Role, Turn
 from memory_server.errors import ContentError, UsageError
+from memory_server.escaping import plural
 from memory_server.language.shortening import clip
 from memory_server.layers.sessions import (
     DIGEST_SECTIONS,
@@ -117,7 +118,7 @@ class SessionReader:
 def one_line(session: CompressedSession, next_step: "NextStep") -> str:
     """When, what, how it ended."""
     date = f"{local(session.started):%Y-%m-%d}" if session.started else "undated"
-    commits = f", {len(session.commits)} commits" if session.commits else ""
+    commits = f", {plural(len(session.commits), 'commit')}" if session.commits else ""
     return f"{date}  {session.title}  ({session.outcome}{commits})  more: {next_step(session.session_id, 'digest')}\n"
 
 

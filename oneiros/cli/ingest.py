@@ -180,7 +180,7 @@ def forget(
         for line in forgetting.plan_lines(plan):
             data(line)
     if not dry_run:
-        require_person(environment, f"forget {len(plan.session_ids)} session(s), {what}")
+        require_person(environment, f"forget {plural(len(plan.session_ids), 'session')}, {what}")
         if is_running(str(root.path)):
             end_daemon(root)
         with open_memory(environment) as memory:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from memory_server.root.places import require_memory
+from oneiros.claude.plugin import require_client_program
 from oneiros.claude.setup import Setup
 from oneiros.cli.terminal.completion import completion_lines, find_shell, startup_file
 from oneiros.cli.terminal.output import AsJson, Yes, confirm, data, data_json, talk
@@ -67,6 +68,8 @@ def setup(
     if not changes:
         talk("Nothing to do.")
     elif not dry_run:
+        if plugin and not undo:
+            require_client_program(environment.variables)
         confirm("Write this?", yes=yes)
         for change in changes:
             change.do()

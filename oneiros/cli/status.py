@@ -48,7 +48,7 @@ def show_next_steps(environment: Environment) -> None:
     root = environment.choice.root
     if root.index_page.exists():
         found = _collect_status(environment)
-        head, steps = f"{root.path}: {_sources_text(found)}.", list(_list_next_steps(found))
+        head, steps = f"{root.path}: {_sources_text(found) or 'nothing is in it yet'}.", list(_list_next_steps(found))
         ask = f"{'' if steps else 'Nothing waits for you. '}Ask: oneiros recall 'a question'. "
     else:
         from oneiros.first_steps import tell_waiting  # the crawler, for this alone
@@ -100,7 +100,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"state     {found['places']['state']}"
     if ignored := found["ignored"]:
         yield f"ignored   {ignored}  (not trusted; `oneiros trust {ignored}` lets it take effect)"
-    yield f"sources   {_sources_text(found)}"
+    yield f"sources   {_sources_text(found) or 'none'}"
     yield f"archive   {_archive_text(found)}"
     if found.get("readings"):  # an older daemon tells of none
         yield f"readings  {_readings_text(found['readings'])}"
@@ -140,7 +140,7 @@ def _sources_text(found: Mapping[str, Any]) -> str:
     held = {"topic": found["topics"], "session": sources["session"], "archived": sources["raw"]}
     named = {**held, "reference": sources["reference"]}
     ends = {name: "" if count == 1 or name == "archived" else "s" for name, count in named.items()}
-    return ", ".join(f"{count} {name}{ends[name]}" for name, count in named.items() if count) or "none"
+    return ", ".join(f"{count} {name}{ends[name]}" for name, count in named.items() if count)
 
 
 def _archive_text(found: Mapping[str, Any]) -> str:

@@ -129,6 +129,16 @@ def test_a_database_of_another_memory_comes_in_as_references(oneiros: Oneiros, h
     assert oneiros("import", "src/app/.git")[0] == 1
 
 
+def test_a_long_statement_that_waits_is_listed_with_an_ellipsis(oneiros: Oneiros, home: Path) -> None:
+    long = f"- Use the recorded answers in the tests of {'the relay and of ' * 8}the printer.\n"
+    (home / "src" / "app" / "CLAUDE.md").write_text(f"# App\n\n## Testing\n\n{long}", encoding="utf-8")
+    oneiros("import", "src")
+
+    [line] = oneiros("review", "--list")[1].splitlines()
+
+    assert line.endswith("…") and "Use the recorded answers" in line
+
+
 @pytest.mark.parametrize("key", ["f", "a"])
 def test_a_key_takes_a_whole_topic(oneiros: Oneiros, home: Path, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     (home / "src" / "app" / "AGENTS.md").write_text(NOTES, encoding="utf-8")
