@@ -49,10 +49,10 @@ def gc(
     project: Annotated[str, typer.Option(help="only this one")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Let sessions fade that nobody uses, after it asked: no file is lost.
+    """Let sessions fade that nobody uses: no file is lost.
 
     Search holds less of them: their statements, their digest, one line. What faded is still found with --raw, and read
-    by `drill`. What is cited, kept or young does not fade; topics never do.
+    by `drill`. What is cited, kept or young does not fade; topics never do. It shows what it does, and asks before.
     """
     if context.invoked_subcommand:
         return
