@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import typer
 
-from crawler.archive.append import RefusedFile
+from crawler.archive.append import ArchiveReport, RefusedFile
 from crawler.archive.store import hash_session_id, resolve_session
 from crawler.compress.export import render_session, session_json
 from crawler.compress.levels import Depth, SessionReader
@@ -311,42 +311,51 @@ def _megabytes(done: int, every: int) -> Progress:
 def outcome_lines(outcome: IngestOutcome, places: Sequence[str] = ()) -> Iterator[str]:
     """What an ingest did, for a person. `places`: where it looked, named where nothing is there."""
     nowhere = f"No transcripts found{' in ' * bool(places)}{', '.join(places)}"
+    is_any = any(report.ingest.files or report.ingest.entries for report in outcome.reports)
     for report in outcome.reports:
         taken, made = report.ingest, report.compress
         yield from map(str, taken.bad_lines[:SHOWN_PROBLEMS])
         if len(taken.bad_lines) > SHOWN_PROBLEMS:
             yield f"({len(taken.bad_lines) - SHOWN_PROBLEMS} more bad lines)"
         yield from (*taken.remarks[:SHOWN_PROBLEMS], *refusal_lines(taken.refused))
-        would = "would be " if taken.is_dry_run else ""
-        entries = f"{taken.entries:,} new {'entry' if taken.entries == 1 else 'entries'}"
-        new = f"{plural(len(taken.sessions), 'session')} {would}taken in, {entries}" if taken.entries else ""
-        new = new or ("Nothing new" if taken.files else nowhere)
-        counts = (
-            (taken.read, f"of {plural(taken.files, 'file')} {would}read"),
-            (taken.unchanged, "unchanged"),
-            (len(taken.refused), "refused"),
-            (taken.copies, "copies left out"),
-            (taken.secrets, "secrets masked"),
-            (len(taken.bad_lines), "bad lines"),
-        )
-        yield f"{'; '.join(filter(None, (new, join_counts(counts))))}."
-        if made is not None and (
-            done := join_counts(
-                (
-                    (len(made.written), "compressed"),
-                    (made.unchanged, "unchanged"),
-                    (made.open, "still open"),
-                    (made.empty, "without a word"),
-                )
+        if taken.files or taken.entries or not is_any:
+            yield format_taken(taken, nowhere)
+        done = (
+            join_counts(
+                (len(made.written), f"{len(made.written):,} compressed"),
+                (made.unchanged, f"{made.unchanged:,} unchanged"),
+                (made.open, f"{made.open:,} still open"),
+                (made.empty, f"{made.empty:,} without a word"),
             )
-        ):
+            if made
+            else ""
+        )
+        if done:
             yield f"Sessions: {done}."
     yield from map(str, outcome.problems)
 
 
-def join_counts(counts: Iterable[tuple[int, str]]) -> str:
-    """Counts as a list in words, without those that are none."""
-    return ", ".join(f"{count:,} {what}" for count, what in counts if count)
+def format_taken(taken: ArchiveReport, nowhere: str) -> str:
+    """What came in, then what became of the files. `nowhere` is said where there is none."""
+    would = "would be " if taken.is_dry_run else ""
+    entries = f"{taken.entries:,} new {'entry' if taken.entries == 1 else 'entries'}"
+    files = join_counts(
+        (taken.read, f"{taken.read:,} of {plural(taken.files, 'file')} {would}read"),
+        (taken.unchanged, f"{taken.unchanged:,} unchanged"),
+        (len(taken.refused), f"{len(taken.refused):,} refused"),
+        (taken.copies, f"{taken.copies:,} {'copy' if taken.copies == 1 else 'copies'} left out"),
+        (taken.secrets, f"{plural(taken.secrets, 'secret')} masked"),
+        (len(taken.bad_lines), plural(len(taken.bad_lines), "bad line")),
+    )
+    new = "Nothing new" if taken.files else nowhere
+    if taken.entries:
+        new = f"{plural(len(taken.sessions), 'session')} {would}taken in, {entries}"
+    return f"{'; '.join(filter(None, (new, files)))}."
+
+
+def join_counts(*counts: tuple[int, str]) -> str:
+    """What is said of counts as a list, without those that are none."""
+    return ", ".join(text for count, text in counts if count)
 
 
 def reference_lines(found: ScanReport) -> Iterator[str]:
