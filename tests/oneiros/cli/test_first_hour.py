@@ -109,6 +109,7 @@ def test_sessions_are_not_taken_into_the_example_unasked(
 
     code, _, output = oneiros("init", "--all")
 
+    assert "oneiros init --own --all  1 transcript not archived yet" in oneiros()[1]
     assert code == 2 and "the example memory" in output and "oneiros init --own --all" in output
     assert not (tmp_path / ".oneiros" / "memory" / "sessions" / "archive").exists()
 
