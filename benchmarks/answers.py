@@ -240,6 +240,10 @@ class CopiedSessions:
         found = self._store.read_sizes().items()
         return {COPY * copy + name: size for name, size in found for copy in range(self._copies)}
 
+    def read_days(self) -> Mapping[str, dt.date]:
+        found = self._store.read_days().items()
+        return {COPY * copy + name: day for name, day in found for copy in range(self._copies)}
+
     def session(self, session_id: str) -> ArchivedSession:
         found = self._store.session(session_id.lstrip(COPY))
         return replace(found, document=replace(found.document, path=raw_path(session_id)))

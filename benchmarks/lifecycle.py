@@ -14,6 +14,7 @@ import datetime as dt
 import hashlib
 import json
 import multiprocessing
+import os
 import random
 import re
 import shutil
@@ -133,6 +134,7 @@ def write_year(root: MemoryRoot, sessions: int, topics: int, seed: int = 7) -> l
         fact = writer.fact(session_id, day.date())
         key = SessionKey(session_id, machine="laptop", project=f"/work/project{number % 20}")
         archive.add(key, make_entries(writer, fact, day))
+        os.utime(archive.record_file(session_id), (day.timestamp(), day.timestamp()))
         facts.append(fact)
     closed = ClosedWhen(END, process_start=lambda _: None)
     compress_closed(archive, root.sessions, Readings(root.sessions.parent / FOLDER), closed)

@@ -7,6 +7,7 @@ is kept: as it wrote it, or read it from the first line on, with its later edits
 nothing is known. Everything else that tools returned is no source of its own.
 """
 
+import datetime as dt
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -64,6 +65,13 @@ class ArchivedSessions:
     def read_sizes(self) -> Mapping[str, int]:
         """The bytes of every session's record."""
         return {path.stem: path.stat().st_size for path in self._records.glob("*.json")}
+
+    def read_days(self) -> Mapping[str, dt.date]:
+        """The day of every session's record, which is replaced whenever entries come."""
+        return {
+            path.stem: local_day(dt.datetime.fromtimestamp(path.stat().st_mtime, dt.UTC))
+            for path in self._records.glob("*.json")
+        }
 
     def session(self, session_id: str) -> ArchivedSession:
         """One session with all its turns; with none while its archive is damaged, which every ingest names."""

@@ -2,9 +2,9 @@
 
 Put together from `lifecycle/` and the indices; it asks them, and notes what can be found alone. Which sessions and
 episodes fade, and how far, is a plan: a function of log, marks, files and day. A session fades in what search holds of
-it; its file and its turns stay as they are. What is cited, kept or younger than `fade_days` does not. What has ended,
-by its own dates, or was replaced goes to the attic. Topics are never in a plan. A part carries one out, and the next
-index run makes the indices as the marks then say.
+it; its file and its turns stay as they are. What is cited, kept or known for less than `fade_days` does not, so no old
+session in its first days here. What has ended, by its own dates, or was replaced goes to the attic. Topics are never in
+a plan. A part carries one out, and the next index run makes the indices as the marks then say.
 """
 
 import datetime as dt
@@ -45,6 +45,12 @@ class FadingSource:
     replaced_by: str = ""
     lines: int = 0
     decay: Decay = NO_DECAY
+    archived: dt.date | None = None  # the day on which its last turns were taken in
+
+    @property
+    def known_since(self) -> dt.date | None:
+        """The day from which it counts: an old session that was just taken in is young."""
+        return max(filter(None, (self.day, self.archived)), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +97,7 @@ class GcWanted:
     """Which sources, and how far."""
 
     below: float = BELOW
-    fade_days: int = 60  # younger ones stay whole
+    fade_days: int = 60  # what is known for less stays whole
     older_than: int = 0  # days; what is older fades to its statements, whatever its strength
     project: str = ""
 
@@ -121,7 +127,7 @@ def plan_gc(
         if wanted.project and source.project.casefold() != wanted.project.casefold():
             continue
         cited = citations.get(find_subject(source.path), 0)
-        strength = aliveness.strength(source.path, source.day, source.kind, cited, source.decay)
+        strength = aliveness.strength(source.path, source.known_since, source.kind, cited, source.decay)
         before = marks.levels.get(source.path)
         level = _level(
             source, strength, aliveness, wanted, is_held=bool(cited) or find_subject(source.path) in aliveness.to_keep
@@ -143,10 +149,13 @@ def _level(source: FadingSource, strength: Strength, aliveness: Aliveness, wante
         return Level.WHOLE
     if source.ended or source.replaced_by:
         return Level.ATTIC
-    age = (aliveness.today - aliveness.began(source.path, source.day)).days if source.day else 0
+    age, known = (
+        (aliveness.today - aliveness.began(source.path, day)).days if day else 0
+        for day in (source.day, source.known_since)
+    )
     if wanted.older_than and age > wanted.older_than and strength.value >= wanted.below:
         return Level.STATEMENTS
-    if age < wanted.fade_days or strength.value >= wanted.below:
+    if known < wanted.fade_days or strength.value >= wanted.below:
         return Level.WHOLE
     if strength.value >= wanted.below * DIGEST_SHARE:
         return Level.STATEMENTS
@@ -194,21 +203,23 @@ class Aging:
 
     def _sources(self) -> Iterator[FadingSource]:
         """Every session and episode that is not in the attic."""
-        archived = {cut_id8(name): name for name in self.raw.store.marks()} if self.raw is not None else {}
+        days = self.raw.store.read_days() if self.raw is not None else {}
+        archived = {cut_id8(name): name for name in days}
         ending, snapshot = self._ending(), self.indices.snapshot()
         for source in snapshot.sources.values():
             if source.path.startswith(("sessions/", "episodes/")) and self.root.file(source.path).exists():
-                content = self._content(source.path)
+                content, session = self._content(source.path), archived.get(parse_id8(source.path), "")
                 yield FadingSource(
                     path=source.path,
                     day=source.date,
                     kind=source.kind,
-                    session=archived.get(parse_id8(source.path), ""),
+                    session=session,
                     ended=source.path in ending and self._has_ended(source.path),
                     replaced_by=snapshot.superseded.get(source.path, ""),
                     project=source.project,
                     lines=content.count(b"\n"),
                     decay=_read_decay(content),
+                    archived=days.get(session),
                 )
         for file in sorted(find_superseded_files(markdown_files(self.root.sessions))):
             yield FadingSource(self.root.relative(file), None, "episodic", replaced_by="a newer file of it")

@@ -22,6 +22,7 @@ from memory_server.escaping import escape_line
 
 MOST_NAMED = 8  # values that there are, beside one that there is not
 NEAR = 0.75  # likeness of two spellings from which on they may be of one name
+FILTER_LIKE = re.compile(r"(?<![\w:.@/-])([A-Za-z_]+):(?=[\w\"])")
 TAKEN = "There is no project %s; taken as %s."
 
 
@@ -188,6 +189,7 @@ FIELDS = tuple(
     for row in hint.__metadata__
 )
 BY_NAME = {field.name: field for field in FIELDS}
+NO_FILTER_OF_NAME = f"There is no filter %s:; there are {', '.join(BY_NAME)}."
 COLUMNS = tuple(field for field in FIELDS if field.kind in STORED)
 NO_FILTER = Filter()
 
@@ -240,6 +242,12 @@ def unknown_values(sources: Collection[SourceHead], wanted: Filter) -> Iterator[
             yield from (
                 _tell_unknown(field.name, value, known) for value in values if fold(_plain_value(value)) not in folded
             )
+
+
+def find_filter_like(typed: str) -> list[str]:
+    """The words before a colon that are no filter and nearly called as one, folded, each once."""
+    words = dict.fromkeys(map(fold, FILTER_LIKE.findall(typed)))
+    return [word for word in words if word not in BY_NAME and difflib.get_close_matches(word, BY_NAME)]
 
 
 def with_nearest_projects(projects: Iterable[str], wanted: Filter) -> tuple[Filter, str]:

@@ -548,6 +548,14 @@ class Memory:
         """What the person said of answers so far."""
         return self._query_log.judgements()
 
+    def is_unanswered(self, tool: str, text: str) -> bool:
+        """Whether a question of the log finds nothing now, and not because its filter names what no source has."""
+        question = parse_query(text, Search(tool) if tool in set(Search) else Search.RECALL)
+        with repairable(self.root.derived_folder), self.indices.search_lock.searching():
+            if self.pipeline().retriever.unknown_values(question):
+                return False
+        return not self.look_up(question).hits
+
     def _others_find(self, tool: str, text: str) -> dict[str, int]:
         """How many hits each of the other searches has for a question."""
         others = [search for search in Search if search != tool]

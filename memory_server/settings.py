@@ -304,7 +304,7 @@ def _read(file: Path, kind: type[Settings]) -> Settings:
         )
     try:
         text = file.read_bytes().decode("utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return kind()
     except OSError as error:
         raise NeedsRepair(

@@ -14,7 +14,7 @@ from crawler.archive.store import Archive, PrunedSessions, SessionRecord, resolv
 from crawler.transcripts.injected import CHAT_MARK, EXPORT_MARK
 from crawler.transcripts.turns import Role, Turn
 from memory_server.errors import ContentError, UsageError
-from memory_server.escaping import clip, escape_line, escape_text
+from memory_server.escaping import clip, escape_line, escape_text, plural
 from memory_server.layers.sessions import (
     DIGEST_SECTIONS,
     DIGEST_STATEMENTS,
@@ -119,7 +119,7 @@ class SessionReader:
 def one_line(session: CompressedSession, next_step: "NextStep") -> str:
     """When, what, how it ended."""
     date = f"{local(session.started):%Y-%m-%d}" if session.started else "undated"
-    commits = f", {len(session.commits)} commits" if session.commits else ""
+    commits = f", {plural(len(session.commits), 'commit')}" if session.commits else ""
     return f"{date}  {session.title}  ({session.outcome}{commits})  more: {next_step(session.session_id, 'digest')}\n"
 
 

@@ -46,6 +46,10 @@ class How(StrEnum):
     PASSKEY = "passkey"  # chosen in a browser, and signed there by a device that asked for its person
 
 
+class NotTheWord(UsageError):
+    """A person was asked, and the word that was shown to them did not come."""
+
+
 @dataclass(frozen=True, slots=True)
 class Consent:
     """That a person is there; every decision asks for one.
@@ -70,23 +74,24 @@ class Process:
 
 
 def person_at_terminal(variables: Mapping[str, str], ask: Callable[[str], str] | None = None) -> Consent:
-    """Asks for a word on the controlling terminal, again where it is mistyped.
+    """Asks for a word on the controlling terminal, again where it is mistyped, or Enter was typed alone.
 
-    Raises UsageError where it does not come, and where no person can be.
+    Raises NotTheWord where it does not come, and UsageError where no person can be.
 
-    `ask` shows a line on that terminal and returns what is typed there.
+    `ask` shows a line on that terminal and returns what is typed there, with its line end; nothing at the end of input.
     """
     require_no_client(variables, ancestors(os.getpid()))
     word = secrets.choice(WORDS)
     line = f"To decide, type the word {word}: "
     for _ in range(TRIES):
-        typed = (ask or ask_on_terminal)(line).strip().casefold()
-        if typed == word:
+        typed = (ask or ask_on_terminal)(line)
+        if typed.strip().casefold() == word:
             return Consent(How.WORD)
         if not typed:
             break
-        line = f"That was not the word. Once more, or nothing to give up: type the word {word}: "
-    raise UsageError("that was not the word", remedy="Nothing of this was decided; begin again")
+        if typed.strip():
+            line = f"That was not the word. Once more, or Ctrl-D to give up: type the word {word}: "
+    raise NotTheWord("that was not the word", remedy="Nothing of this was decided; begin again")
 
 
 def require_terminal(process: int, variables: Mapping[str, str]) -> None:

@@ -111,8 +111,8 @@ class WeeklyReview:
         )
 
     def _findings(self, questions: Sequence[LoggedQuestion], today: dt.date) -> Iterator[Finding]:
-        root = self._memory.root
-        topics, problems = read_topics(root), self._memory.validate()
+        memory, root = self._memory, self._memory.root
+        topics, problems = read_topics(root), memory.validate()
         hunks = self._decisions.store.hunks()
         unexplained, unsigned = self._decisions.doubts()
         yield from outside_changes(unexplained)
@@ -129,7 +129,7 @@ class WeeklyReview:
         yield from dead_links(root, topics, problems)
         yield from page_problems(problems, is_level=self._memory.upkeep.changes().is_empty)
         yield from self._over_time(hunks, today)
-        yield from find_unanswered(questions)
+        yield from find_unanswered([one for one in questions if one.hits or memory.is_unanswered(one.tool, one.query)])
         readings = Readings(root.sessions.parent / FOLDER).every()
         yield from find_repeated_errors(readings, self._list_sessions_of_week(), topics)
         yield from self._index()

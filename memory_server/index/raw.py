@@ -6,6 +6,7 @@ search that does not ask for them. Derived from the archive, which another packa
 second and core that costs hours. `stretch_index.py` does it for what people and models said in them.
 """
 
+import datetime as dt
 import hashlib
 import re
 import threading
@@ -65,6 +66,9 @@ class SessionStore(Protocol):
 
     def read_sizes(self) -> Mapping[str, int]:
         """The bytes of every session's record: the more of it was said, the more."""
+
+    def read_days(self) -> Mapping[str, dt.date]:
+        """The day on which the last entries of every session were archived."""
 
     def session(self, session_id: str) -> ArchivedSession:
         """One session with all its turns."""

@@ -228,6 +228,7 @@ class SharedDatabase:
 
 NO_ROOM_REMEDY = "Free some space on that disk; nothing is lost, and a running daemon goes on by itself"
 DISK_REMEDY = "Look at that disk, which may be full, read-only or failing; then run the command again, nothing is lost"
+MOVE_REMEDY = "Move it away, or give it another name"
 RIGHTS_REMEDY = "Check its rights and those of the folders above it"
 
 
@@ -263,6 +264,8 @@ def find_refusal(error: BaseException, place: Path | None, what: str = "it") -> 
         return None
     if isinstance(error, OSError) and error.filename:
         place = Path(os.fsdecode(error.filename))
-        place = place if os.path.lexists(place) else place.parent  # of a file that was to be made, its folder
+        place = next(filter(os.path.lexists, (place, *place.parents)))  # of a file that was to be made, its folder
+    if isinstance(error, NotADirectoryError):
+        return NeedsRepair("a file lies where a folder has to be", where=place, remedy=MOVE_REMEDY)
     why = error.strerror if isinstance(error, OSError) else error
     return NeedsRepair(f"{what} cannot be used ({why})", where=place, remedy=RIGHTS_REMEDY)

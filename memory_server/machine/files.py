@@ -211,10 +211,13 @@ def open_plain(file: Path, flags: int) -> int:
 
 
 def make_folder(folder: Path) -> None:
-    """Makes a folder with those above it; what it makes is its owner's alone."""
+    """Makes a folder with those above it; what it makes is its owner's alone. Raises OSError where it cannot be."""
     if not folder.is_dir():
         make_folder(folder.parent)
-        folder.mkdir(mode=0o700, exist_ok=True)
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+        except FileExistsError as error:
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder)) from error
 
 
 def is_plain_file(file: Path | str) -> bool:

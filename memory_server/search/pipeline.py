@@ -26,7 +26,7 @@ import numpy as np
 from memory_server.document import Answer, Certainty, Hit, Layer, SourcePath
 from memory_server.embedding.engine import Vectors
 from memory_server.escaping import escape_line
-from memory_server.fields import Filter, with_nearest_projects
+from memory_server.fields import NO_FILTER_OF_NAME, Filter, find_filter_like, with_nearest_projects
 from memory_server.index.expression import Term, is_identifier
 from memory_server.language.cues import says_nothing
 from memory_server.layers.notes import NOTE, is_of_session
@@ -127,7 +127,8 @@ class Pipeline:
         question, taken = self._with_nearest(question)
         absent = self._absent(question)
         if absent.is_elsewhere:
-            return Answer((), absent.note(is_unsure=False))
+            notes = [*self._tell_unknown_filters(question), absent.note(is_unsure=False)]
+            return Answer((), " ".join(notes))
         typing = Typing(self._typed_lines, self.retriever, question, self._turns)
         answer = self._of_layers(question, typing)
         above = answer.hits
@@ -144,7 +145,9 @@ class Pipeline:
         is_unsure = self._is_unsure(question, answer)
         absence = absent.note(is_unsure=is_unsure) if answer.hits else ""
         unread = self._tell_unread(question, answer)
-        notes = [PERHAPS if is_unsure else "", taken, answer.note, unread, absence, format_unapproved_note(answer.hits)]
+        filters = self._tell_unknown_filters(question)
+        notes = [PERHAPS if is_unsure else "", taken, *filters, answer.note, unread, absence]
+        notes.append(format_unapproved_note(answer.hits))
         is_doubtful = answer.is_doubtful or (is_unsure and max(map(fit, answer.hits)) < UNLIKELY_SCORE)
         missing = absent.names + absent.words
         return replace(answer, note=" ".join(filter(None, notes)), is_doubtful=is_doubtful, absent=missing)
@@ -396,6 +399,14 @@ class Pipeline:
         if not self._asks_for_words(question):
             return Absent()
         return find_absent([searched.terms(question.text) for searched in self._list_searchers()], self._projects())
+
+    def _tell_unknown_filters(self, question: Question) -> list[str]:
+        """A sentence for every word that was meant as a filter: what stands in the memory may be searched for."""
+        return [
+            NO_FILTER_OF_NAME % word
+            for word in find_filter_like(question.typed)
+            if not any(term.holders for searched in self._list_searchers() for term in searched.terms(word))
+        ]
 
     def _indices(self) -> Sequence[Retriever]:
         return [searched for searched in (self.retriever, self._stretches) if searched is not None]

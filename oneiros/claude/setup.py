@@ -373,11 +373,17 @@ def client_program(variables: Mapping[str, str]) -> str | None:
     return shutil.which("claude", path=variables.get("PATH"))
 
 
-def run_client(commands: Sequence[Sequence[str]], variables: Mapping[str, str]) -> None:
-    """Runs commands of the client. Raises UsageError where there is none, NeedsRepair where one fails."""
+def require_client_program(variables: Mapping[str, str]) -> str:
+    """Claude Code as the person's shell finds it. Raises UsageError where it is not installed."""
     program = client_program(variables)
     if program is None:
         raise UsageError("Claude Code is not on PATH", remedy="Install it, or run the shown commands where it is")
+    return program
+
+
+def run_client(commands: Sequence[Sequence[str]], variables: Mapping[str, str]) -> None:
+    """Runs commands of the client. Raises UsageError where there is none, NeedsRepair where one fails."""
+    program = require_client_program(variables)
     for _, *arguments in commands:
         command = [program, *arguments]
         done = subprocess.run(

@@ -137,6 +137,8 @@ def run_app(arguments: Sequence[str], environment: "Environment | None" = None) 
         sys.stdout.reconfigure(errors="backslashreplace")
     if COMPLETE in os.environ:  # typer answers, and ends the process
         completion_init()
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:2], "--help"]
     try:
         code = int(create_app().main(arguments, "oneiros", standalone_mode=False, obj=environment) or 0)
         sys.stdout.flush()  # here, where a closed pipe is still caught

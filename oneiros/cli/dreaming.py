@@ -18,6 +18,7 @@ from dream.run import DreamReport
 from memory_server.errors import OneirosError, UsageError
 from memory_server.escaping import escape_line, escape_text, plural
 from memory_server.index.build import Progress
+from memory_server.layers.topics import shorten_text
 from oneiros.cli.consent import ask_person, sign_at_end
 from oneiros.cli.readings import offer_reader, read_waiting
 from oneiros.cli.review.sitting import TerminalReview
@@ -31,6 +32,7 @@ from oneiros.opening import open_memory
 
 WORD_AT_END = "At the end a word is shown, which you type back; nothing is decided without it."
 KEY_AT_END = "At the end your key signs what you decided; what is not signed is named."
+LISTED_CHARS = 100  # of a statement on a line of `--list`
 HunkName = Annotated[str, typer.Argument(metavar="HUNK", help="its id, or the beginning of it")]
 
 
@@ -227,7 +229,8 @@ def _list(hunks: list[Hunk], waiting: str, *, as_json: bool) -> None:
         data_json({"hunks": [hunk_json(hunk) for hunk in hunks]})
     else:
         for hunk in hunks:
-            show(f"{hunk.id}  {hunk.proposal}  {hunk.target}  {hunk.update.relation}  {escape_line(hunk.text)[:100]}")
+            text = shorten_text(escape_line(hunk.text), LISTED_CHARS)
+            show(f"{hunk.id}  {hunk.proposal}  {hunk.target}  {hunk.update.relation}  {text}")
         talk(f"{len(hunks)} open.{waiting} Decide: oneiros review" if hunks else f"Nothing is open.{waiting}")
     if not hunks:
         raise typer.Exit(1)

@@ -66,6 +66,8 @@ def init(
     root = environment.choice.root if folder is None else environment.resolve_root(folder)
     if own:
         _leave_example(environment, root)
+    if everything and not example and is_example(root):
+        _confirm_example(root)
     is_new = not root.index_page.exists()
     if _needs_consent(environment, root):
         require_person(environment, f"make and trust the memory {root.path}", is_setting=True)
@@ -110,6 +112,15 @@ def _leave_example(environment: Environment, root: MemoryRoot) -> None:
     if is_running(str(root.path)):
         end_daemon(root)
     talk(f"The example lies in {set_aside(root)} now.")
+
+
+def _confirm_example(root: MemoryRoot) -> None:
+    """Asks before sessions are taken into the example. Raises UsageError where nobody can answer."""
+    what, remedy = "this is the example memory, about oneiros itself", "One of your own: oneiros init --own --all"
+    if not is_conversation():
+        raise UsageError(what, where=root.path, remedy=remedy)
+    talk(f"{root.path}: {what}. {remedy}")
+    typer.confirm("Take your sessions into the example", default=False, err=True, abort=True)
 
 
 def _tell_language(environment: Environment) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import typer
 
+from crawler.archive.append import ArchiveReport
 from crawler.archive.files import RefusedFile
 from crawler.archive.store import hash_session_id, resolve_session
 from crawler.compress.levels import Depth, SessionReader, render_session, session_json
@@ -179,7 +180,7 @@ def forget(
         for line in forgetting.plan_lines(plan):
             data(line)
     if not dry_run:
-        require_person(environment, f"forget {len(plan.session_ids)} session(s), {what}")
+        require_person(environment, f"forget {plural(len(plan.session_ids), 'session')}, {what}")
         if is_running(str(root.path)):
             end_daemon(root)
         with open_memory(environment) as memory:
@@ -253,7 +254,10 @@ def ingest_once(
         copied = {"references": dataclasses.asdict(references) if references else None}
         (data_line if one_line else data_json)(outcome_json(outcome) | copied)
         return outcome
-    for line in (*outcome_lines(outcome), *(reference_lines(references) if references else ())):
+    is_of_roots = not (wanted.machine or wanted.agent) and len(outcome.reports) == 1
+    folders = wanted.paths or [one.folder for one in crawl_roots(environment)] if is_of_roots else ()
+    places = [str(folder).replace(str(environment.home), "~", 1) for folder in folders]
+    for line in (*outcome_lines(outcome, places), *(reference_lines(references) if references else ())):
         talk(line)
     if indexed:
         files, passages = indexed["changed"], indexed["chunks"]
@@ -304,27 +308,54 @@ def _megabytes(done: int, every: int) -> Progress:
     return Progress("reading MB", int(done / 1e6), max(1, ceil(every / 1e6)))
 
 
-def outcome_lines(outcome: IngestOutcome) -> Iterator[str]:
-    """What an ingest did, for a person."""
+def outcome_lines(outcome: IngestOutcome, places: Sequence[str] = ()) -> Iterator[str]:
+    """What an ingest did, for a person. `places`: where it looked, named where nothing is there."""
+    nowhere = f"No transcripts found{' in ' * bool(places)}{', '.join(places)}"
+    is_any = any(report.ingest.files or report.ingest.entries for report in outcome.reports)
     for report in outcome.reports:
         taken, made = report.ingest, report.compress
         yield from map(str, taken.bad_lines[:SHOWN_PROBLEMS])
         if len(taken.bad_lines) > SHOWN_PROBLEMS:
             yield f"({len(taken.bad_lines) - SHOWN_PROBLEMS} more bad lines)"
         yield from (*taken.remarks[:SHOWN_PROBLEMS], *refusal_lines(taken.refused))
-        would = "would be " if taken.is_dry_run else ""
-        refused = f"{len(taken.refused)} refused"
-        yield f"{taken.read} of {plural(taken.files, 'file')} {would}read, {taken.unchanged} unchanged, {refused}."
-        yield (
-            f"{taken.entries} new entries in {plural(len(taken.sessions), 'session')}; {taken.copies} copies left out,"
-            f" {plural(taken.secrets, 'secret')} masked, {plural(len(taken.bad_lines), 'bad line')}."
-        )
-        if made is not None:
-            yield (
-                f"{plural(len(made.written), 'session')} compressed, {made.unchanged} unchanged,"
-                f" {made.open} still open, {made.empty} without a word."
+        if taken.files or taken.entries or not is_any:
+            yield format_taken(taken, nowhere)
+        done = (
+            join_counts(
+                (len(made.written), f"{len(made.written):,} compressed"),
+                (made.unchanged, f"{made.unchanged:,} unchanged"),
+                (made.open, f"{made.open:,} still open"),
+                (made.empty, f"{made.empty:,} without a word"),
             )
+            if made
+            else ""
+        )
+        if done:
+            yield f"Sessions: {done}."
     yield from map(str, outcome.problems)
+
+
+def format_taken(taken: ArchiveReport, nowhere: str) -> str:
+    """What came in, then what became of the files. `nowhere` is said where there is none."""
+    would = "would be " if taken.is_dry_run else ""
+    entries = f"{taken.entries:,} new {'entry' if taken.entries == 1 else 'entries'}"
+    files = join_counts(
+        (taken.read, f"{taken.read:,} of {plural(taken.files, 'file')} {would}read"),
+        (taken.unchanged, f"{taken.unchanged:,} unchanged"),
+        (len(taken.refused), f"{len(taken.refused):,} refused"),
+        (taken.copies, f"{taken.copies:,} {'copy' if taken.copies == 1 else 'copies'} left out"),
+        (taken.secrets, f"{plural(taken.secrets, 'secret')} masked"),
+        (len(taken.bad_lines), plural(len(taken.bad_lines), "bad line")),
+    )
+    new = "Nothing new" if taken.files else nowhere
+    if taken.entries:
+        new = f"{plural(len(taken.sessions), 'session')} {would}taken in, {entries}"
+    return f"{'; '.join(filter(None, (new, files)))}."
+
+
+def join_counts(*counts: tuple[int, str]) -> str:
+    """What is said of counts as a list, without those that are none."""
+    return ", ".join(text for count, text in counts if count)
 
 
 def reference_lines(found: ScanReport) -> Iterator[str]:

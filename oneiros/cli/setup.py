@@ -9,7 +9,7 @@ from typer._completion_shared import get_completion_script
 
 from memory_server.errors import UsageError
 from memory_server.root.places import require_memory
-from oneiros.claude.setup import Setup
+from oneiros.claude.setup import Setup, require_client_program
 from oneiros.cli.early import COMPLETE
 from oneiros.cli.terminal.output import Yes, confirm, data, talk
 from oneiros.environment import Environment
@@ -70,6 +70,8 @@ def setup(
     if not changes:
         talk("Nothing to do.")
     elif not dry_run:
+        if plugin and not undo:
+            require_client_program(environment.variables)
         confirm("Write this?", yes=yes)
         for change in changes:
             change.do()

@@ -11,10 +11,12 @@ import typer
 from memory_server.completeness import OF_MEMORY
 from memory_server.errors import Problem
 from memory_server.escaping import escape_line, plural
+from memory_server.root.paths import MemoryRoot
 from oneiros.cli.serving import daemon_address, daemon_json
 from oneiros.cli.terminal.output import AsJson, OfProject, data_json, moment_text, see_stdout, show, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
+from oneiros.founding import is_example
 
 MOST_NOTES, NOTE_CHARS = 5, 100  # of what sessions told each other
 ANSWER_SECONDS = 30.0  # of a daemon on a busy machine; beyond, its memory is opened here
@@ -47,7 +49,8 @@ def show_next_steps(environment: Environment) -> None:
     root = environment.choice.root
     if root.index_page.exists():
         found = _collect_status(environment)
-        head, steps = f"{root.path}: {_sources_text(found)}.", list(_list_next_steps(found))
+        head = f"{root.path}: {_sources_text(found) or 'nothing is in it yet'}."
+        steps = list(_list_next_steps(found, root))
         ask = f"{'' if steps else 'Nothing waits for you. '}Ask: oneiros recall 'a question'. "
     else:
         from oneiros.first_steps import tell_waiting  # the crawler, for this alone
@@ -63,10 +66,11 @@ def show_next_steps(environment: Environment) -> None:
     talk(f"{ask}Every command: oneiros --help")
 
 
-def _list_next_steps(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _list_next_steps(found: Mapping[str, Any], root: MemoryRoot) -> Iterator[tuple[str, str]]:
     if count := found["not_archived"]:
         deleted = f"Claude Code deletes {found['expiring']} of them this week"
-        yield "ingest", f"{plural(count, 'transcript')} not archived yet; {deleted}"
+        command = "init --own --all" if is_example(root) else "ingest"
+        yield command, f"{plural(count, 'transcript')} not archived yet; {deleted}"
     yield from (("report", loss) for loss in found.get("losses", ()))
     for notice in found.get("waiting", ()):  # an older daemon tells none
         what, _, command = notice.rpartition(": ")
@@ -101,7 +105,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"state     {found['places']['state']}"
     if ignored := found["ignored"]:
         yield f"ignored   {ignored}  (not trusted; `oneiros trust {ignored}` lets it take effect)"
-    yield f"sources   {_sources_text(found)}"
+    yield f"sources   {_sources_text(found) or 'none'}"
     yield f"archive   {_archive_text(found)}"
     if found.get("readings"):  # an older daemon tells of none
         yield f"readings  {_readings_text(found['readings'])}"
@@ -151,7 +155,7 @@ def _sources_text(found: Mapping[str, Any]) -> str:
     held = {"topic": found["topics"], "session": sources["session"], "archived": sources["raw"]}
     named = {**held, "reference": sources["reference"]}
     ends = {name: "" if count == 1 or name == "archived" else "s" for name, count in named.items()}
-    return ", ".join(f"{count} {name}{ends[name]}" for name, count in named.items() if count) or "none"
+    return ", ".join(f"{count} {name}{ends[name]}" for name, count in named.items() if count)
 
 
 def _archive_text(found: Mapping[str, Any]) -> str:

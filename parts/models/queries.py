@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from memory_server.escaping import escape_line
+from memory_server.escaping import escape_line, plural
 from memory_server.search.question import with_commands
 from oneiros.cli.opened import bring_level
 from oneiros.cli.terminal.output import AsJson, data, data_json, show, talk
@@ -71,10 +71,10 @@ def queries(
         others = [f"{with_commands(name)} finds {count}" for name, count in row.get("others", {}).items() if count]
         hint = f"  ({', '.join(others)})" if others else ""
         command, query = with_commands(row["tool"]), escape_line(row["query"])
-        show(f"{row['at'][:16]}  {command:<6} {row['hits']:>3} hits  {query}{hint}")
+        show(f"{row['at'][:16]}  {command:<6} {row['hits']:>3} {'hit ' if row['hits'] == 1 else 'hits'}  {query}{hint}")
     empty = sum(row["hits"] == 0 for row in rows)
     more = "; -n shows more" if len(rows) == limit else ""
-    talk(f"{'The newest ' if more else ''}{len(rows)} questions, {empty} found nothing{more}.")
+    talk(f"{'The newest ' if more else ''}{plural(len(rows), 'question')}, {empty} found nothing{more}.")
 
 
 def _show_judged(found: Judged, *, as_json: bool) -> None:

@@ -38,6 +38,7 @@ class Imported:
     filed: ReaderRun = field(default_factory=ReaderRun)  # by a reader, where there is one
     references: list[str] = field(default_factory=list)  # written, relative to the memory
     seconds: float = 0.0
+    looked_in: Sequence[Path] = ()  # where no path was named
 
 
 def import_files(
@@ -62,8 +63,7 @@ def import_files(
             raise UsageError(f"there is no {path}", remedy="Name a file or a folder")
         if path not in databases:
             reader.read_named(place)
-    if not paths:
-        read_known(environment, decisions.root, reader)
+    looked_in = () if paths else read_known(environment, decisions.root, reader)
     takeover = Takeover(
         decisions,
         Evidence(open_archive(decisions.root), environment.home),
@@ -72,7 +72,7 @@ def import_files(
         embed=choose_embedder(environment, decisions.root),
     )
     files = [one for one in reader.found.files if not project or one.project.casefold() == project.casefold()]
-    imported = Imported(reader.found, takeover.run(files, dry=dry))
+    imported = Imported(reader.found, takeover.run(files, dry=dry), looked_in=looked_in)
     if imported.taken.proposal and (dream_reader := build_dream_reader(environment, decisions.root, project)):
         on_filing()
         imported.filed = build_dream(environment, decisions, dream_reader).file_waiting()
@@ -92,14 +92,15 @@ def choose_embedder(environment: Environment, root: MemoryRoot) -> Embed | None:
     return make_embedder(lambda: OnnxEngine(files)) if files.card.name == MEASURED else None
 
 
-def read_known(environment: Environment, root: MemoryRoot, reader: InstructionReader) -> None:
-    """Reads the files of the home, and of the projects whose sessions the archive holds."""
+def read_known(environment: Environment, root: MemoryRoot, reader: InstructionReader) -> Sequence[Path]:
+    """Reads the files of the home, and of the projects whose sessions the archive holds; these places."""
     folders = find_folders({record.project: record.cwd for record in open_archive(root).records()})
     for client in environment.claude_folders:
         reader.read_client(client, folders)
     for project, folder in folders.items():
         if not environment.home.is_relative_to(folder):  # a session in `/` makes no project of all that lies below
             reader.read_project(folder, project)
+    return [*environment.claude_folders, *folders.values()]
 
 
 def _as_references(environment: Environment, root: MemoryRoot, file: Path, *, dry: bool) -> list[str]:

@@ -25,7 +25,7 @@ def reader(tmp_path: Path) -> SessionReader:
 
 def test_a_session_in_one_line_names_the_digest(reader: SessionReader) -> None:
     assert reader.read("1111", Depth.LINE) == (
-        "2026-03-01  The relay in src/relay.py loses its connection after an hour.  (shipped, 1 commits)"
+        "2026-03-01  The relay in src/relay.py loses its connection after an hour.  (shipped, 1 commit)"
         "  more: oneiros drill 11111111 --depth digest\n"
     )
 

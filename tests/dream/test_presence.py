@@ -9,6 +9,7 @@ import pytest
 from dream.decisions.presence import (
     CLIENT_VARIABLES,
     How,
+    NotTheWord,
     Process,
     ancestors,
     is_client,
@@ -93,7 +94,21 @@ def test_the_word_must_be_the_one_shown(monkeypatch: pytest.MonkeyPatch) -> None
     assert person_at_terminal({}, lambda line: line.split()[-1].strip(":")).how is How.WORD
     with pytest.raises(UsageError, match="not the word"):
         person_at_terminal({}, lambda _: "yes")
-    answers = iter(["ambre", "", "amber"])
-    with pytest.raises(UsageError, match="not the word"):
-        person_at_terminal({}, lambda _: next(answers))  # nothing typed: the person gives up
-    assert next(answers) == "amber"
+    answers = iter(["ambre\n", "", "amber\n"])
+    with pytest.raises(NotTheWord, match="not the word"):
+        person_at_terminal({}, lambda _: next(answers))  # the input ends: the person gives up
+    assert next(answers) == "amber\n"
+
+
+def test_enter_alone_asks_for_the_word_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dream.decisions.presence.ancestors", lambda _: iter([process()]))
+    lines: list[str] = []
+
+    def answer(line: str) -> str:
+        lines.append(line)
+        return "\n" if len(lines) < 3 else f"{line.split()[-1].strip(':')}\n"
+
+    assert person_at_terminal({}, answer).how is How.WORD
+    assert len(set(lines)) == 1 and lines[0].startswith("To decide")
+    with pytest.raises(NotTheWord):
+        person_at_terminal({}, lambda _: "\n")

@@ -211,6 +211,8 @@ def command(*arguments: str) -> Callable[[Home], int]:
 def aged(home: Home) -> None:
     """A conversation that was there half a year before the change."""
     ingested(home)
+    for record in (memory_at(home) / "sessions" / "archive" / "sessions").iterdir():
+        os.utime(record, (NOW.timestamp(), NOW.timestamp()))
     log = UseLog(root_at(memory_at(home)).state_database, lambda: dt.date(2026, 3, 2))
     log.count_found("an old question", ["topics/mail.md"])
     log.close()
@@ -249,7 +251,7 @@ SCENARIOS = {
     "accept": Scenario(proposal, accept, DECIDED),
     "revert": Scenario(accepted, revert, DECIDED),
     "remember": Scenario(proposal, remember, DECIDED),
-    "gc": Scenario(aged, command("gc"), LEVEL),
+    "gc": Scenario(aged, command("gc", "--yes"), LEVEL),
     "prune": Scenario(ingested, prune, LEVEL),
     "unprune": Scenario(pruned, lambda home: run(home, "archive", "restore", str(home / "old0.tar.zst")), LEVEL),
     "backup": Scenario(gone, lambda home: run(home, "backup", "--restore", str(home / "all.tar.zst")), LEVEL),

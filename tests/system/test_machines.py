@@ -440,7 +440,7 @@ def test_the_command_fetches_from_one_machine_and_search_finds_it_by_that_name(s
     done = someone.command("ingest", "--machine", "laptop")
     unknown = someone.command("ingest", "--machine", "phone")
 
-    assert "10 new entries in 1 session" in done.stderr and someone.machines_of() == {SESSION: "laptop"}
+    assert "1 session taken in, 10 new entries" in done.stderr and someone.machines_of() == {SESSION: "laptop"}
     assert someone.command("recall", "relay connection", "machine:laptop").returncode == 0
     assert someone.command("recall", "relay connection", "machine:desk").returncode == 1
     assert unknown.returncode == 2 and "there is no machine 'phone'" in unknown.stderr and "laptop" in unknown.stderr

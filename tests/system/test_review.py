@@ -24,6 +24,7 @@ from tests.system.at_terminal import ONEIROS, SETTLE, TAKE_UP, WORD, at_terminal
 from tests.system.house import House
 
 YES = (TAKE_UP, "a\n")
+AGAIN = r"Be asked again \[y,n,\?\]\? "
 SECRET = "ghp_" + "a1B2" * 9
 
 
@@ -68,10 +69,20 @@ def test_the_end_of_the_input_leaves_all_open(house: House, proposal: str) -> No
 
 
 def test_a_wrong_word_accepts_nothing(house: House, proposal: str) -> None:
-    seen = at_terminal(house, [YES, SETTLE, (WORD[0], "please\n"), (WORD[0], "\n")], "review")
+    gives_up = [(WORD[0], "\n"), (WORD[0], "\x04"), (AGAIN, "n\n")]
+    seen = at_terminal(house, [YES, SETTLE, (WORD[0], "please\n"), *gives_up], "review")
 
-    assert seen.code == 2 and "not the word" in seen.screen
+    assert (seen.code, seen.left) == (2, []) and "not the word" in seen.screen
     assert "2526" not in topic(house)
+
+
+def test_enter_behind_the_last_key_and_a_word_that_never_comes_lose_nothing(house: House, proposal: str) -> None:
+    steps = [YES, (SETTLE[0], "y\n"), (WORD[0], "\n"), (WORD[0], "\x04"), (AGAIN, "y\n"), WORD]
+
+    seen = at_terminal(house, steps, "review")
+
+    assert (seen.code, seen.left) == (0, []), seen
+    assert "1 accepted" in seen.screen and "2526" in topic(house)
 
 
 def test_a_mistyped_word_is_asked_again_and_loses_nothing(house: House, proposal: str) -> None:

@@ -11,7 +11,7 @@ from crawler.archive.store import Archive
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import Unexplained, read_file
 from dream.decisions.page import Chosen, ChosenSoFar
-from dream.decisions.presence import Consent, How
+from dream.decisions.presence import Consent, How, NotTheWord
 from dream.judge.filing import list_names
 from dream.proposals.placing import Manner
 from dream.proposals.rendering import (
@@ -53,6 +53,7 @@ ENDING = {
 }
 AS_SHOWN = {"y": "decide them as they are shown", "n": "decide nothing: everything stays open"}
 AS_IT_STANDS = {"y": "accept the statement as it stands", "n": "look at it again"}
+ASKING_AGAIN = {"y": "another word is shown", "n": "decide nothing: everything stays open"}
 ADOPTING = {"y": "you have looked at it, and it is yours", "n": "leave it; it is named again"}
 WHY = "A reason in your own words; Enter takes what stands in brackets, if anything does."
 REASON_CHARS = 500
@@ -275,6 +276,10 @@ class TerminalReview:
 
     def _present(self, how: How | None = None) -> Consent:
         """That a person is there, asked once a sitting. `how`: of consent, where it is not only the word."""
-        if self._consent is None:
-            self._consent = self._ask_person()
+        while self._consent is None:
+            try:
+                self._consent = self._ask_person()
+            except NotTheWord:
+                if ask_key("That was not the word; what you chose is kept. Be asked again", ASKING_AGAIN) != "y":
+                    raise
         return Consent(how) if how and self._consent.how is How.WORD else self._consent

@@ -103,7 +103,7 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not is_conversation():
-        raise UsageError("nobody can be asked here", remedy="Look at --dry-run, then add --yes")
+        raise UsageError("nobody can be asked here, so nothing was changed", remedy="Look at --dry-run, then add --yes")
     typer.confirm(question, default=False, err=True, abort=True)
 
 

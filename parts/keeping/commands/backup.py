@@ -47,7 +47,8 @@ def backup(
     """
     environment: Environment = context.obj
     if (file is None) == (not restore):
-        raise UsageError("one file is to be written, or some restored", remedy="oneiros backup FILE")
+        remedy = "`oneiros backup FILE` writes it, `oneiros backup --restore FILE` brings it back"
+        raise UsageError("name the file of the backup", remedy=remedy)
     if restore:
         _restore(environment, [environment.working_folder / one for one in restore], fingerprint, as_json=as_json)
         return

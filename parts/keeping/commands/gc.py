@@ -20,7 +20,7 @@ from memory_server.reading import find_source
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from oneiros.cli.maintenance import brought_level
-from oneiros.cli.terminal.output import AsJson, data, data_json, talk
+from oneiros.cli.terminal.output import AsJson, Yes, confirm, data, data_json, talk
 from oneiros.environment import Environment, now
 from oneiros.opening import open_memory
 from parts.keeping.fading import carry_out, take_back
@@ -42,6 +42,7 @@ def add_commands(app: typer.Typer) -> None:
 def gc(
     context: typer.Context,
     dry_run: DryRun = False,
+    yes: Yes = False,
     below: Annotated[float, typer.Option(min=0.0, max=1.0, help="strength below which turns fade")] = BELOW,
     older_than: Annotated[int, typer.Option(min=0, help="days: what is older loses its turns anyway; 0: no")] = 0,
     project: Annotated[str, typer.Option(help="only this one")] = "",
@@ -50,7 +51,7 @@ def gc(
     """Let sessions fade that nobody uses: no file is lost.
 
     Search holds less of them: their statements, their digest, one line. What faded is still found with --raw, and read
-    by `drill`. What is cited, kept or young does not fade; topics never do.
+    by `drill`. What is cited, kept or young does not fade; topics never do. It shows what it does, and asks before.
     """
     if context.invoked_subcommand:
         return
@@ -60,11 +61,12 @@ def gc(
         root = memory.root
         plan = memory.aging().plan(count_citations(root), wanted)
         unread = len(memory.upkeep.changes().changed)
+        for line in () if as_json else plan_lines(root, plan):
+            data(line)
+        if plan.changes and not dry_run:
+            confirm(f"Let {len(plan.changes)} of {len(plan.steps)} sessions and episodes fade", yes=yes)
         if as_json:
             data_json({"steps": list(map(step_json, plan.changes)), "done": not dry_run})
-        else:
-            for line in plan_lines(root, plan):
-                data(line)
         if not dry_run:
             carry_out(root, plan.changes, now())
     if not dry_run and plan.changes:

@@ -84,6 +84,9 @@ def _show(imported: Imported, *, dry: bool) -> None:
     for name in imported.references:
         data(name)
     talk(_sum(imported))
+    if imported.looked_in and not taken.files:
+        more = f" and {len(imported.looked_in) - NAMED} more" if len(imported.looked_in) > NAMED else ""
+        talk(f"Looked in {', '.join(map(str, imported.looked_in[:NAMED]))}{more}. In this folder: oneiros import .")
     for line in tell_left(imported.filed):
         talk(line)
     if taken.proposal:

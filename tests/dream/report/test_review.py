@@ -22,6 +22,7 @@ from dream.report.findings import (
 from dream.topics import LESSONS, build_topics, read_topics
 from memory_server.document import SourcePath
 from memory_server.memory import Memory
+from memory_server.search.question import Search, parse_query
 from tests.dream.builders import NOW, PERSON, decisions_on, extending, new_topic, proposed
 from tests.memories import root_at, write_topic
 
@@ -156,6 +157,19 @@ def test_questions_without_an_answer_say_whether_another_search_has_one() -> Non
         "“keepalive” (exact) found nothing; recall finds 3",
         "“zebra” (exact) found nothing; no search finds it",
     ]
+
+
+def test_a_wrong_filter_and_a_question_asked_too_early_are_no_questions_without_an_answer(memory: Memory) -> None:
+    write_topic(memory, "mail", "# Mail\n\nThe relay listens on port 2525.\n")
+    memory.search(parse_query("keepalive", Search.EXACT))
+    memory.reindex()
+    for text in ("project:nosuch keepalive", "type:decisions keepalive", "zebra"):
+        memory.search(parse_query(text, Search.EXACT))
+    write_topic(memory, "mail", "# Mail\n\nThe keepalive of the relay is 60 seconds.\n")
+    memory.reindex()
+
+    [finding] = found(memory, Concern.QUERIES)
+    assert finding.what.startswith("“zebra” (exact) found nothing")
 
 
 def test_a_question_that_was_put_again_in_other_words_is_named() -> None:

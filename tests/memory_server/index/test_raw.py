@@ -32,6 +32,9 @@ class Sessions:
     def read_sizes(self) -> Mapping[str, int]:
         return {session_id: sum(map(len, turns)) for session_id, turns in self.texts.items()}
 
+    def read_days(self) -> Mapping[str, dt.date]:
+        return {}
+
     def session(self, session_id: str) -> ArchivedSession:
         turns = [ArchivedTurn("assistant", text) for text in self.texts[session_id]]
         head = Document(

@@ -24,6 +24,9 @@ class TwoSessions:
     def read_sizes(self) -> dict[str, int]:
         return {SESSION: 1, OTHER: 1}
 
+    def read_days(self) -> dict[str, dt.date]:
+        return {}
+
     def session(self, session_id: str) -> ArchivedSession:
         texts = {
             SESSION: ["Why does the relay drop connections?", "The idle timeout is 3600 seconds.", "Error E-4711"],

@@ -368,6 +368,13 @@ def test_a_filter_that_nothing_passes_names_what_there_is(garden: Memory, query:
         assert answer.note.startswith(note)
 
 
+def test_a_word_that_is_nearly_called_as_a_filter_is_named(garden: Memory) -> None:
+    for search in (recall, search_exact):
+        assert "There is no filter autor:; there are layer, topic, " in search(garden, "autor:jan commit").note
+        for query in ("relay:2525", "zeppelin:jan commit", "http://typo:80", "type:lesson commit"):
+            assert "There is no filter" not in search(garden, query).note
+
+
 def test_a_filtered_search_answers_as_an_exact_scan_does(garden: Memory) -> None:
     for question in ("which machines resolve names", "wages", "東京", "a tag for every release"):
         answer = search_memory(garden, f"{question} layer:topic", limit=8, per_source=50)

@@ -62,6 +62,8 @@ WRONG = (
     ("gc zzz", 2, "No such command 'zzz'"),
     ("keep prots", 1, "Did you mean ports?"),
     ("backup --restore /nosuch", 2, "ONEIROS_ROOT="),
+    ("backup", 2, "`oneiros backup FILE` writes it"),
+    ("setup --plugin", 2, "Claude Code is not on PATH."),
     ("queries --limit 0", 2, "1<=x<=1000"),
     ("model bgee", 2, "Did you mean bge"),
     ("mcp zzz", 2, "unexpected extra argument"),
@@ -104,6 +106,26 @@ def run_command(arguments: list[str], person: Environment, capsys: pytest.Captur
     """The exit code of a command and all that it prints."""
     code = main(without_daemon(arguments), person)
     return code, "".join(capsys.readouterr())
+
+
+def test_help_is_the_help_of_all_or_of_a_command(person: Environment, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["help"], person, capsys) == run_command(["--help"], person, capsys)
+    code, shown = run_command(["help", "gc"], person, capsys)
+    assert code == 0 and "Usage: oneiros gc" in shown
+
+
+def test_an_empty_memory_says_that_nothing_is_in_it(
+    nobody: Environment, founded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = shutil.copytree(founded, nobody.home / ".oneiros" / "memory")
+
+    assert f"{root}: nothing is in it yet." in run_command([], nobody, capsys)[1]
+
+
+def test_one_of_a_thing_is_told_in_the_singular(person: Environment, capsys: pytest.CaptureFixture[str]) -> None:
+    run_command(["exact", "refunds"], person, capsys)
+
+    assert "exact    1 hit   refunds\n1 question, 0 found nothing." in run_command(["queries"], person, capsys)[1]
 
 
 def test_each_command_has_a_wrong_argument() -> None:

@@ -2,7 +2,9 @@
 
 import datetime as dt
 import hashlib
+import io
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 from crawler.archive.store import Archive
 from memory_server.lifecycle.use import UseLog
+from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot, state_home
 from oneiros.cli.main import main
 from oneiros.environment import Environment
@@ -32,12 +35,25 @@ class Clock:
         return self.now
 
 
+class Typed(io.StringIO):
+    """What a person types on a terminal, or reads there."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
     commands = ("parts.keeping.commands.gc", "parts.keeping.commands.archive", "oneiros.cli.ingest")
     for module in ("oneiros.opening", "oneiros.dreaming", *commands):
         monkeypatch.setattr(f"{module}.now", made)
+
+    def replace_now(file: Path, content: bytes) -> None:
+        replace_file(file, content)
+        os.utime(file, (made.now.timestamp(), made.now.timestamp()))
+
+    monkeypatch.setattr("crawler.archive.store.replace_file", replace_now)
     return made
 
 
@@ -96,7 +112,7 @@ def test_what_nobody_uses_fades_is_found_by_raw_and_comes_back(oneiros: Oneiros,
     clock.now += dt.timedelta(days=600)
 
     assert levels(oneiros) == {SESSION: 3, OTHER_SESSION: 3}
-    assert oneiros("gc")[0] == 0
+    assert oneiros("gc", "--yes")[0] == 0
     assert levels(oneiros) == {}
 
     faded = found(oneiros, "--limit", "1")
@@ -112,18 +128,44 @@ def test_what_nobody_uses_fades_is_found_by_raw_and_comes_back(oneiros: Oneiros,
     assert oneiros("gc", "undo")[0] == 1
 
 
-def test_a_session_counts_from_its_own_day_and_not_from_its_ingest(oneiros: Oneiros, clock: Clock) -> None:
+def test_an_old_session_counts_from_its_ingest(oneiros: Oneiros, clock: Clock) -> None:
     clock.now += dt.timedelta(days=600)
     oneiros("ingest")
     oneiros("drill", SESSION)
 
-    assert levels(oneiros) == {OTHER_SESSION: 3}
+    assert levels(oneiros) == {}
+    assert "would fade" not in oneiros("report", "--all")[1]
+    assert levels(oneiros, "--older-than", "90") == {SESSION: 1, OTHER_SESSION: 1}
+    clock.now += dt.timedelta(days=59)
+    assert levels(oneiros) == {}
+    clock.now += dt.timedelta(days=541)
+    assert levels(oneiros) == {SESSION: 2, OTHER_SESSION: 3}
+
+
+def test_gc_asks_and_changes_nothing_where_nobody_can_answer(
+    oneiros: Oneiros, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    oneiros("ingest")
+    found(oneiros)
+    clock.now += dt.timedelta(days=600)
+
+    code, shown, said = oneiros("gc")
+    assert code == 2 and OTHER_SESSION[:8] in shown
+    assert "nothing was changed" in said and "--yes" in said
+    assert len(levels(oneiros)) == 2
+
+    for answer, left in (("n\n", 2), ("y\n", 0)):
+        with monkeypatch.context() as patch:
+            patch.setattr("sys.stdin", Typed(answer))
+            patch.setattr("sys.stderr", Typed())
+            oneiros("gc")
+        assert len(levels(oneiros)) == left
 
 
 def test_an_index_made_anew_fades_the_same(oneiros: Oneiros, clock: Clock) -> None:
     oneiros("ingest")
     clock.now += dt.timedelta(days=600)
-    oneiros("gc")
+    oneiros("gc", "--yes")
     before = found(oneiros), found(oneiros, "--raw")
 
     oneiros("reindex", "--rebuild")
@@ -137,7 +179,7 @@ def test_what_was_opened_kept_or_cited_stays(oneiros: Oneiros, home: Path, clock
     clock.now += dt.timedelta(days=200)
 
     assert levels(oneiros) == {SESSION: 2, OTHER_SESSION: 1}
-    oneiros("gc")
+    oneiros("gc", "--yes")
     assert OTHER_SESSION in found(oneiros)[0]
 
     oneiros("keep", SESSION[:8])
@@ -163,7 +205,7 @@ def test_without_the_log_of_use_nothing_is_old(oneiros: Oneiros, home: Path, clo
 def test_a_session_that_goes_on_is_whole_again(oneiros: Oneiros, home: Path, clock: Clock) -> None:
     oneiros("ingest")
     clock.now += dt.timedelta(days=600)
-    oneiros("gc")
+    oneiros("gc", "--yes")
     more = [person(31, "The rollers for the printer in the hall came.", session=OTHER_SESSION)]
     file = home / ".claude" / "projects" / "-work-app" / f"{OTHER_SESSION}.jsonl"
     file.write_bytes(file.read_bytes() + b"".join(json.dumps(one).encode() + b"\n" for one in more))
@@ -181,7 +223,7 @@ def test_what_ended_goes_to_the_attic_unchanged_and_back(oneiros: Oneiros, home:
     exchange.write_text("When does it end? In March.\n", encoding="utf-8")
     oneiros("ingest")
 
-    assert oneiros("gc")[0] == 0
+    assert oneiros("gc", "--yes")[0] == 0
     attic = home / "mem" / "sessions" / "attic" / path
     assert (attic.read_bytes(), file.exists()) == (before, False)
     assert (attic.with_suffix(".exchange.txt").exists(), exchange.exists()) == (True, False)
@@ -204,7 +246,7 @@ def test_what_a_long_old_source_says_is_told_before_it_fades(oneiros: Oneiros, h
     oneiros("recall", "which rack")
     clock.now += dt.timedelta(days=600)
 
-    output = oneiros("gc")[1].splitlines()
+    output = oneiros("gc", "--yes")[1].splitlines()
 
     summaries = {
         line.split("/")[-1]: output[place + 2 :][:1] for place, line in enumerate(output) if "episodes/" in line
@@ -220,7 +262,7 @@ def test_what_is_forgotten_leaves_no_mark_and_no_use(oneiros: Oneiros, home: Pat
     oneiros("ingest")
     oneiros("drill", OTHER_SESSION, "--depth", "raw")
     clock.now += dt.timedelta(days=600)
-    oneiros("gc")
+    oneiros("gc", "--yes")
 
     assert oneiros("forget", OTHER_SESSION)[0] == 0
 

@@ -101,6 +101,19 @@ def test_a_busy_machine_takes_longer_by_the_estimate(oneiros: Oneiros, tmp_path:
     assert busy.steps[0].seconds > 10 * idle.steps[0].seconds
 
 
+def test_sessions_are_not_taken_into_the_example_unasked(
+    oneiros: Oneiros, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("oneiros.opening.OnnxEngine", WordEngine)  # nothing is asked by meaning
+    oneiros("init", "--example")
+
+    code, _, output = oneiros("init", "--all")
+
+    assert "oneiros init --own --all  1 transcript not archived yet" in oneiros()[1]
+    assert code == 2 and "the example memory" in output and "oneiros init --own --all" in output
+    assert not (tmp_path / ".oneiros" / "memory" / "sessions" / "archive").exists()
+
+
 def test_the_example_is_left_by_one_command_and_stays_beside(
     oneiros: Oneiros, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,15 @@ def test_without_a_path_the_files_of_home_and_projects_are_offered(oneiros: Onei
     assert code == 1 and "0 offered; 4 known or offered before" in error
 
 
+def test_where_no_file_is_found_the_places_are_named_that_were_looked_in(oneiros: Oneiros, home: Path) -> None:
+    (home / ".claude" / "CLAUDE.md").unlink()
+
+    code, _, error = oneiros("import")
+
+    assert code == 1 and f"Looked in {home / '.claude'}. In this folder: oneiros import ." in error
+    assert "Looked in" not in oneiros("import", "src")[2]
+
+
 def test_a_session_above_the_home_makes_no_project_of_all_that_lies_below(oneiros: Oneiros, home: Path) -> None:
     write_transcript(
         home / ".claude" / "projects" / "-", person(1, "Hello", cwd=str(home.parent)), session=OTHER_SESSION
@@ -118,6 +127,16 @@ def test_a_database_of_another_memory_comes_in_as_references(oneiros: Oneiros, h
     assert (code, out) == (0, ".oneiros/references/claude-mem/app.md\n")
     assert "relay listens on 2526" in (home / "mem" / out.strip()).read_text(encoding="utf-8")
     assert oneiros("import", "src/app/.git")[0] == 1
+
+
+def test_a_long_statement_that_waits_is_listed_with_an_ellipsis(oneiros: Oneiros, home: Path) -> None:
+    long = f"- Use the recorded answers in the tests of {'the relay and of ' * 8}the printer.\n"
+    (home / "src" / "app" / "CLAUDE.md").write_text(f"# App\n\n## Testing\n\n{long}", encoding="utf-8")
+    oneiros("import", "src")
+
+    [line] = oneiros("review", "--list")[1].splitlines()
+
+    assert line.endswith("…") and "Use the recorded answers" in line
 
 
 @pytest.mark.parametrize("key", ["f", "a"])

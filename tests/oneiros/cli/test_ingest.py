@@ -76,6 +76,17 @@ def test_a_type_of_frontmatter_is_a_filter_as_before(oneiros: Oneiros) -> None:
     assert oneiros("recall", "relay connection", "--type", "procedural")[0] == 1
 
 
+def test_an_ingest_says_in_its_first_line_what_it_took_in_and_nothing_of_what_is_not(
+    oneiros: Oneiros, home: Path
+) -> None:
+    first, again = oneiros("ingest")[2].splitlines(), oneiros("ingest")[2].splitlines()
+    next((home / ".claude").rglob("*.jsonl")).unlink()
+
+    assert first[:2] == ["1 session taken in, 10 new entries; 1 of 1 file read.", "Sessions: 1 compressed."]
+    assert again[:2] == ["Nothing new; 1 unchanged.", "Sessions: 1 unchanged."]
+    assert oneiros("ingest")[2].splitlines()[0] == "No transcripts found in ~/.claude/projects."
+
+
 def test_ingesting_again_does_nothing(oneiros: Oneiros) -> None:
     oneiros("ingest")
 
@@ -240,7 +251,7 @@ def test_a_mark_in_a_prompt_takes_everything_out_and_can_be_undone(oneiros: Onei
 
     assert code == 0 and f"{path}: refused, you excluded or forgot this session" in err
     assert (left, named, found) == ([], [], 1) and "xylophone" not in hunks
-    assert undone == 0 and "2 new entries in 1 session" in output
+    assert undone == 0 and "1 session taken in, 2 new entries" in output
     assert oneiros("exact", "xylophone migrations", "--raw")[0] == 0
 
 
