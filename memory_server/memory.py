@@ -504,7 +504,7 @@ class Memory:
         """
         changes = self.upkeep.changes()
         with repairable(self.root.derived_folder):
-            counts = self.indices.ledger.counts()
+            counts, unfinished = self.indices.ledger.counts(), self.upkeep.count_unfinished(changes)
         sources = [source.layer for source in changes.sources]
         archived = len(self.raw.store.marks()) if self.raw is not None else 0
         logged, used = 0, (0, 0, 0)
@@ -520,7 +520,7 @@ class Memory:
             semantic=counts["semantic"],
             changed=len(changes.changed),
             removed=len(changes.removed),
-            unfinished=changes.unfinished,
+            unfinished=unfinished,
             problems=changes.skipped,
             skipped=(*self.upkeep.list_skipped(changes), *(self._list_elsewhere() if elsewhere is None else elsewhere)),
             index_bytes=sum(file.stat().st_size for file in self.root.derived_folder.rglob("*") if file.is_file()),
