@@ -7,6 +7,7 @@ from dream.decisions.approvals import read_approvals
 from dream.proposals.store import ProposalStore
 from dream.records import State
 from memory_server.errors import OneirosError
+from memory_server.escaping import plural
 from memory_server.faces.memory_text import status_json
 from memory_server.layers.blackboard import Blackboard
 from memory_server.memory import Memory
@@ -16,7 +17,7 @@ from oneiros.hooks.receipts import read_receipts
 from oneiros.hooks.review import say_what_waits
 from oneiros.ingest.readings import reading_states
 from oneiros.ingest.run import other_machines
-from oneiros.ingest.settings import list_skipped, waiting
+from oneiros.ingest.settings import count_uncompressed_sessions, list_skipped, waiting
 
 
 def read_status(environment: Environment, memory: Memory) -> dict[str, Any]:
@@ -29,13 +30,19 @@ def read_status(environment: Environment, memory: Memory) -> dict[str, Any]:
         "expiring": left.expiring,
         "archive_of": left.of,
         "left_out": left.left_out,
-        "waiting": _list_waiting(environment, memory),
+        "waiting": [*_list_uncompressed(environment, memory), *_list_waiting(environment, memory)],
         "readings": reading_states(environment, memory.root, now()),
         "machines": machines.machines_json(environment, memory.root, now()) if machines else [],
         "schedule": [dataclasses.asdict(job) for job in read_states(schedule_file(memory.root))],
         "notes": [dataclasses.asdict(note) for note in Blackboard(memory.root).list_notes(now())],
         "hooks": [dataclasses.asdict(receipt) for receipt in read_receipts(memory.root.sessions_database)],
     }
+
+
+def _list_uncompressed(environment: Environment, memory: Memory) -> list[str]:
+    """What an ingest that was interrupted has left to do."""
+    count = count_uncompressed_sessions(environment, memory.root, now())
+    return [f"{plural(count, 'session')} not compressed yet: oneiros ingest"] if count else []
 
 
 def _list_waiting(environment: Environment, memory: Memory) -> list[str]:
