@@ -82,8 +82,8 @@ def init(
         trust_root(environment.person_file, environment.person, root.path)
         talk(f"Trusted: {root.path}, noted in {environment.person_file}")
     there = dataclasses.replace(environment, variables={**environment.variables, "ONEIROS_ROOT": str(root.path)})
-    passages = brought_level(there)["chunks"]
-    talk(f"Indexed {plural(passages, 'passage')}. Ask: oneiros recall 'a question'" if passages else "It is empty.")
+    if is_new or not everything:  # else --all goes on with what was interrupted, and leaves the indices to the daemon
+        _index(there)
     _tell_language(there)
     if environment.person.signing_key and sys.stdin.isatty():
         sign_present(environment, environment)
@@ -102,6 +102,8 @@ def init(
     elif (project := own_project(root, {})) or everything:
         whose = escape_line(project_name(project)) if project else "this machine"
         talk(f"No transcript of {whose} waits for this memory.")
+        if everything and not is_new:
+            _index(there)
 
 
 def _leave_example(environment: Environment, root: MemoryRoot) -> None:
@@ -115,6 +117,12 @@ def _leave_example(environment: Environment, root: MemoryRoot) -> None:
     if is_running(str(root.path)):
         end_daemon(root)
     talk(f"The example lies in {set_aside(root)} now.")
+
+
+def _index(environment: Environment) -> None:
+    """Brings the indices level, and says what can be asked."""
+    passages = brought_level(environment)["chunks"]
+    talk(f"Indexed {plural(passages, 'passage')}. Ask: oneiros recall 'a question'" if passages else "It is empty.")
 
 
 def _tell_language(environment: Environment) -> None:
