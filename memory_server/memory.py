@@ -336,7 +336,8 @@ class Memory:
         waiting = self.upkeep.changes().count if answer.note == EMPTY else 0
         if waiting:
             return replace(answer, note=NOT_INDEXED % how_level(waiting, 0, self.owner()))
-        return replace(answer, lacks=" ".join(filter(None, [under_way, tell_skipped(self.list_skipped())])))
+        skipped = tell_skipped(self.list_skipped(), self.owner())
+        return replace(answer, lacks=" ".join(filter(None, [under_way, skipped])))
 
     def list_skipped(self) -> list[Skipped]:
         """What of the disk and of this machine's transcripts an answer lacks; looks at both."""

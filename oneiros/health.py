@@ -15,6 +15,7 @@ from oneiros.claude.checks import Check
 WHOLE = 100
 REASON_CHARS = 160
 NAMED_ELSEWHERE = ("memory", "disk")  # checks of doctor whose warnings validate and report name one by one
+HARMLESS = ("settings",)  # their warning: a memory of a checkout that is not trusted, as may be meant
 # points of each finding, and of all of its kind at most; what loses or misleads weighs more than what is old. Two parts
 # of report do not count: problems of MEMORY.md, which validate tells, and changes, of which doctor has the doubts
 COSTS = {
@@ -79,7 +80,7 @@ def _list_findings(
             yield "failed checks", f"{name}: {check.detail}", check.repair
         elif check.state == "warning" and name == "approval":
             yield "doubts about approved files", check.detail, check.repair
-        elif check.state == "warning" and name not in NAMED_ELSEWHERE:
+        elif check.state == "warning" and name not in (*NAMED_ELSEWHERE, *HARMLESS):
             yield "warnings", f"{name}: {check.detail}", check.repair
     for problem in problems:
         if problem.rule != ValidationRule.POINTER_DEAD:  # of Concern.LINKS

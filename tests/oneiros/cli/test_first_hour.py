@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_server.root.state import states_without_root
 from oneiros.cli.main import main
 from oneiros.environment import Environment, now
 from oneiros.first_steps import first_steps
@@ -133,6 +134,7 @@ def test_the_example_is_left_by_one_command_and_stays_beside(
     assert oneiros("init", "--own")[0] == 0
 
     assert (tmp_path / ".oneiros" / "example" / "topics" / "chromadb.md").is_file()
+    assert [*states_without_root(tmp_path / ".local" / "state" / "oneiros")] == []
     assert oneiros("exact", "ChromaDB")[:2] == (1, "")
     assert oneiros("topics")[2].startswith("0 topics and the lessons")
     code, _, output = oneiros("init", "--own")
