@@ -11,6 +11,8 @@ from enum import StrEnum
 
 from memory_server.errors import Problem
 
+LEVEL = "level with the disk"  # indices in which nothing is missing
+
 
 class SkipKind(StrEnum):
     """Why something is not there."""

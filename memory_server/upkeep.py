@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_server.completeness import SkipKind, Skipped, select_skipped
+from memory_server.completeness import LEVEL, SkipKind, Skipped, select_skipped
 from memory_server.document import Layer, SourcePath
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles
@@ -60,7 +60,7 @@ def how_level(files: int, passages: int, owner: str, sessions: int = 0) -> str:
     counts = ((files, "file"), (sessions, "session"), (passages, "passage"))
     left = [f"{count} {name}{'s' * (count > 1)}" for count, name in counts if count]
     if not left:
-        return "level with the disk"
+        return LEVEL
     return f"{' and '.join(left)} behind; {f'{owner} is at it' if owner else 'bring them level: oneiros reindex'}"
 
 

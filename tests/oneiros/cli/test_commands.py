@@ -21,6 +21,7 @@ from memory_server.search.question import with_commands
 from oneiros.cli import serving
 from oneiros.cli.app import load_command
 from oneiros.cli.main import main
+from oneiros.cli.status import _verdict
 from oneiros.cli.table import group_commands
 from oneiros.environment import Environment, program_version
 from oneiros.parts import load_shipped_parts
@@ -341,6 +342,37 @@ def test_a_project_that_only_one_is_near_is_taken_as_that_one(shell: Shell, own:
 
     assert code == 0
     assert "There is no project shp; taken as shop." in error
+
+
+def test_status_begins_with_a_verdict_and_ends_with_how_that_is_made(shell: Shell, own: Path) -> None:
+    shell("reindex")
+    first, *others = shell("status")[1].splitlines()
+    write_topic(own, "cats", "# Cats\n\nThe grey cat.\n")
+    behind, lacking, *_ = shell("status")[1].splitlines()
+
+    assert first == "Ready. Nothing waits for you."
+    assert others[0].startswith("sources   ")
+    assert [line.split()[0] for line in others[-5:]] == ["passages", "model", "owner", "queries", "use"]
+    assert behind == "Ready, but 1 file behind; bring them level: oneiros reindex."
+    assert lacking == "lacking   1 changed file not indexed yet: `oneiros reindex`."
+
+
+@pytest.mark.parametrize(
+    ("running", "verdict"),
+    [
+        (
+            {"stage": "embedding", "progress": 3, "total": 40},
+            "Indexing, embedding 3 of 40: an answer may lack something.",
+        ),
+        ({"stage": "idle", "progress": 0, "total": 0}, "Ready, but 37 passages behind; process 9 is at it."),
+    ],
+)
+def test_the_verdict_says_how_far_the_daemon_is(running: dict[str, object], verdict: str) -> None:
+    found = {"level": "37 passages behind; process 9 is at it", "not_archived": 0, "problems": (), "indexing": running}
+
+    assert _verdict(found) == verdict
+    waiting = {**found, "waiting": ["27 sessions not compressed yet: oneiros ingest"]}
+    assert _verdict(waiting) == f"{verdict} Next: oneiros ingest (27 sessions not compressed yet)"
 
 
 def test_status_and_topics_count_the_same_topics(shell: Shell, own: Path) -> None:
