@@ -23,6 +23,7 @@ from oneiros.cli.app import load_command
 from oneiros.cli.main import main
 from oneiros.cli.status import _verdict
 from oneiros.cli.table import group_commands
+from oneiros.cli.terminal.screen import Screen
 from oneiros.environment import Environment, program_version
 from oneiros.parts import load_shipped_parts
 from tests.crawler.builders import SESSION, assistant, person, to_lines
@@ -293,6 +294,30 @@ def test_the_command_to_read_on_is_one_as_it_stands(shell: Shell, own: Path) -> 
 
     *_, read, place = shlex.split(error)
     assert read == "read" and shell("read", place)[0] == 0
+
+
+def test_a_person_at_a_terminal_reads_what_a_topic_says_without_its_frontmatter(
+    shell: Shell, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_topic(own, "cats", "# Cats\n\nThe grey cat.\n", tags=["pets"])
+    piped = shell("read", "cats")[1]
+    monkeypatch.setattr("oneiros.cli.reading.see_stdout", lambda: Screen(columns=80))
+
+    assert piped.startswith("---\n") and piped.endswith("# Cats\n\nThe grey cat.\n")
+    _, shown, told = shell("read", "cats")
+    assert shown == "# Cats\n\nThe grey cat.\n" and told.endswith(", without its frontmatter\n")
+    assert shell("read", "cats:1-2")[1] == "".join(piped.splitlines(keepends=True)[:2])
+    assert shell.json("read", "cats")["text"].startswith("---\n")
+
+
+def test_a_topic_without_a_description_is_listed_by_its_title_and_named_where_it_is_no_command(
+    shell: Shell, own: Path
+) -> None:
+    write_topic(own, "cats", "# Rules and facts\n\n## Rules\n")
+
+    assert shell("topics")[1].splitlines()[0].endswith("Rules and facts")
+    code, _, error = shell("topics", "cats")
+    assert code == 2 and "No such command 'cats'." in error and "A topic is read by `oneiros read cats`." in error
 
 
 def test_a_file_that_cannot_be_read_is_named(shell: Shell, own: Path) -> None:
