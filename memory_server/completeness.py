@@ -11,6 +11,8 @@ from enum import StrEnum
 
 from memory_server.errors import Problem
 
+LEVEL = "level with the disk"  # indices in which nothing is missing
+
 
 class SkipKind(StrEnum):
     """Why something is not there."""
@@ -80,11 +82,16 @@ def count_skipped(found: Iterable[Skipped]) -> str:
     return ", ".join(f"{count:,} {one if count == 1 else several} {what}" for count, one, several, what, _ in rows)
 
 
-def tell_skipped(found: Sequence[Skipped]) -> str:
-    """The same with the commands that name each: `2 files cannot be read: oneiros validate.`"""
+def tell_skipped(found: Sequence[Skipped], owner: str = "") -> str:
+    """The same with the commands that name each: `2 files cannot be read: oneiros validate.`
+
+    `owner`: the process that writes the indices, if any: what is not indexed yet needs no command then.
+    """
     commands = dict.fromkeys(words[-1] for words in WORDS.values())
-    parts = ((count_skipped(one for one in found if one.remedy == command), command) for command in commands)
-    return " ".join(f"{counted}: `oneiros {command}`." for counted, command in parts if counted)
+    steps = {command: f"`oneiros {command}`" for command in commands}
+    steps |= {WORDS[kind][-1]: f"{owner} is at it" for kind in UNINDEXED if owner}
+    parts = ((count_skipped(one for one in found if one.remedy == command), step) for command, step in steps.items())
+    return " ".join(f"{counted}: {step}." for counted, step in parts if counted)
 
 
 def tell_lacks(found: Sequence[Skipped], paths: Collection[str]) -> str:

@@ -321,7 +321,8 @@ class Memory:
         waiting = self.upkeep.changes().count if answer.note == EMPTY else 0
         if waiting:
             return replace(answer, note=NOT_INDEXED % how_level(waiting, 0, self.owner()))
-        return replace(answer, lacks=" ".join(filter(None, [under_way, tell_skipped(self.list_skipped())])))
+        skipped = tell_skipped(self.list_skipped(), self.owner())
+        return replace(answer, lacks=" ".join(filter(None, [under_way, skipped])))
 
     def list_skipped(self) -> list[Skipped]:
         """What of the disk and of this machine's transcripts an answer lacks; looks at both."""
@@ -489,7 +490,7 @@ class Memory:
         """
         changes = self.upkeep.changes()
         with repairable(self.root.derived_folder):
-            counts = self.indices.ledger.counts()
+            counts, unfinished = self.indices.ledger.counts(), self.upkeep.count_unfinished(changes)
         sources = [source.layer for source in changes.sources]
         archived = len(self.raw.store.marks()) if self.raw is not None else 0
         logged, used = 0, (0, 0, 0)
@@ -505,7 +506,7 @@ class Memory:
             semantic=counts["semantic"],
             changed=len(changes.changed),
             removed=len(changes.removed),
-            unfinished=changes.unfinished,
+            unfinished=unfinished,
             problems=changes.skipped,
             skipped=(*self.upkeep.list_skipped(changes), *(self._list_elsewhere() if elsewhere is None else elsewhere)),
             index_bytes=sum(file.stat().st_size for file in self.root.derived_folder.rglob("*") if file.is_file()),

@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_server.completeness import SkipKind, Skipped, select_skipped
+from memory_server.completeness import LEVEL, SkipKind, Skipped, select_skipped
 from memory_server.document import Layer, SourcePath
 from memory_server.embedding.engine import ModelInUse
 from memory_server.embedding.model import ModelFiles
@@ -19,7 +19,7 @@ from memory_server.embedding.vector_cache import TextHash
 from memory_server.embedding.workers import EmbeddingControl
 from memory_server.errors import ContentError, Problem
 from memory_server.further import FurtherModels
-from memory_server.index.build import EMBEDDING, Changes, Progress, Report
+from memory_server.index.build import EMBEDDING, UNFINISHED, Changes, Progress, Report
 from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.ledger import Ledger, is_of_another_format
 from memory_server.index.raw import RawIndex
@@ -50,14 +50,16 @@ def is_small(changes: Changes) -> bool:
     return changes.count <= SMALL_CHANGE and changes.unfinished <= SMALL_REST
 
 
-def how_level(files: int, passages: int, owner: str) -> str:
+def how_level(files: int, passages: int, owner: str, sessions: int = 0) -> str:
     """How far indices are from the disk, and who is at it or what to do.
 
-    `files` are still to be read or removed, `passages` to be found by meaning; `owner` writes them, empty for nobody.
+    `files` are still to be read or removed, `sessions` to be indexed turn by turn, `passages` to be found by meaning;
+    `owner` writes them, empty for nobody.
     """
-    left = [f"{count} {name}{'s' * (count > 1)}" for count, name in ((files, "file"), (passages, "passage")) if count]
+    counts = ((files, "file"), (sessions, "session"), (passages, "passage"))
+    left = [f"{count} {name}{'s' * (count > 1)}" for count, name in counts if count]
     if not left:
-        return "level with the disk"
+        return LEVEL
     return f"{' and '.join(left)} behind; {f'{owner} is at it' if owner else 'bring them level: oneiros reindex'}"
 
 
@@ -86,7 +88,8 @@ class Status:
     @property
     def level(self) -> str:
         """How far the indices are from the disk."""
-        return how_level(self.changed + self.removed, self.unfinished, self.owner)
+        sessions = sum(one.count for one in self.skipped if one.kind is SkipKind.SESSION)
+        return how_level(self.changed + self.removed, self.unfinished, self.owner, sessions)
 
 
 class OneCount:
@@ -132,8 +135,8 @@ class Upkeep:
     def list_skipped(self, changes: Changes) -> list[Skipped]:
         """What an answer from the indices as they are lacks."""
         with repairable(self.root.derived_folder):
-            turns = self._count_unindexed()
-        behind = {SkipKind.CHANGE: changes.count, SkipKind.PASSAGE: changes.unfinished, SkipKind.SESSION: turns}
+            turns, passages = self._count_unindexed(), self.count_unfinished(changes)
+        behind = {SkipKind.CHANGE: changes.count, SkipKind.PASSAGE: passages, SkipKind.SESSION: turns}
         return [
             *select_skipped(changes.skipped),
             *(Skipped(kind, "", count) for kind, count in behind.items() if count),
@@ -301,6 +304,16 @@ class Upkeep:
         is_left = counts["semantic"] < counts["searchable"]
         of_stretches = self.stretches is not None and self.stretches.is_behind()
         return bool(is_left or self._count_unindexed() or of_stretches)
+
+    def count_unfinished(self, changes: Changes) -> int:
+        """How many passages of files, and stretches of what was said, are not found by meaning yet."""
+        is_behind = self.stretches is not None and self.stretches.is_behind()
+        return changes.unfinished + (self.stretches.count_missing() if self.stretches and is_behind else 0)
+
+    def is_embedding(self) -> bool:
+        """Whether a run is under way or was interrupted, so that something is not found by meaning yet."""
+        is_of_files = self.indices.ledger.note(UNFINISHED) != ""
+        return is_of_files or (self.stretches is not None and self.stretches.lacks_vectors())
 
     def _count_unindexed(self) -> int:
         """How many archived sessions differ from what is indexed turn by turn."""

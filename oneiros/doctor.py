@@ -48,6 +48,7 @@ REBUILD = "oneiros reindex --rebuild"
 WHOLE = 100
 REASON_CHARS = 160
 NAMED_ELSEWHERE = ("memory", "disk")  # checks of doctor whose warnings validate and report name one by one
+HARMLESS = ("settings",)  # their warning: a memory of a checkout that is not trusted, as may be meant
 # points of each finding, and of all of its kind at most; what loses or misleads weighs more than what is old. Two parts
 # of report do not count: problems of MEMORY.md, which validate tells, and changes, of which doctor has the doubts
 COSTS = {
@@ -106,7 +107,7 @@ def examine(environment: Environment) -> Iterator[tuple[str, Check]]:
             "model": lambda: [_model(memory)],
             "language": lambda: [language_check(memory)],
             "ledger": lambda: [_ledger(memory)],
-            "disk": lambda: [_disk(memory)],
+            "disk": lambda: [_disk(environment, memory)],
             "words": lambda: [_words(memory)],
             "meaning": lambda: [_meaning(environment, memory)],
             "read": lambda: [_reading(memory)],
@@ -228,10 +229,10 @@ def _ledger(memory: Memory) -> Check:
     return ok("whole, and the keyword index agrees with the text")
 
 
-def _disk(memory: Memory) -> Check:
+def _disk(environment: Environment, memory: Memory) -> Check:
     changes = memory.upkeep.changes()
     if behind := count_skipped(one for one in memory.upkeep.list_skipped(changes) if one.kind in UNINDEXED):
-        return warning(behind, "oneiros reindex")
+        return _judge_behind(environment, memory, behind)
     return ok(f"{plural(changes.unchanged, 'file')}, all indexed as they are")
 
 
@@ -244,7 +245,7 @@ def _words(memory: Memory) -> Check:
 def _meaning(environment: Environment, memory: Memory) -> Check:
     counts = memory.inspect().counts()
     if left := max(0, counts["searchable"] - counts["semantic"]):
-        return warning(f"{left} passages are not indexed by meaning yet", "oneiros reindex")
+        return _judge_behind(environment, memory, f"{left} passages are not indexed by meaning yet")
     found = _compare_indices(environment, memory)
     if found is None:
         return warning("another process owns the semantic index, so it was not compared", "")
@@ -257,6 +258,17 @@ def _meaning(environment: Environment, memory: Memory) -> Check:
         by = Client.of(environment).ask("GET", "/api/indexing")["semantic"]
     sampled = ", and sampled ones find themselves" if by == "ChromaDB" else ""  # there is nothing to ask without it
     return ok(f"all {found.held} vectors are held{sampled}; answered by {by}")
+
+
+def _judge_behind(environment: Environment, memory: Memory, behind: str) -> Check:
+    """What is not indexed yet; nothing is wrong where another process is at it, as far as that one says."""
+    if memory.indices.is_owner or not (owner := memory.owner()):
+        return warning(behind, "oneiros reindex")
+    with suppress(DaemonLost):
+        state = Client.of(environment).ask("GET", "/api/indexing")
+        if state["error"] or state["paused"]:
+            return warning(behind, "oneiros model --resume" if state["paused"] else "oneiros status says why")
+    return ok(f"{behind}; {owner} is at it")
 
 
 def _compare_indices(environment: Environment, memory: Memory) -> Comparison | None:
@@ -365,7 +377,7 @@ def _list_findings(
             yield "failed checks", f"{name}: {check.detail}", check.repair
         elif check.state == "warning" and name == "approval":
             yield "doubts about approved files", check.detail, check.repair
-        elif check.state == "warning" and name not in NAMED_ELSEWHERE:
+        elif check.state == "warning" and name not in (*NAMED_ELSEWHERE, *HARMLESS):
             yield "warnings", f"{name}: {check.detail}", check.repair
     for problem in problems:
         if problem.rule != ValidationRule.POINTER_DEAD:  # of Concern.LINKS

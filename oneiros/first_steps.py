@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from crawler.archive.waiting import Waiting
 from memory_server.embedding.workers import WorkerPlan
+from memory_server.escaping import plural
 from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
-from oneiros.ingest.settings import waiting
+from oneiros.ingest.settings import count_uncompressed_sessions, waiting
 
 # What was measured on idle cores with the packaged model; `about`, since machines and transcripts differ.
 START_SECONDS = 5.0
@@ -39,9 +40,9 @@ class FirstSteps:
 def first_steps(
     environment: Environment, root: MemoryRoot, moment: dt.datetime, load: float = 0.0
 ) -> FirstSteps | None:
-    """The steps on this machine; None where no transcript waits. `load`: processes that already run, on average."""
-    left = waiting(environment, root, moment)
-    if not left.not_archived:
+    """The steps on this machine; None where nothing waits. `load`: processes that already run, on average."""
+    left, uncompressed = waiting(environment, root, moment), count_uncompressed_sessions(environment, root, moment)
+    if not left.not_archived and not uncompressed:
         return None
     person = environment.person
     workers = len(WorkerPlan.of_settings(person.embedding_share, person.embedding_cores).cores)
@@ -57,7 +58,8 @@ def first_steps(
         FirstStep("import", "what you wrote down: CLAUDE.md, AGENTS.md, rules, ADRs of these projects", IMPORT_SECONDS),
         FirstStep("dream", "what you said that is worth keeping", dream_seconds),
     )
-    return FirstSteps(_format_waiting(left), steps)
+    rest = f"{plural(uncompressed, 'session')} not compressed yet."
+    return FirstSteps(_format_waiting(left) if left.not_archived else rest, steps)
 
 
 def tell_waiting(environment: Environment, root: MemoryRoot) -> str:

@@ -63,6 +63,7 @@ def set_aside(root: MemoryRoot) -> Path:
     names = ("example", *(f"example-{number}" for number in range(2, 100)))
     place = next(path for name in names if not (path := root.path.with_name(name)).exists())
     root.path.rename(place)
+    make_state(MemoryRoot(place, root.states))  # its own goes along
     return place
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,16 +11,19 @@ import msgspec
 
 from crawler.archive.append import IngestSettings
 from crawler.archive.choice import Projects
-from crawler.archive.discovery import FoundFile, find_files, find_transcripts
+from crawler.archive.discovery import FoundFile, find_files, find_session_id, find_transcripts
 from crawler.archive.files import with_log
+from crawler.archive.store import Archive, collect_ids
 from crawler.sources.agent import AgentSource, list_source_files
 from crawler.transcripts.tail import FileState, TailState, Verdict
 from memory_server.completeness import SkipKind, Skipped
+from memory_server.errors import ContentError
 from memory_server.machine.files import read_json
 
 CLEANUP_DAYS = 30  # after which Claude Code deletes a transcript, unless its settings say otherwise
 SOON_DAYS = 7
 HEAD_BYTES = 256 * 1024  # of a transcript, in which a record names its folder
+TAIL_BYTES = 256 * 1024  # of a transcript, in which its last records stand
 WORKING_FOLDER = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
@@ -73,9 +77,15 @@ def count_waiting(
     """
     with TailState(settings.state, settings.machine) as tail:
         known = tail.files()
+    archive, forgotten = Archive(settings.archive), set[str]()
     found = find_transcripts(paths)
-    waiting = [file for file in found.files if file.size and not _is_kept(known.get(str(file.path)), file)]
-    states = [state for file in found.files if (state := known.get(str(file.path))) and _is_kept(state, file)]
+    waiting = [file for file in found.files if file.size and not _is_settled(known.get(str(file.path)), file)]
+    if settings.archive.is_dir():
+        new = [(file, _read_last(file.path)) for file in waiting if str(file.path) not in known]
+        forgotten = {last.session_id for _, last in new if archive.is_forgotten(last.session_id)}
+        done = {file.path for file, last in new if last.session_id in forgotten or _holds(archive, last)}
+        waiting = [file for file in waiting if file.path not in done]
+    states = [state for file in found.files if (state := known.get(str(file.path))) and _is_settled(state, file)]
     if only := settings.choice.only:
         projects = Projects(dict(settings.aliases))
         waiting = [file for file in waiting if projects.identify(read_working_folder(file.path)) == only]
@@ -91,7 +101,7 @@ def count_waiting(
         bytes=sum(file.size for file in (*waiting, *unread)),
         folders=len({file.path.parent for file in (*waiting, *unread) if not file.is_agents}),
         of="this project" if only else "this machine",
-        left_out=len({state.session_id for state in states if state.verdict in left_out}),
+        left_out=len({state.session_id for state in states if state.verdict in left_out} | forgotten),
         skipped=(
             *(
                 Skipped(SkipKind.TRANSCRIPT, one.path if not only or Path(one.path).parent in own else "")
@@ -114,6 +124,43 @@ def read_working_folder(transcript: Path) -> str:
         return msgspec.json.decode(found[1], type=str) if found else ""
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return ""
+
+
+class _Last(msgspec.Struct):
+    """The last record of a transcript that has an id; empty where none is found."""
+
+    id: str = msgspec.field(default="", name="uuid")
+    session_id: str = msgspec.field(default="", name="sessionId")
+
+
+def _read_last(transcript: Path) -> _Last:
+    found = _Last()
+    try:
+        with transcript.open("rb") as stream:
+            stream.seek(max(0, transcript.stat().st_size - TAIL_BYTES))
+            lines = stream.read(TAIL_BYTES).splitlines()
+    except OSError:
+        lines = []
+    for line in reversed(lines):
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            if (record := msgspec.json.decode(line, type=_Last)).id:
+                found = record
+                break
+    found.session_id = find_session_id(transcript, found.session_id, b"")
+    return found
+
+
+def _holds(archive: Archive, last: _Last) -> bool:
+    """Whether the archive has a session up to this record: all that tells it where `.oneiros/` was deleted."""
+    try:
+        return any(last.id in ids for ids in collect_ids(archive.record(last.session_id)))
+    except ContentError:
+        return False
+
+
+def _is_settled(state: FileState | None, file: FoundFile) -> bool:
+    """Whether nothing more of a transcript is wanted: the archive has it, or the person left it out."""
+    return _is_kept(state, file) or (state is not None and state.verdict in (Verdict.EXCLUDED, Verdict.DENIED))
 
 
 def _is_kept(state: FileState | None, file: FoundFile) -> bool:

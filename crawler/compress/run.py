@@ -5,7 +5,8 @@ leaves the old files and at most a temporary one, and running again ends the sam
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,9 +19,17 @@ from crawler.quotes import session_turns
 from crawler.reading.proof import keep_proved
 from crawler.reading.record import Reading, Readings
 from crawler.reading.rules import read_by_rules
-from crawler.transcripts.turns import Role
+from crawler.transcripts.turns import Role, Turn
 from memory_server.errors import ContentError, Problem
-from memory_server.layers.sessions import CompressedSession, newest_files, project_name, read_session, write_session
+from memory_server.layers.sessions import (
+    CompressedSession,
+    cut_id8,
+    find_compressed,
+    newest_files,
+    project_name,
+    read_session,
+    write_session,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +76,22 @@ def compress_closed(
     return report
 
 
+def count_uncompressed(archive: Archive, folder: Path, closed_when: ClosedWhen) -> int:
+    """How many sessions that are over have no compressed file, although somebody spoke in them."""
+    made, count = find_compressed(folder), 0
+    for session_id in archive.session_ids():
+        with suppress(ContentError):  # `archive verify` names what is damaged
+            is_wanted = cut_id8(session_id) not in made
+            if is_wanted and closed_when.applies(session_id, read_last_time(archive, session_id)):
+                count += has_speech(archive.turns(session_id))
+    return count
+
+
+def has_speech(turns: Iterable[Turn]) -> bool:
+    """Whether a person or the assistant said anything."""
+    return any(turn.role in (Role.PERSON, Role.ASSISTANT) for turn in turns)
+
+
 def _compress(
     archive: Archive, folder: Path, readings: Readings, session_id: str, old: Path | None, report: CompressReport
 ) -> None:
@@ -102,7 +127,7 @@ def compress_session(archive: Archive, session_id: str, readings: Readings) -> C
     What nobody has read in its present state is read by rules, and the reading kept.
     """
     turns = list(archive.turns(session_id))
-    if not any(turn.role in (Role.PERSON, Role.ASSISTANT) for turn in turns):
+    if not has_speech(turns):
         return None
     record, facts, mark = archive.record(session_id), gather_facts(turns), archive.hash_session(session_id)
     quotable = session_turns(session_id, project_name(record.project or record.cwd), turns)

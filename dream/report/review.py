@@ -167,7 +167,7 @@ class WeeklyReview:
 
     def _index(self) -> Iterator[Finding]:
         status = self._memory.status()
-        if status.changed or status.removed or status.unfinished:
+        if (status.changed or status.removed or status.unfinished) and not status.owner:  # else that process is at it
             yield Finding(Concern.INDEX, "", 0, f"the indices are {status.level.partition(';')[0]}", "oneiros reindex")
         for problem in status.problems:
             yield Finding(Concern.INDEX, problem.path, problem.line, problem.what, problem.remedy)

@@ -93,7 +93,7 @@ def status_text(status: Status) -> str:
         f"indices: {status.level}",
     ]
     lines += [f"lost: {loss}" for loss in status.losses]
-    lines += [f"lacking: {lacks}"] if (lacks := tell_skipped(status.skipped)) else []
+    lines += [f"lacking: {lacks}"] if (lacks := tell_skipped(status.skipped, status.owner)) else []
     lines += [f"problem: {problem}" for problem in status.problems[:5]]
     if len(status.problems) > 5:
         lines.append(f"({len(status.problems) - 5} more problems; run oneiros validate)")
@@ -150,7 +150,7 @@ def status_json(status: Status) -> dict[str, Any]:
         "level": status.level,
         "problems": [dataclasses.asdict(problem) for problem in status.problems],
         "skipped": [{**dataclasses.asdict(one), "remedy": one.remedy} for one in status.skipped],
-        "lacks": tell_skipped(status.skipped),
+        "lacks": tell_skipped(status.skipped, status.owner),
         "index_bytes": status.index_bytes,
         "owner": status.owner,
         "queries_logged": status.queries_logged,

@@ -314,7 +314,7 @@ def _add_reading(api: FastAPI, memory: Memory, door: Door) -> None:
         started = time.perf_counter()
         problem = memory.inspect().search_itself()
         milliseconds = round((time.perf_counter() - started) * 1000, 1)
-        lacks = tell_skipped(memory.list_skipped())
+        lacks = tell_skipped(memory.list_skipped(), memory.owner())
         state = "failed" if problem else "incomplete" if lacks else "ok"
         body = {"status": state, "problem": problem, "lacks": lacks, "milliseconds": milliseconds}
         return JSONResponse(body, 503 if problem else 200)

@@ -173,7 +173,11 @@ class StretchIndex:
 
     def is_behind(self) -> bool:
         """Whether a session is not cut as it is now, or an interrupted run left stretches without vectors."""
-        return any(self._turns.changes()) or (not self.is_empty and self.ledger.note(UNFINISHED) != "")
+        return any(self._turns.changes()) or self.lacks_vectors()
+
+    def lacks_vectors(self) -> bool:
+        """Whether a run under way, or one that was interrupted, has stretches still to embed."""
+        return not self.is_empty and self.ledger.note(UNFINISHED) != ""
 
     def count_missing(self) -> int:
         """How many texts `embed` will read."""

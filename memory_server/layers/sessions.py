@@ -190,6 +190,12 @@ def newest_files(folder: Path) -> dict[str, Path]:
     return {session_id: path for session_id, (_, path) in newest.items()}
 
 
+def find_compressed(folder: Path) -> set[str]:
+    """The beginnings of the ids of sessions that have a file below `sessions/compressed`, or in the attic, by name."""
+    files = (*folder.glob("*/*.md"), *find_attic(folder).glob("*/*.md"))
+    return {parse_id8(f"sessions/compressed/{path.name}") for path in files}
+
+
 def find_superseded_files(files: Iterable[Path]) -> set[Path]:
     """Those files of compressed sessions that a higher revision of the same session replaces.
 

@@ -80,8 +80,8 @@ def init(
         trust_root(environment.person_file, environment.person, root.path)
         talk(f"Trusted: {root.path}, noted in {environment.person_file}")
     there = dataclasses.replace(environment, variables={**environment.variables, "ONEIROS_ROOT": str(root.path)})
-    passages = brought_level(there)["chunks"]
-    talk(f"Indexed {plural(passages, 'passage')}. Ask: oneiros recall 'a question'" if passages else "It is empty.")
+    if is_new or not everything:  # else --all goes on with what was interrupted, and leaves the indices to the daemon
+        _index(there)
     _tell_language(there)
     for part in environment.parts:
         if part.on_founding:
@@ -99,6 +99,8 @@ def init(
     elif (project := own_project(root, {})) or everything:
         whose = escape_line(project_name(project)) if project else "this machine"
         talk(f"No transcript of {whose} waits for this memory.")
+        if everything and not is_new:
+            _index(there)
 
 
 def _leave_example(environment: Environment, root: MemoryRoot) -> None:
@@ -121,6 +123,12 @@ def _confirm_example(root: MemoryRoot) -> None:
         raise UsageError(what, where=root.path, remedy=remedy)
     talk(f"{root.path}: {what}. {remedy}")
     typer.confirm("Take your sessions into the example", default=False, err=True, abort=True)
+
+
+def _index(environment: Environment) -> None:
+    """Brings the indices level, and says what can be asked."""
+    passages = brought_level(environment)["chunks"]
+    talk(f"Indexed {plural(passages, 'passage')}. Ask: oneiros recall 'a question'" if passages else "It is empty.")
 
 
 def _tell_language(environment: Environment) -> None:

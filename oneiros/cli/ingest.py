@@ -183,10 +183,11 @@ def forget(
         require_person(environment, f"forget {plural(len(plan.session_ids), 'session')}, {what}")
         if is_running(str(root.path)):
             end_daemon(root)
-        with open_memory(environment) as memory:
+        talk("It is taken out of every file and index; that can take a minute.")
+        with open_memory(environment) as memory, show_progress() as show:
             memory.own()  # before anything goes: half a forgetting would be none
             forgetting.carry_out(root, environment.person, settings, plan)
-            memory.reindex()
+            memory.reindex(report_progress=show)
     if as_json:
         data_json(dataclasses.asdict(plan) | {"forgotten": not dry_run})
     else:

@@ -42,8 +42,9 @@ def bring_level(memory: Memory) -> str:
     """Indexes a small change before a search; a sentence on who does a large one, or what it needs."""
     with show_progress() as show:
         behind = memory.upkeep.refresh(show)
-    is_level = not behind.count and not behind.unfinished
-    return "" if is_level else f"The indices are {how_level(behind.count, behind.unfinished, memory.owner())}."
+    unfinished = memory.upkeep.count_unfinished(behind)
+    is_level = not behind.count and not unfinished
+    return "" if is_level else f"The indices are {how_level(behind.count, unfinished, memory.owner())}."
 
 
 def lines_here(environment: Environment, name: str, *, with_tools: bool) -> dict[str, Any]:

@@ -1,12 +1,14 @@
 """Reading: `read` and `topics`. The daemon is asked first; where none answers, the memory is opened here."""
 
+import re
 import shlex
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 import typer
+from typer.core import TyperGroup
 
-from memory_server.document import Layer, LineRange
+from memory_server.document import Layer, LineRange, parse_place
 from memory_server.errors import UsageError
 from memory_server.escaping import escape_line, escape_text, plural
 from memory_server.root.places import require_memory
@@ -14,12 +16,25 @@ from oneiros.cli.terminal.output import AsJson, NoColor, OfProject, data_json, s
 from oneiros.client import Client, DaemonLost
 
 KEYS = ("path", "layer", "first_line", "last_line", "of_lines", "marks", "text")
+FRONTMATTER = re.compile(r"\A\ufeff?---\r?\n.*?\n---\s*\n", re.DOTALL)
+WrongArgument: Any = typer.BadParameter.__base__  # click's class for it, or typer's own
+
+
+class TopicCommands(TyperGroup):
+    """The commands below `topics`; what is none of them may be meant as a topic."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except WrongArgument as error:
+            error.message += f" A topic is read by `oneiros read {shlex.quote(args[0])}`."
+            raise
 
 
 def add_commands(app: typer.Typer) -> None:
     """Adds the commands of this group."""
     app.command(epilog="\b\nExample: oneiros read mail:12-30")(read)
-    group = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
+    group = typer.Typer(cls=TopicCommands, rich_markup_mode=None, invoke_without_command=True)
     group.callback()(topics)
     app.add_typer(group, name="topics", epilog="\b\nExample: oneiros topics --json")
 
@@ -46,12 +61,15 @@ def read(
     if as_json:
         data_json({key: found[key] for key in KEYS})
         return
-    show_long(escape_text(found["text"]).rstrip("\n"))
+    is_whole = not parse_place(place).first  # of which a person at a terminal wants what it says
+    text = FRONTMATTER.sub("", found["text"]) if is_whole and see_stdout().columns else found["text"]
+    show_long(escape_text(text).rstrip("\n"))
     lines = LineRange(found["first_line"], found["last_line"])
     parts = [
         f"{found['path']}:{lines} of {plural(found['of_lines'], 'line')}",
         f"layer {Layer(found['layer']).rank}",
         *found["marks"],
+        *(["without its frontmatter"] if text != found["text"] else []),
     ]
     talk(", ".join(parts))
 
@@ -88,7 +106,8 @@ def topics(
             below = spaces[head["name"]]
             show(f"{escape_line(below)}/")
         name = screen.style(f"{escape_line(head['name']):<{width}}", bold=True)
-        show(f"{'  ' if below else ''}{name}  {head['date'] or ' ' * 10}  {escape_line(head['summary'])}")
+        told = escape_line(head["summary"] or head["title"])
+        show(f"{'  ' if below else ''}{name}  {head['date'] or ' ' * 10}  {told}")
     own = [head for head in heads if head["name"] != "lessons"]
     beside = " and the lessons" if len(own) < len(heads) else ""
     if not heads:

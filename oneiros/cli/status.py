@@ -3,15 +3,15 @@
 The daemon is asked first; where none answers, the memory is opened here.
 """
 
+import shutil
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import typer
 
-from memory_server.completeness import OF_MEMORY
+from memory_server.completeness import LEVEL, OF_MEMORY
 from memory_server.errors import Problem
 from memory_server.escaping import escape_line, plural
-from memory_server.root.paths import MemoryRoot
 from oneiros.cli.serving import daemon_address, daemon_json
 from oneiros.cli.terminal.output import AsJson, OfProject, data_json, moment_text, see_stdout, show, talk
 from oneiros.client import Client, DaemonLost
@@ -50,7 +50,7 @@ def show_next_steps(environment: Environment) -> None:
     if root.index_page.exists():
         found = _collect_status(environment)
         head = f"{root.path}: {_sources_text(found) or 'nothing is in it yet'}."
-        steps = list(_list_next_steps(found, root))
+        steps = list(_list_next_steps(found, "init --own --all" if is_example(root) else "ingest"))
         ask = f"{'' if steps else 'Nothing waits for you. '}Ask: oneiros recall 'a question'. "
     else:
         from oneiros.first_steps import tell_waiting  # the crawler, for this alone
@@ -66,11 +66,11 @@ def show_next_steps(environment: Environment) -> None:
     talk(f"{ask}Every command: oneiros --help")
 
 
-def _list_next_steps(found: Mapping[str, Any], root: MemoryRoot) -> Iterator[tuple[str, str]]:
+def _list_next_steps(found: Mapping[str, Any], taking_in: str = "ingest") -> Iterator[tuple[str, str]]:
+    """The commands that something waits for, each with what; `taking_in` is the one for transcripts."""
     if count := found["not_archived"]:
         deleted = f"Claude Code deletes {found['expiring']} of them this week"
-        command = "init --own --all" if is_example(root) else "ingest"
-        yield command, f"{plural(count, 'transcript')} not archived yet; {deleted}"
+        yield taking_in, f"{plural(count, 'transcript')} not archived yet; {deleted}"
     yield from (("report", loss) for loss in found.get("losses", ()))
     for notice in found.get("waiting", ()):  # an older daemon tells none
         what, _, command = notice.rpartition(": ")
@@ -100,9 +100,14 @@ def _collect_status(environment: Environment) -> dict[str, Any]:
 
 
 def _lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """How the memory stands, for a person."""
-    yield f"memory    {found['root']}  ({found['chosen']})"
-    yield f"state     {found['places']['state']}"
+    """How the memory stands, for a person: in a sentence, what is missing, what it holds, and how that is made."""
+    yield _verdict(found)
+    if lacks := found.get("lacks"):
+        yield f"lacking   {lacks}"
+    yield from (f"lost      {loss}: oneiros report" for loss in found.get("losses", ()))
+    if found["indexing"] and (error := found["indexing"]["error"]):
+        yield f"problem   {error}"
+    yield from (f"problem   {Problem(**problem)}" for problem in found["problems"])
     if ignored := found["ignored"]:
         yield f"ignored   {ignored}  (not trusted; `oneiros trust {ignored}` lets it take effect)"
     yield f"sources   {_sources_text(found) or 'none'}"
@@ -110,33 +115,40 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     if found.get("readings"):  # an older daemon tells of none
         yield f"readings  {_readings_text(found['readings'])}"
     yield from (f"machine   {_machine_text(machine)}" for machine in found["machines"])
+    for note in found.get("notes", ())[:MOST_NOTES]:
+        text = escape_line(note["text"][:NOTE_CHARS])
+        yield f"note      {note['kind']}, {note['age']}, in {escape_line(note['path'])}: {text}"
+    yield f"indices   {found['level']}"
+    yield f"daemon    {_daemon_text(found['daemon'], found['indexing'])}"
+    yield f"memory    {found['root']}  ({found['chosen']})"
+    yield f"state     {found['places']['state']}"
     size = f"{found['index_bytes'] / 1e6:.1f} MB on disk"
     yield f"passages  {found['passages']} by words, {found['semantic']} by meaning; {size}"
     yield f"model     {found['model']}, {found['model_reason']}"
-    yield f"indices   {found['level']}"
     if semantic := (found["indexing"] or {}).get("semantic"):
         looks = found["indexing"]["looks"]
         counts = f"{looks['chromadb']} looks by ChromaDB, {looks['scan']} by a scan"
         yield f"meaning   answered by {semantic}; so far {counts}"
     is_daemon = found["owner"] == f"process {found['daemon']['pid']}"
     yield f"owner     {found['owner'] or 'no process'}{', the daemon' if is_daemon else ''}"
-    yield f"daemon    {_daemon_text(found['daemon'], found['indexing'])}"
     yield from (f"schedule  {_job_text(job)}" for job in found["schedule"])
     yield f"queries   {found['queries_logged']} in the local log"
     if used := found.get("used"):  # which an older daemon does not tell
         found_ones = plural(used["found"], "source")
         yield f"use       {found_ones} found, {used['opened']} opened, {used['drilled']} drilled into"
-    for note in found.get("notes", ())[:MOST_NOTES]:
-        text = escape_line(note["text"][:NOTE_CHARS])
-        yield f"note      {note['kind']}, {note['age']}, in {escape_line(note['path'])}: {text}"
     for receipt in found["hooks"][:1]:
         yield f"hooks     {receipt['tokens']} tokens put into the last session, {receipt['injections']} times"
-    if lacks := found.get("lacks"):
-        yield f"lacking   {lacks}"
-    yield from (f"lost      {loss}: oneiros report" for loss in found.get("losses", ()))
-    if found["indexing"] and (error := found["indexing"]["error"]):
-        yield f"problem   {error}"
-    yield from (f"problem   {Problem(**problem)}" for problem in found["problems"])
+
+
+def _verdict(found: Mapping[str, Any]) -> str:
+    """Whether everything can be found, and what to do next."""
+    steps = [f"oneiros {command} ({why})" for command, why in _list_next_steps(found)]
+    is_level, indexing = found["level"] == LEVEL, found["indexing"]
+    if not is_level and indexing and indexing["total"]:
+        head = f"Indexing, {stage_text(indexing)}: an answer may lack something."
+    else:
+        head = "Ready." if is_level else f"Ready, but {found['level']}."
+    return f"{head} Next: {steps[0]}" if steps else f"{head} Nothing waits for you." if is_level else head
 
 
 def _project_lines(found: Mapping[str, Any]) -> Iterator[str]:
@@ -172,7 +184,8 @@ def _readings_text(found: Mapping[str, Any]) -> str:
     """By whom sessions were read, how many wait for the model, and what it has taken today."""
     text = f"{plural(found['by_rules'] + found['by_model'], 'session')}, {found['by_model']} of them by a model"
     if found["reader"] == "rules":
-        return f"{text}; reader: rules, which offer little. `oneiros config reader claude-cli` has Claude read"
+        more = " `oneiros config reader claude-cli` has Claude read" if shutil.which("claude") else ""
+        return f"{text}; reader: rules, which offer little.{more}"
     spent = f"{found['tokens_today']:,} of {found['tokens_a_day']:,} tokens today"
     spent += f", {found['usd_today']:.2f} USD" if found["usd_today"] else ""
     stopped = f"; stopped until tomorrow: {found['stopped']}" if found["stopped"] else ""

@@ -110,16 +110,22 @@ class IndexRuns:
                 is_ready = self._served.wait_for(
                     lambda: self.worker.is_ended or self._read >= self._written, timeout=max(0.0, left)
                 )
-                return "" if is_ready and not self._error else f"{BEHIND} {self._error}".rstrip()
+                return self._tell_unfinished() if is_ready and not self._error else f"{BEHIND} {self._error}".rstrip()
             if self._began_at is not None:
                 bound = START_SECONDS if is_indexed else FIRST_INDEX_SECONDS
                 left = self._began_at + bound - time.monotonic()
                 self._served.wait_for(lambda: self.worker.is_ended or self._began_at is None, timeout=max(0.0, left))
             if is_indexed:
-                return ""
+                return self._tell_unfinished()
             if self._began_at is None:
                 return f"This memory could not be indexed: {self._error}" if self._error else ""
         return f"This memory is being indexed for the first time{_how_far(self._stage)}. Ask again in a moment."
+
+    def _tell_unfinished(self) -> str:
+        """That an answer may lack something while a run embeds, here or in another process; empty where none does."""
+        if not self._memory.upkeep.is_embedding():
+            return ""
+        return f"Indexing goes on{_how_far(self._stage)}: this answer may lack something."
 
     def state(self) -> IndexingState:
         """What it is doing."""

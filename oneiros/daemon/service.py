@@ -96,8 +96,8 @@ class Service:
         if not daemon.memory.root.index_page.exists():
             logger.warning("the memory has gone; ending")
             daemon.ending.requested.set()
-        elif not daemon.sockets.is_locked():
-            logger.warning("the derived folder or the state was deleted; starting anew")
+        elif not daemon.ending.requested.is_set() and not daemon.sockets.is_locked():  # one that ends takes them away
+            logger.warning("the derived folder, the state or a socket was deleted; starting anew")
             daemon.ending.restart()
         idle, is_busy = person.idle_minutes * 60, any(worker.is_busy for worker in daemon.workers)
         if idle and daemon.activity.idle_seconds() > idle and not is_busy:

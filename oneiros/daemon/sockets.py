@@ -51,9 +51,12 @@ class Listening:
     lock: int  # the descriptor of the daemon's lock
 
     def is_locked(self) -> bool:
-        """Whether lock and token are still those on the disk: another daemon would take new ones."""
+        """Whether lock, token and sockets are still on the disk: without them nobody reaches this daemon, or another
+        one takes its place.
+        """
+        sockets = (Path(one.getsockname()) for one in (self.mcp, self.http))
         try:
-            return (self.state / "token").exists() and os.path.samestat(
+            return all(file.exists() for file in (self.state / "token", *sockets)) and os.path.samestat(
                 os.fstat(self.lock), Path(lock_file(str(self.root))).stat()
             )
         except OSError:

@@ -9,6 +9,7 @@ from dream.proposals.rendering import waiting_for_person
 from dream.proposals.store import ProposalStore
 from dream.records import State
 from memory_server.errors import OneirosError
+from memory_server.escaping import plural
 from memory_server.faces.memory_text import status_json
 from memory_server.layers.blackboard import Blackboard
 from memory_server.layers.lessons import read_lessons
@@ -21,7 +22,7 @@ from oneiros.hooks.receipts import read_receipts
 from oneiros.hooks.session_start import say_what_waits
 from oneiros.ingest.readings import find_project, open_readings, reading_states, waiting_projects
 from oneiros.ingest.run import other_machines
-from oneiros.ingest.settings import list_skipped, open_archive, waiting
+from oneiros.ingest.settings import count_uncompressed_sessions, list_skipped, open_archive, waiting
 
 
 def read_status(environment: Environment, memory: Memory) -> dict[str, Any]:
@@ -34,13 +35,19 @@ def read_status(environment: Environment, memory: Memory) -> dict[str, Any]:
         "expiring": left.expiring,
         "archive_of": left.of,
         "left_out": left.left_out,
-        "waiting": _list_waiting(environment, memory),
+        "waiting": [*_list_uncompressed(environment, memory), *_list_waiting(environment, memory)],
         "readings": reading_states(environment, memory.root, now()),
         "machines": machines.machines_json(environment, memory.root, now()) if machines else [],
         "schedule": [dataclasses.asdict(job) for job in read_states(schedule_file(memory.root))],
         "notes": [dataclasses.asdict(note) for note in Blackboard(memory.root).list_notes(now())],
         "hooks": [dataclasses.asdict(receipt) for receipt in read_receipts(memory.root.sessions_database)],
     }
+
+
+def _list_uncompressed(environment: Environment, memory: Memory) -> list[str]:
+    """What an ingest that was interrupted has left to do."""
+    count = count_uncompressed_sessions(environment, memory.root, now())
+    return [f"{plural(count, 'session')} not compressed yet: oneiros ingest"] if count else []
 
 
 def _list_waiting(environment: Environment, memory: Memory) -> list[str]:

@@ -15,7 +15,7 @@ from crawler.archive.choice import Choice, git_common_directory
 from crawler.archive.store import Archive
 from crawler.archive.waiting import CLEANUP_DAYS, Waiting, cleanup_days, count_waiting
 from crawler.closed import ClosedWhen, read_ends, read_markers
-from crawler.compress.run import read_last_time
+from crawler.compress.run import count_uncompressed, read_last_time
 from crawler.model.budget import Budget, Price
 from crawler.model.client import Busy, Completion, ModelClient, Prompt
 from crawler.model.providers import ModelSettings, build_client
@@ -214,6 +214,11 @@ def waiting(environment: Environment, root: MemoryRoot, moment: datetime) -> Wai
         for machine, places in folders.items()
     )
     return reduce(Waiting.with_other_machine, others, own)
+
+
+def count_uncompressed_sessions(environment: Environment, root: MemoryRoot, moment: datetime) -> int:
+    """How many archived sessions an ingest that was interrupted left without a compressed file."""
+    return count_uncompressed(open_archive(root), root.sessions, closed_when(environment, root, moment))
 
 
 def list_skipped(environment: Environment, root: MemoryRoot, left: Waiting | None = None) -> list[Skipped]:

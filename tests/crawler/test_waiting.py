@@ -40,6 +40,40 @@ def test_sessions_that_would_be_lost_are_counted(tmp_path: Path) -> None:
     assert waiting.bytes == sum(file.stat().st_size for file in (tmp_path / "live").rglob("*.jsonl") if file != lasting)
 
 
+def test_where_the_table_of_files_read_is_gone_the_archive_tells_what_it_holds(tmp_path: Path) -> None:
+    live, now = tmp_path / "live", datetime(2026, 3, 30, tzinfo=UTC)
+    write_transcript(live, *working_session())
+    grown = write_transcript(live, person(1, "new", session=OTHER_SESSION), session=OTHER_SESSION)
+    settings = settings_in(tmp_path / "root")
+    with Ingester(settings) as ingester:
+        ingester.ingest([live])
+    settings.state.unlink()
+    assert count_waiting([live], settings, now=now).not_archived == 0
+
+    grown.write_bytes(grown.read_bytes() + to_lines(person(2, "and more", session=OTHER_SESSION)))
+
+    assert count_waiting([live], settings, now=now).not_archived == 1
+
+
+def test_what_the_person_forgot_or_left_out_does_not_wait(tmp_path: Path) -> None:
+    live, now = tmp_path / "live", datetime(2026, 3, 30, tzinfo=UTC)
+    write_transcript(live, *working_session())
+    marked = write_transcript(live, person(1, "#no-memory", session=OTHER_SESSION), session=OTHER_SESSION)
+    settings = settings_in(tmp_path / "root")
+    with Ingester(settings) as ingester:
+        ingester.ingest([live])
+        ingester.forget(SESSION)
+    marked.write_bytes(marked.read_bytes() + to_lines(person(2, "and more", session=OTHER_SESSION)))
+
+    waiting = count_waiting([live], settings, now=now)
+    assert (waiting.not_archived, waiting.expiring, waiting.left_out) == (0, 0, 2)
+
+    with Ingester(settings) as ingester:
+        ingester.ingest([live])
+    waiting = count_waiting([live], settings, now=now)
+    assert (waiting.not_archived, waiting.left_out) == (0, 2)
+
+
 def test_a_memory_of_one_project_names_no_file_of_another(tmp_path: Path) -> None:
     live, now = tmp_path / "live", datetime(2026, 3, 30, tzinfo=UTC)
     for name, session in (("own", SESSION), ("other", OTHER_SESSION)):

@@ -767,6 +767,26 @@ def test_what_an_interrupted_run_left_is_embedded_by_the_next(
         assert found(memory)[:1] == [SESSION]
 
 
+def test_what_was_said_and_is_not_found_by_meaning_yet_is_no_level_index(
+    tmp_path: Path, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("memory_server.index.stretch_index.fill_cache", interrupted)
+        with pytest.raises(KeyboardInterrupt), opened(tmp_path, make_engine):
+            pass
+    memory = reopened(tmp_path, make_engine)
+    with memory:
+        assert memory.stretches is not None
+        count, status = memory.stretches.count_missing(), memory.status()
+
+        assert count > 1
+        assert status.level == f"{count} passages behind; bring them level: oneiros reindex"
+        assert (SkipKind.PASSAGE, count) in [(one.kind, one.count) for one in status.skipped]
+
+
 def test_a_session_that_left_the_archive_is_searched_no_more_in_the_same_process(
     tmp_path: Path, make_engine: MakeEngine
 ) -> None:

@@ -8,10 +8,11 @@ import pytest
 from dream.report.findings import Concern, Finding
 from memory_server.errors import Problem
 from memory_server.layers.validate import ValidationRule
+from memory_server.memory import Memory
 from oneiros.claude.files import make_failure, ok, warning
 from oneiros.cli.main import main
 from oneiros.cli.maintenance import health_lines
-from oneiros.doctor import COSTS, Deduction, Health, list_deductions
+from oneiros.doctor import COSTS, Deduction, Health, examine, list_deductions
 from oneiros.environment import Environment
 from tests.conftest import MakeEngine
 from tests.dream.builders import begin_history, decisions_on
@@ -21,10 +22,25 @@ HEAD = {"id": "0b9e8d0a-5f55-4c3e-9c6e-7d1f6a1b2c3d", "type": "semantic", "creat
 
 
 def test_a_memory_without_findings_has_100() -> None:
-    taken = list_deductions([("model", ok("embeds")), ("memory", ok("as it should be"))], [], [])
+    not_trusted = warning("/work/shop/memory is not trusted and has no effect", "oneiros trust /work/shop/memory")
+    checks = [("model", ok("embeds")), ("memory", ok("as it should be")), ("settings", not_trusted)]
+    taken = list_deductions(checks, [], [])
 
     assert taken == () and Health(taken).score == 100
     assert next(health_lines(Health(taken))) == "health  100 of 100"
+
+
+def test_what_a_process_indexes_just_now_is_no_warning_of_doctor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = Environment({"HOME": str(tmp_path)}, tmp_path, tmp_path)
+    write_topic(new_root(environment.own_root.path), "mail", "The relay listens on port 2525.")
+    behind = [check for name, check in examine(environment) if name == "disk"]
+    monkeypatch.setattr(Memory, "owner", lambda _: "process 12")
+    indexed = [check for name, check in examine(environment) if name == "disk"]
+
+    assert [(one.state, one.repair) for one in behind] == [("warning", "oneiros reindex")]
+    assert [(one.state, one.detail.partition("; ")[2]) for one in indexed] == [("ok", "process 12 is at it")]
 
 
 def test_each_kind_is_one_deduction_with_its_first_reason_and_step_the_largest_first() -> None:

@@ -18,6 +18,7 @@ from memory_server.embedding.engine import Embedded
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.errors import NeedsRepair
+from memory_server.index.build import Progress
 from memory_server.index.raw import raw_path
 from memory_server.index.semantic import SemanticIndex
 from memory_server.memory import Memory
@@ -112,6 +113,36 @@ def test_a_question_is_told_how_far_the_first_index_is(
     answer = search_memory(memory, "where does the relay listen")
 
     assert answer.note.startswith("This memory is being indexed for the first time")
+
+
+@pytest.mark.parametrize("is_other_process", [False, True])
+def test_an_answer_says_that_it_may_lack_something_while_sessions_are_embedded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_other_process: bool
+) -> None:
+    begun = threading.Event()
+
+    def hold(*given: object) -> None:
+        given[-1](Progress("embedding", 3, 40))  # type: ignore[operator]
+        begun.set()
+        assert HeldEngine.may_go.wait(60)
+
+    HeldEngine.may_go.clear()
+    with archived(tmp_path) as memory, closing(IndexRuns(memory)) as indexer:
+        memory._before_search = indexer.before_search
+        assert search_memory(memory, "relay").lacks == ""
+        assert memory.stretches is not None
+        memory.stretches.ledger.set_note("unfinished", "yes")
+        monkeypatch.setattr("memory_server.index.stretch_index.fill_cache", hold)
+        memory.indices.keep_vectors({*memory.indices.ledger.texts()})
+        if is_other_process:
+            monkeypatch.setattr(IndexRuns, "_owns_root", lambda _: False)
+            monkeypatch.setattr(module, "START_SECONDS", 0.0)
+        indexer.worker.start()
+        assert is_other_process or begun.wait(60)
+
+        how_far = "" if is_other_process else ", embedding 3 of 40"
+        assert search_memory(memory, "relay").lacks == f"Indexing goes on{how_far}: this answer may lack something."
+        HeldEngine.may_go.set()
 
 
 def test_a_question_waits_for_the_run_behind_a_write(memory: Memory, indexer: IndexRuns) -> None:

@@ -9,8 +9,10 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import psutil
+import pytest
 from mcp import Client, StdioServerParameters
 from mcp.types import CallToolResult
 
@@ -110,6 +112,19 @@ def test_a_deleted_derived_folder_is_made_anew_by_one_daemon(house: House) -> No
     client = house.relay().initialize()
     assert "2525" in client.text("search_exact", query="2525")
     assert is_running(str(house.root))
+    assert [process.pid for process in house.running("oneiros.daemon.main")] == [house.daemon().pid]
+
+
+@pytest.mark.parametrize("kind", ["mcp", "http"])
+def test_a_daemon_whose_socket_was_deleted_is_reached_again(house: House, kind: str) -> None:
+    house.serve()
+    Path(str(daemon_state(house.state)[kind])).unlink()
+
+    if kind == "mcp":
+        assert "2525" in house.relay().initialize().text("search_exact", query="2525")
+    else:
+        assert "2525" in house.command("exact", "2525").stdout
+    wait_until(lambda: Path(str(daemon_state(house.state).get(kind, "/none"))).exists())
     assert [process.pid for process in house.running("oneiros.daemon.main")] == [house.daemon().pid]
 
 

@@ -21,7 +21,9 @@ from memory_server.search.question import with_commands
 from oneiros.cli import serving
 from oneiros.cli.app import load_command
 from oneiros.cli.main import main
+from oneiros.cli.status import _verdict
 from oneiros.cli.table import group_commands
+from oneiros.cli.terminal.output import Screen
 from oneiros.environment import Environment, program_version
 from oneiros.parts import load_shipped_parts
 from tests.crawler.builders import SESSION, assistant, person, to_lines
@@ -294,6 +296,30 @@ def test_the_command_to_read_on_is_one_as_it_stands(shell: Shell, own: Path) -> 
     assert read == "read" and shell("read", place)[0] == 0
 
 
+def test_a_person_at_a_terminal_reads_what_a_topic_says_without_its_frontmatter(
+    shell: Shell, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_topic(own, "cats", "# Cats\n\nThe grey cat.\n", tags=["pets"])
+    piped = shell("read", "cats")[1]
+    monkeypatch.setattr("oneiros.cli.reading.see_stdout", lambda: Screen(columns=80))
+
+    assert piped.startswith("---\n") and piped.endswith("# Cats\n\nThe grey cat.\n")
+    _, shown, told = shell("read", "cats")
+    assert shown == "# Cats\n\nThe grey cat.\n" and told.endswith(", without its frontmatter\n")
+    assert shell("read", "cats:1-2")[1] == "".join(piped.splitlines(keepends=True)[:2])
+    assert shell.json("read", "cats")["text"].startswith("---\n")
+
+
+def test_a_topic_without_a_description_is_listed_by_its_title_and_named_where_it_is_no_command(
+    shell: Shell, own: Path
+) -> None:
+    write_topic(own, "cats", "# Rules and facts\n\n## Rules\n")
+
+    assert shell("topics")[1].splitlines()[0].endswith("Rules and facts")
+    code, _, error = shell("topics", "cats")
+    assert code == 2 and "No such command 'cats'." in error and "A topic is read by `oneiros read cats`." in error
+
+
 def test_a_file_that_cannot_be_read_is_named(shell: Shell, own: Path) -> None:
     (own / "topics" / "broken.md").write_bytes(b"a\nb\xff\n")
 
@@ -341,6 +367,37 @@ def test_a_project_that_only_one_is_near_is_taken_as_that_one(shell: Shell, own:
 
     assert code == 0
     assert "There is no project shp; taken as shop." in error
+
+
+def test_status_begins_with_a_verdict_and_ends_with_how_that_is_made(shell: Shell, own: Path) -> None:
+    shell("reindex")
+    first, *others = shell("status")[1].splitlines()
+    write_topic(own, "cats", "# Cats\n\nThe grey cat.\n")
+    behind, lacking, *_ = shell("status")[1].splitlines()
+
+    assert first == "Ready. Nothing waits for you."
+    assert others[0].startswith("sources   ")
+    assert [line.split()[0] for line in others[-5:]] == ["passages", "model", "owner", "queries", "use"]
+    assert behind == "Ready, but 1 file behind; bring them level: oneiros reindex."
+    assert lacking == "lacking   1 changed file not indexed yet: `oneiros reindex`."
+
+
+@pytest.mark.parametrize(
+    ("running", "verdict"),
+    [
+        (
+            {"stage": "embedding", "progress": 3, "total": 40},
+            "Indexing, embedding 3 of 40: an answer may lack something.",
+        ),
+        ({"stage": "idle", "progress": 0, "total": 0}, "Ready, but 37 passages behind; process 9 is at it."),
+    ],
+)
+def test_the_verdict_says_how_far_the_daemon_is(running: dict[str, object], verdict: str) -> None:
+    found = {"level": "37 passages behind; process 9 is at it", "not_archived": 0, "problems": (), "indexing": running}
+
+    assert _verdict(found) == verdict
+    waiting = {**found, "waiting": ["27 sessions not compressed yet: oneiros ingest"]}
+    assert _verdict(waiting) == f"{verdict} Next: oneiros ingest (27 sessions not compressed yet)"
 
 
 def test_status_and_topics_count_the_same_topics(shell: Shell, own: Path) -> None:

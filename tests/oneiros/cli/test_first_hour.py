@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_server.root.state import states_without_root
 from oneiros.cli.main import main
 from oneiros.environment import Environment, now
 from oneiros.first_steps import first_steps
@@ -89,6 +90,24 @@ def test_init_says_what_it_found_and_what_to_do_next(oneiros: Oneiros, tmp_path:
     assert steps[4] == "All of them in this order: oneiros init --all. Then decide: oneiros review"
 
 
+def test_an_interrupted_ingest_is_told_and_gone_on_with_before_anything_is_indexed(
+    oneiros: Oneiros, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = tmp_path / ".oneiros" / "memory"
+    assert oneiros("init")[0] == oneiros("ingest")[0] == 0
+    assert "Nothing waits for you" in oneiros()[2]
+    for made in (memory / "sessions" / "compressed").rglob("*.md"):
+        made.unlink()
+
+    assert "oneiros ingest  1 session not compressed yet" in oneiros()[1]
+    assert "Found 1 session not compressed yet. Next:" in oneiros("init")[2]
+    ran: list[str] = []
+    monkeypatch.setattr("oneiros.cli.founding.brought_level", lambda *_: ran.append("index"))
+    monkeypatch.setattr("oneiros.cli.founding._run_steps", lambda first, *_: ran.append(first.steps[0].command))
+    assert oneiros("init", "--all")[0] == 0
+    assert ran == ["ingest --no-wait"]
+
+
 def test_a_busy_machine_takes_longer_by_the_estimate(oneiros: Oneiros, tmp_path: Path) -> None:
     oneiros("init")
     transcript = next((tmp_path / ".claude").rglob("*.jsonl"))
@@ -128,6 +147,7 @@ def test_the_example_is_left_by_one_command_and_stays_beside(
     assert oneiros("init", "--own")[0] == 0
 
     assert (tmp_path / ".oneiros" / "example" / "topics" / "chromadb.md").is_file()
+    assert [*states_without_root(tmp_path / ".local" / "state" / "oneiros")] == []
     assert oneiros("exact", "ChromaDB")[:2] == (1, "")
     assert oneiros("topics")[2].startswith("0 topics and the lessons")
     code, _, output = oneiros("init", "--own")

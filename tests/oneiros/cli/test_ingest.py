@@ -209,7 +209,8 @@ def test_what_is_forgotten_is_in_no_file_and_stays_out(oneiros: Oneiros, home: P
     oneiros("ingest")
     oneiros("exact", "RM1-4840", "--raw")
 
-    code, out, _ = oneiros("forget", OTHER_SESSION)
+    code, out, output = oneiros("forget", OTHER_SESSION)
+    assert output.index("taken out of every file and index") < output.index("Forgotten.")
     path.unlink()
 
     held = [file for file in (home / "mem").rglob("*") if file.is_file() and b"RM1-4840" in file.read_bytes()]
