@@ -86,7 +86,7 @@ def fresh_state(memory: Memory, folder: Path) -> dict[str, Any]:
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(memory.root.path, folder, ignore=shutil.ignore_patterns(".oneiros"))
     files = sorted(file for file in folder.rglob("*") if file.is_file())
-    held = tuple((file.relative_to(folder), file.read_bytes(), file.stat().st_mtime_ns) for file in files)
+    held = tuple((file.relative_to(folder), file.read_bytes()) for file in files)
     if held not in _fresh:
         with open_memory(folder, WordEngine) as fresh:
             fresh.reindex()
