@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import gc
 import importlib.metadata
 import os
 import signal
@@ -23,12 +24,13 @@ from memory_server.index.indices import Indices
 from memory_server.machine.process import prepare_process
 from memory_server.memory import Memory
 from tests.garden import write_garden
-from tests.memories import RememberingEngine, new_root, open_memory
+from tests.memories import load_engine, new_root, open_memory
 from tests.system.house import House, is_living, outliving
 
 settings.register_profile("oneiros", deadline=None)  # a busy machine is no failure
 settings.load_profile("oneiros")
 prepare_process()  # from the start, as the processes do that open a memory
+gc.set_threshold(20_000)  # a test leaves little garbage; to look for it thirty times less often saves a twentieth
 # A job in the background was started with SIGINT ignored, which all that the tests start would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -52,6 +54,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent.name == "system":
             item.add_marker("system")
+
+
+def pytest_collection_finish() -> None:
+    """Leaves what was imported and collected out of garbage collections: millions of objects that stay to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -126,8 +134,17 @@ def real_model() -> ModelFiles:
 @pytest.fixture(scope="session")
 def make_engine(real_model: ModelFiles) -> MakeEngine:
     """Gives the packaged model, loaded once."""
-    engine = RememberingEngine(real_model)
+    engine = load_engine(real_model)
     return lambda _: engine
+
+
+@pytest.fixture(scope="session", autouse=True)
+def packaged_model_loaded_once() -> Iterator[None]:
+    """Who opens a memory and names no engine has it too: each would load it and embed the probe questions anew."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("oneiros.opening.OnnxEngine", load_engine)
+        patch.setitem(vars(Memory)["__init__"].__kwdefaults__, "make_engine", load_engine)
+        yield
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import os
+import shutil
 import textwrap
 import threading
 from collections.abc import Callable, Sequence
@@ -12,13 +13,14 @@ from typing import Any
 import yaml
 
 from memory_server.document import Answer
-from memory_server.embedding.catalogue import Catalogue
+from memory_server.embedding.catalogue import PACKAGED_MODEL, Catalogue
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.index.build import NoQuestions, StatementQuestions
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot, state_home
+from memory_server.root.state import write_mark
 from memory_server.search.question import Search, build_filter, parse_query
 from memory_server.settings import PersonSettings
 from parts.models.further import choose_models
@@ -66,6 +68,16 @@ def new_root(folder: Path) -> MemoryRoot:
     (folder / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
     (folder / "topics").mkdir(exist_ok=True)
     return root_at(folder)
+
+
+def copy_root(root: MemoryRoot, folder: Path) -> MemoryRoot:
+    """A copy of a root with the person's state, as if both had been made there."""
+    shutil.copytree(root.path, folder, symlinks=True)
+    copied = MemoryRoot(folder, root.states)
+    if root.state.exists():
+        shutil.copytree(root.state, copied.state)
+        write_mark(copied.state, copied.path)
+    return copied
 
 
 def open_memory(
@@ -117,6 +129,18 @@ class RememberingEngine:
 
     def close(self) -> None:
         """Stays open for the next memory."""
+
+
+_loaded: dict[str, RememberingEngine] = {}  # by the fingerprint of the model
+
+
+def load_engine(files: ModelFiles) -> Engine:
+    """The packaged model, loaded once a test run; any other model as the program loads it."""
+    if files.card.name != PACKAGED_MODEL:
+        return OnnxEngine(files)
+    if files.fingerprint not in _loaded:
+        _loaded[files.fingerprint] = RememberingEngine(files)
+    return _loaded[files.fingerprint]
 
 
 def recall(memory: Memory, text: str, *, project: str = "", **options: Any) -> Answer:

@@ -5,6 +5,7 @@ from collections import Counter
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -104,22 +105,51 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
 MOST_MODULES = 20  # of one folder
 
 
-@cache
-def nodes_of(file: Path) -> list[ast.AST]:
-    """What a file is made of, parsed once for all tests."""
-    return list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+DYNAMIC = {
+    "__import__",
+    "import_module",
+    "spec_from_file_location",
+    "module_from_spec",
+    "run_module",
+    "run_path",
+    "exec",
+}
+
+
+class Contents(NamedTuple):
+    """What the tests ask of a module; its syntax tree is not kept."""
+
+    imports: set[str]
+    dynamic: list[str]  # the names by which it imports what no reader of its imports sees
+    classes: list[str]
 
 
 @cache
-def imports_of(file: Path) -> set[str]:
-    found = set()
-    for node in nodes_of(file):
+def read_module(file: Path) -> Contents:
+    """What a file holds, parsed once for all tests."""
+    return read_source(file.read_text(encoding="utf-8"), str(file))
+
+
+def read_source(source: str, place: str = "") -> Contents:
+    found = Contents(set(), [], [])
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            found.imports.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{file}: relative import"
-            found |= {node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)}
+            assert node.level == 0, f"{place}: relative import"
+            found.imports.update([node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)])
+            found.dynamic.extend(alias.name for alias in node.names if alias.name in DYNAMIC)
+        elif isinstance(node, ast.ClassDef):
+            found.classes.append(node.name)
+        elif isinstance(node, ast.Attribute) and node.attr in DYNAMIC - {"exec"}:
+            found.dynamic.append(node.attr)
+        elif isinstance(node, ast.Name) and node.id in DYNAMIC:
+            found.dynamic.append(node.id)
     return found
+
+
+def imports_of(file: Path) -> set[str]:
+    return read_module(file).imports
 
 
 @pytest.mark.parametrize("package", MAY_IMPORT)
@@ -148,6 +178,7 @@ def test_a_part_imports_the_core_and_no_other_part_and_the_core_imports_none() -
     assert sorted(across) == sorted(f"{name} imports {table}" for name, table in TABLES.items())
 
 
+@cache
 def modules() -> dict[str, Path]:
     folders = {package.split(".")[0] for package in ROOMS}
     files = [file for folder in sorted(folders) for file in (ROOT / folder).rglob("*.py")]
@@ -213,34 +244,8 @@ def test_the_arrow_check_sees_an_import_that_runs_up(tmp_path: Path) -> None:
     assert "oneiros.cli.main" in imports_of(bad)
 
 
-DYNAMIC = {
-    "__import__",
-    "import_module",
-    "spec_from_file_location",
-    "module_from_spec",
-    "run_module",
-    "run_path",
-    "exec",
-}
-
-
-def dynamic_imports_of(source: str) -> list[str]:
-    """The names by which a text imports what no reader of its imports sees."""
-    found = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Attribute) and node.attr in DYNAMIC - {"exec"}:
-            found.append(node.attr)
-        elif isinstance(node, ast.Name) and node.id in DYNAMIC:
-            found.append(node.id)
-        elif isinstance(node, ast.ImportFrom):
-            found += [alias.name for alias in node.names if alias.name in DYNAMIC]
-    return found
-
-
 def test_nothing_is_imported_past_the_arrows() -> None:
-    assert {
-        name: found for name, file in modules().items() if (found := dynamic_imports_of(file.read_text("utf-8")))
-    } == {}
+    assert {name: found for name, file in modules().items() if (found := read_module(file).dynamic)} == {}
 
 
 @pytest.mark.parametrize(
@@ -254,7 +259,7 @@ def test_nothing_is_imported_past_the_arrows() -> None:
     ],
 )
 def test_the_check_sees_an_import_by_name(source: str) -> None:
-    assert dynamic_imports_of(source)
+    assert read_source(source).dynamic
 
 
 def test_the_daemon_is_put_together_by_constructors_alone() -> None:
@@ -274,9 +279,8 @@ def test_no_two_classes_have_one_name() -> None:
     places: dict[str, list[str]] = {}
     for package in {*MAY_IMPORT, "parts"} - {"trainer"}:
         for file in (ROOT / package).rglob("*.py"):
-            for node in nodes_of(file):
-                if isinstance(node, ast.ClassDef):
-                    places.setdefault(node.name, []).append(str(file.relative_to(ROOT)))
+            for name in read_module(file).classes:
+                places.setdefault(name, []).append(str(file.relative_to(ROOT)))
 
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
 

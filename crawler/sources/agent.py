@@ -88,11 +88,19 @@ def records(found: AgentFile) -> Iterator[dict[str, Any]]:
 def whole(found: AgentFile) -> object:
     """The value of a file that is one JSON text; None where it is none."""
     with closing(open_file(found.path)) as stream, reading(found.path), unpacking(found.path):
-        raw = stream.read(MAX_FILE_BYTES + 1)
+        raw = _read_up_to(stream, MAX_FILE_BYTES + 1)
     value = decode_line(strip_line(raw)) if len(raw) <= MAX_FILE_BYTES else None
     if value is None and raw:
         found.bad_lines.append(BadLine(str(found.path), 1, 0, "not JSON, or too large"))
     return value
+
+
+def _read_up_to(stream: BinaryIO, size: int) -> bytes:
+    """At most so many bytes. In pieces: a read of all would take that much memory for the smallest file."""
+    found = bytearray()
+    while piece := stream.read(min(BUFFER_BYTES, size - len(found))):
+        found += piece
+    return bytes(found)
 
 
 def read_head(path: Path, size: int = 1 << 16) -> bytes:

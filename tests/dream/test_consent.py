@@ -26,7 +26,7 @@ from oneiros.founding import found_memory
 from oneiros.hooks.session_start import read_review
 from oneiros.hooks.without_daemon import start_without_daemon
 from tests.dream.builders import NOW, PERSON, begin_history, extending, git, new_topic, proposed
-from tests.memories import new_root, write_topic
+from tests.memories import copy_root, new_root, write_topic
 
 CATS = "topics/cats.md"
 
@@ -56,12 +56,18 @@ def committed_memory(folder: Path) -> MemoryRoot:
     return made
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> MemoryRoot:
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> MemoryRoot:
     """A committed memory of which the person was told."""
-    made = committed_memory(tmp_path / "memory")
+    made = committed_memory(tmp_path_factory.mktemp("told") / "memory")
     start(made)
     return made
+
+
+@pytest.fixture
+def root(told: MemoryRoot, tmp_path: Path) -> MemoryRoot:
+    """That memory, for one test."""
+    return copy_root(told, tmp_path / "memory")
 
 
 def on(root: MemoryRoot, key: Path | None = None, now: dt.datetime = NOW) -> Decisions:
@@ -266,14 +272,21 @@ def test_a_reworded_statement_says_so_in_its_footnote(root: MemoryRoot) -> None:
 # -- with a key: what is not signed explains nothing ----------------------------------------------------------------
 
 
-@pytest.fixture
-def keyed(root: MemoryRoot, key: Path) -> MemoryRoot:
+@pytest.fixture(scope="module")
+def signed_once(told: MemoryRoot, key: Path, tmp_path_factory: pytest.TempPathFactory) -> MemoryRoot:
     """The memory after its person made a key."""
-    decisions = on(root, key)
+    made = copy_root(told, tmp_path_factory.mktemp("signed") / "memory")
+    decisions = on(made, key)
     decisions.adopt_explained(Consent(How.KEY))
     signed(decisions, key)
-    assert start(root, key) == "" and on(root, key).find_unexplained() == []
-    return root
+    assert start(made, key) == "" and on(made, key).find_unexplained() == []
+    return made
+
+
+@pytest.fixture
+def keyed(signed_once: MemoryRoot, tmp_path: Path) -> MemoryRoot:
+    """That memory, for one test."""
+    return copy_root(signed_once, tmp_path / "memory")
 
 
 def test_decisions_that_were_signed_are_explained_on_any_machine(keyed: MemoryRoot, key: Path, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from memory_server.settings import MemorySettings, PersonSettings
 from oneiros.hooks.session_start import read_review
 from tests.dream.builders import NOW, PERSON, extending, git, new_topic, proposed
 from tests.dream.test_consent import committed_memory, made_key, on, public_line, signed, start, start_alone
-from tests.memories import new_root, write_topic
+from tests.memories import copy_root, new_root, write_topic
 
 CATS, MAIL = "topics/cats.md", "topics/mail.md"
 LONG_AGO = NOW - dt.timedelta(days=365)
@@ -41,23 +41,36 @@ def her_key(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_key(tmp_path_factory.mktemp("key") / "key")
 
 
-@pytest.fixture
-def memory(tmp_path: Path) -> MemoryRoot:
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> MemoryRoot:
     """A memory in git of which the person was told all that there is."""
-    made = committed_memory(tmp_path / "memory")
+    made = committed_memory(tmp_path_factory.mktemp("told") / "memory")
     start(made, days=-10)
     start(made)
     return made
 
 
 @pytest.fixture
-def keyed_memory(memory: MemoryRoot, her_key: Path) -> MemoryRoot:
+def memory(told: MemoryRoot, tmp_path: Path) -> MemoryRoot:
+    """That memory, for one test."""
+    return copy_root(told, tmp_path / "memory")
+
+
+@pytest.fixture(scope="module")
+def signed_once(told: MemoryRoot, her_key: Path, tmp_path_factory: pytest.TempPathFactory) -> MemoryRoot:
     """The memory after its person made a key."""
-    decisions = on(memory, her_key)
+    made = copy_root(told, tmp_path_factory.mktemp("signed") / "memory")
+    decisions = on(made, her_key)
     decisions.adopt_explained(Consent(How.KEY))
     signed(decisions, her_key)
-    assert start(memory, her_key) == ""
-    return memory
+    assert start(made, her_key) == ""
+    return made
+
+
+@pytest.fixture
+def keyed_memory(signed_once: MemoryRoot, tmp_path: Path) -> MemoryRoot:
+    """That memory, for one test."""
+    return copy_root(signed_once, tmp_path / "memory")
 
 
 def planted(path: str, text: str, nonce: str = "f" * 16, at: dt.datetime = NOW) -> Approval:

@@ -27,16 +27,22 @@ from tests.dream.builders import (
     new_lesson,
     proposed,
 )
-from tests.memories import new_root, write_topic
+from tests.memories import copy_root, new_root, write_topic
 
 MAIL, RELAY = SourcePath("topics/mail.md"), SourcePath("topics/relay.md")
 TLS = "The relay needs TLS."
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> MemoryRoot:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> MemoryRoot:
     """A memory in git with two topics, into the first of which the person accepted a statement."""
-    return begin(tmp_path / "memory")
+    return begin(tmp_path_factory.mktemp("made") / "memory")
+
+
+@pytest.fixture
+def root(made: MemoryRoot, tmp_path: Path) -> MemoryRoot:
+    """That memory, for one test."""
+    return copy_root(made, tmp_path / "memory")
 
 
 def begin(folder: Path) -> MemoryRoot:

@@ -1,5 +1,6 @@
 """A passkey signs decisions from the page: what it signs is what is done, and nothing else decides."""
 
+import copy
 import dataclasses
 import datetime as dt
 import json
@@ -25,7 +26,7 @@ from parts.page.passkeys.signing import PendingPasskeys, hash_shown
 from tests.dream.authenticator import SoftAuthenticator, changed
 from tests.dream.builders import NOW, PERSON, extending, new_topic, proposed
 from tests.dream.test_consent import committed_memory, made_key, on, public_line, signed, start
-from tests.memories import write_topic
+from tests.memories import copy_root, write_topic
 
 ORIGIN = "http://localhost:8377"
 BYTES = bytes(range(32))
@@ -90,12 +91,17 @@ def no(hunk: Hunk, reason: str = "no") -> Chosen:
     return Chosen(hunk.id, "reject", reason=reason)
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> MemoryRoot:
-    made = committed_memory(tmp_path / "memory")
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> MemoryRoot:
+    made = committed_memory(tmp_path_factory.mktemp("told") / "memory")
     start(made, days=-10)
     start(made)
     return made
+
+
+@pytest.fixture
+def root(told: MemoryRoot, tmp_path: Path) -> MemoryRoot:
+    return copy_root(told, tmp_path / "memory")
 
 
 @pytest.fixture
@@ -106,9 +112,10 @@ def page(root: MemoryRoot) -> Page:
     return made
 
 
-@pytest.fixture
-def keyed(root: MemoryRoot, key: Path) -> Page:
+@pytest.fixture(scope="module")
+def signed_once(told: MemoryRoot, key: Path, tmp_path_factory: pytest.TempPathFactory) -> Page:
     """A memory with a key, which has signed a passkey of its person."""
+    root = copy_root(told, tmp_path_factory.mktemp("signed") / "memory")
     decisions = on(root, key)
     decisions.adopt_explained(Consent(How.KEY))
     signed(decisions, key)
@@ -116,6 +123,14 @@ def keyed(root: MemoryRoot, key: Path) -> Page:
     made.registers()
     start(root, key)
     return made
+
+
+@pytest.fixture
+def keyed(signed_once: Page, key: Path, tmp_path: Path) -> Page:
+    """That memory and its person's device, for one test."""
+    page = Page(copy_root(signed_once.root, tmp_path / "memory"), key)
+    page.device = copy.copy(signed_once.device)
+    return page
 
 
 def hunks(page: Page) -> tuple[Hunk, Hunk, Hunk]:

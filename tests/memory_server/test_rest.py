@@ -28,7 +28,10 @@ NAMES = st.lists(st.text("ab\" :\\-\n'é", min_size=1, max_size=8).filter(str.st
 
 
 @pytest.fixture
-def api(memory: Memory) -> Iterator[TestClient]:
+def api(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+    """The routes of a memory that nobody indexes, so that no answer waits for a run."""
+    monkeypatch.setattr("memory_server.faces.rest.FRESH_SECONDS", 0.0)
+    monkeypatch.setattr("oneiros.daemon.index_runs.FRESH_SECONDS", 0.0)
     with closing(IndexRuns(memory)) as indexer, client_of(memory, indexer) as client:
         yield client
 

@@ -16,7 +16,6 @@ from memory_server.completeness import SkipKind
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded
 from memory_server.embedding.model import ModelFiles
-from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.errors import NeedsRepair
 from memory_server.index.build import Progress
 from memory_server.index.raw import raw_path
@@ -28,7 +27,7 @@ from oneiros.client import Client
 from oneiros.daemon import index_runs as module
 from oneiros.daemon.index_runs import IndexRuns
 from tests.crawler.builders import person, settings_in, write_transcript
-from tests.memories import root_at, search_exact, search_memory, write_session, write_topic
+from tests.memories import RememberingEngine, root_at, search_exact, search_memory, write_session, write_topic
 from tests.memory_server.test_raw_answers import NOW, archived
 from tests.system.house import wait_until
 
@@ -43,7 +42,7 @@ def before_search(is_indexed: bool) -> str:
     return asked[0].before_search(is_indexed) if asked else ""
 
 
-class HeldEngine(OnnxEngine):
+class HeldEngine(RememberingEngine):
     """The real engine, which embeds no passage before it is let go."""
 
     may_go = threading.Event()
@@ -54,12 +53,13 @@ class HeldEngine(OnnxEngine):
         return super().embed(texts, as_query=as_query)
 
 
-def held_engine(files: ModelFiles) -> HeldEngine:
-    return HeldEngine(files)
+@pytest.fixture(scope="module")
+def held_engine(real_model: ModelFiles) -> HeldEngine:
+    return HeldEngine(real_model)
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
+def memory(tmp_path: Path, held_engine: HeldEngine) -> Iterator[Memory]:
     (tmp_path / "topics").mkdir()
     (tmp_path / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
     (tmp_path / "topics" / "mail.md").write_text("# Mail\n\nThe relay listens on port 2525.\n", encoding="utf-8")
@@ -71,7 +71,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         person=PersonSettings(),
         catalogue=Catalogue(tmp_path),
         now=lambda: dt.datetime.now(dt.UTC),
-        make_engine=held_engine,
+        make_engine=lambda _: held_engine,
         before_search=before_search,
     )
     with opened:
@@ -166,7 +166,7 @@ def test_what_is_written_while_a_long_run_embeds_is_found_before_that_run_is_don
             write_topic(memory, "okapi", "# Okapi\n\nThe okapi is striped.\n") if embedded else None
             indexer.poke() if embedded else None
         embedded.append("\n".join(texts))
-        return OnnxEngine.embed(engine, texts, as_query=as_query)
+        return RememberingEngine.embed(engine, texts, as_query=as_query)
 
     monkeypatch.setattr(HeldEngine, "embed", embed)
     monkeypatch.setattr("memory_server.index.build.TEXTS_AN_APPEND", 1)

@@ -26,6 +26,7 @@ from memory_server.layers.topics import YOUNG_SECONDS
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from tests.memories import (
+    copy_root,
     new_root,
     open_memory,
     recall,
@@ -48,17 +49,27 @@ class Killed(BaseException):
     """Stands for a kill: nothing but the outermost loop sees it."""
 
 
-@pytest.fixture
-def indexed(tmp_path: Path) -> Iterator[Memory]:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> MemoryRoot:
     """A memory of a few topics and a session, indexed."""
-    root = new_root(tmp_path / "memory")
+    root = new_root(tmp_path_factory.mktemp("made") / "memory")
     for name, sentence in (("mail", "The relay has port 25."), ("shop", "An invoice a robot."), ("key", "A token.")):
         write_topic(root, name, f"# {name}\n\n{sentence}\n")
     write_session(root, "2026-01-20-x-aaaaaaaa", "The robot wrote an invoice.", "The archive is full.")
     for file in root.path.rglob("*.md"):
         age(file)
     with open_memory(root, WordEngine) as memory:
+        memory.indices.own()
         memory.reindex()
+        memory.indices.bring_graph_level(lambda _: None)
+    return root
+
+
+@pytest.fixture
+def indexed(made: MemoryRoot, tmp_path: Path) -> Iterator[Memory]:
+    """That memory, for one test."""
+    with open_memory(copy_root(made, tmp_path / "memory"), WordEngine) as memory:
+        memory.reindex()  # notes that the files are the same; to make the indices takes five times as long
         yield memory
 
 
@@ -67,13 +78,20 @@ def age(file: Path) -> None:
     os.utime(file, (1_700_000_000, 1_700_000_000))
 
 
+_fresh: dict[Any, dict[str, Any]] = {}  # by the files of which it was built
+
+
 def fresh_state(memory: Memory, folder: Path) -> dict[str, Any]:
     """What a build from nothing of the same files says."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(memory.root.path, folder, ignore=shutil.ignore_patterns(".oneiros"))
-    with open_memory(folder, WordEngine) as fresh:
-        fresh.reindex()
-        return state_of(fresh, QUESTIONS)
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    held = tuple((file.relative_to(folder), file.read_bytes()) for file in files)
+    if held not in _fresh:
+        with open_memory(folder, WordEngine) as fresh:
+            fresh.reindex()
+            _fresh[held] = state_of(fresh, QUESTIONS)
+    return _fresh[held]
 
 
 def unlike_fresh(memory: Memory, folder: Path) -> list[str]:

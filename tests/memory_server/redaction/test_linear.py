@@ -1,6 +1,7 @@
 """No text takes more than its length: eight times the text may not take much more than eight times as long."""
 
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -36,18 +37,18 @@ PIECES = [
 NEAR_MISSES = [make_example(row.example, 1)[:-12] + " " for row in table()]
 
 
-def seconds(text: str) -> float:
+def take_times(text: str) -> Iterator[float]:
+    """How many seconds of a processor redacting takes, three times; least where nothing else keeps the machine busy."""
     redactor = Redactor()
-    times = []
     for _ in range(3):
         started = time.process_time()
         redactor.redact(text)
-        times.append(time.process_time() - started)
-    return min(times)
+        yield time.process_time() - started
 
 
 @pytest.mark.parametrize("piece", [*PIECES, *NEAR_MISSES])
 def test_time_grows_with_the_text_alone(piece: str) -> None:
     short = (piece * (4_000 // len(piece) + 1))[:4_000]
 
-    assert seconds(short * 8) < 30 * max(seconds(short), 0.0005)  # 64 times, were it quadratic
+    most = 30 * max(min(take_times(short)), 0.0005)  # 64 times, were it quadratic
+    assert any(seconds < most for seconds in take_times(short * 8))

@@ -1,6 +1,5 @@
-"""Commands in the test's own process, with the packaged model read once for all of them."""
+"""Commands in the test's own process."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,15 +7,6 @@ import pytest
 from dream.decisions.presence import Consent, How
 from oneiros.cli.main import main
 from oneiros.environment import Environment
-from tests.conftest import MakeEngine
-
-
-@pytest.fixture(scope="package", autouse=True)
-def one_engine(make_engine: MakeEngine) -> Iterator[None]:
-    """Each command opens the memory anew, and would load the model and read the probe questions each time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("oneiros.opening.OnnxEngine", make_engine)
-        yield
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +16,7 @@ def person_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="package")
-def founded(tmp_path_factory: pytest.TempPathFactory, one_engine: None) -> Path:
+def founded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A memory as `oneiros init` makes it, to be copied."""
     home = tmp_path_factory.mktemp("founded")
     assert main(["init"], Environment({"ONEIROS_ROOT": str(home / "mem")}, home, home)) == 0

@@ -55,6 +55,7 @@ def test_the_five_commands_of_the_docs_make_a_memory_of_ones_own(oneiros: Oneiro
     assert (tmp_path / ".oneiros" / "memory" / ".git").is_dir()
 
 
+@pytest.mark.system
 def test_the_three_commands_of_readme_answer_from_ones_sessions(oneiros: Oneiros) -> None:
     alone, init, recall = commands_of(README, "Yours, in three commands")
     recall[1] = "why does the relay lose its connection"

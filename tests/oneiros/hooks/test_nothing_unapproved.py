@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 from mcp import Client, MCPError
+from mcp.server import MCPServer
 from mcp.types import TextResourceContents
 
 from dream.decisions.approvals import UnapprovedFiles
@@ -124,7 +125,7 @@ def memory(root: MemoryRoot, make_engine: MakeEngine) -> Iterator[Memory]:
 @pytest.mark.parametrize("seed", range(6))
 def test_what_nobody_approved_is_given_to_no_session(memory: Memory, tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
-    files = Files(memory.root, dice)
+    files, server = Files(memory.root, dice), create_server(memory, "0")
     steps: list[Callable[[], None]] = [
         *(files.edit, files.edit_page, files.forge_pointer, files.add, files.add),
         *(files.rename, files.merge, files.pull, files.retitle, files.approve),
@@ -133,17 +134,18 @@ def test_what_nobody_approved_is_given_to_no_session(memory: Memory, tmp_path: P
     for _ in range(STEPS):
         dice.choice(steps)()
         memory.reindex()
-        given = given_to_sessions(memory, files, tmp_path)
+        given = given_to_sessions(memory, server, files, tmp_path)
 
         assert [word for word in files.strange if word.casefold() in given] == []
         seen += sum(word in given for word in files.approved)
 
     files.approve()
     memory.reindex()
-    assert any(word in given_to_sessions(memory, files, tmp_path) for word in files.approved)
+    given = given_to_sessions(memory, server, files, tmp_path)
+    assert any(word in given for word in files.approved)
 
 
-def given_to_sessions(memory: Memory, files: Files, home: Path) -> str:
+def given_to_sessions(memory: Memory, server: MCPServer, files: Files, home: Path) -> str:
     """All that a session of the shop is given without asking for it: at its start, at prompts, by resources."""
     folder = str(home / "shop")
     review = read_review(decisions_on(memory.root))
@@ -151,18 +153,18 @@ def given_to_sessions(memory: Memory, files: Files, home: Path) -> str:
     for word in [*files.strange, *files.approved]:
         call = HookCall("UserPromptSubmit", prompt=f"the {word} relay hums", folder=folder)
         given.append(answer_prompt(memory, call, set(), BUDGET).context)
-    given += anyio.run(resources, memory)
+    given += anyio.run(resources, memory, server)
     page, (begin, end) = memory.root.index_page.read_text(encoding="utf-8"), ("topics:begin -->", "topics:end -->")
     given.append(page.partition(begin)[2].partition(end)[0])
     return "\n".join(given).casefold()
 
 
-async def resources(memory: Memory) -> list[str]:
+async def resources(memory: Memory, server: MCPServer) -> list[str]:
     """The texts of the resources that are not refused."""
     texts = []
     topics = sorted(memory.root.topics.rglob("*.md"))
     names = [file.relative_to(memory.root.topics).as_posix().removesuffix(".md") for file in topics]
-    async with Client(create_server(memory, "0")) as client:
+    async with Client(server) as client:
         for uri in ("memory://index", *(f"memory://topic/{name.replace('/', '%2F')}" for name in names)):
             try:
                 (part,) = (await client.read_resource(uri)).contents

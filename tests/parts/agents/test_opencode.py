@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import tracemalloc
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 
 from crawler.archive.append import ArchiveReport, Ingester
+from crawler.sources.agent import whole
+from crawler.sources.conversation import AgentFile
 from crawler.transcripts.turns import Role
 from parts.agents import opencode as reader
 from parts.agents.table import SOURCES
@@ -162,6 +165,23 @@ def test_a_growing_database_is_taken_in_without_doubles(ingester: Ingester, tmp_
     assert read_again(ingester, path).unchanged == 1
     assert ingester.find_sessions(path) == [SESSION, "ses_other"]
     ingester.close()
+
+
+def test_a_small_file_is_read_in_little_memory_and_one_beyond_the_bound_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "s.json"
+    file.write_text('{"id": "ses"}', encoding="utf-8")
+
+    tracemalloc.start()
+    try:
+        assert whole(AgentFile(file)) == {"id": "ses"}
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+    monkeypatch.setattr("crawler.sources.agent.MAX_FILE_BYTES", 12)
+    assert whole(found := AgentFile(file)) is None
+    assert [bad.what for bad in found.bad_lines] == ["not JSON, or too large"]
 
 
 @pytest.mark.parametrize("name", ["../../elsewhere", "x" * 5_000, "a\0b", "*", "..", "/"])

@@ -18,6 +18,8 @@ from tests.parts.page.browser import PageSecret, link, secret_of
 from tests.parts.page.filled import SESSION, fill
 from tests.system.house import House, wait_until
 
+pytestmark = pytest.mark.system
+
 Ask = Callable[..., requests.Response]
 
 
