@@ -130,7 +130,8 @@ def make_archived_turns(turns: Sequence[Turn], lines: Sequence[Line] = ()) -> li
         said = [line for entry in turn.entries for line in by_entry[entry]]
         keys = tuple(key for line in said for key in (line.text, *line.questions))
         ended = tuple(line.takes_back for line in said if line.takes_back)
-        found.append(replace(make_archived_turn(turn, outcomes.get(number)), keys=keys, takes_back=ended))
+        noted = tuple(line.text for line in said)
+        found.append(replace(make_archived_turn(turn, outcomes.get(number)), keys=keys, noted=noted, takes_back=ended))
     return found
 
 

@@ -147,7 +147,8 @@ class Chunk:
     settled_at: int = 0  # the turn that shows it, from 1; 0 where none does
     person_chars: int = 0  # at its beginning that a person said in a session
     keys: tuple[str, ...] = ()  # questions that a statement answers: searched, never shown
-    takes_back: tuple[str, ...] = ()  # what was said in a session ends, in a reader's words: neither searched nor shown
+    noted: tuple[str, ...] = ()  # what a model read in what was said in a session, shown beside it
+    takes_back: tuple[str, ...] = ()  # what that ends, in a reader's words: neither searched nor shown
 
     def context(self, document: Document) -> str:
         """The line put before the passage when it is embedded: date, title and the path of headings.

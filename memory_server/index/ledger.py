@@ -66,7 +66,8 @@ class StoredChunk:
     standing: Standing | None  # of what was said in a session
     settled_at: int  # the turn that shows it, from 1; 0 where none does
     person_chars: int  # at its beginning that a person said in a session
-    takes_back: str = ""  # what it ends, in a reader's words, a line each
+    noted: str = ""  # what it says in a reader's words, a line each
+    takes_back: str = ""  # and what it ends
 
 
 class Ledger:
@@ -140,7 +141,7 @@ class Ledger:
         self.connection.executemany(
             "insert into chunk(chunk_id, source, ordinal, first_line, last_line, headings, context, passage,"
             " unified_context, unified_passage, extra, keys, word_count, text_hash, standing, settled_at, person_chars,"
-            " takes_back) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " noted, takes_back) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
                     chunk.id,
@@ -160,6 +161,7 @@ class Ledger:
                     chunk.standing or "",
                     chunk.settled_at,
                     chunk.person_chars,
+                    "\n".join(chunk.noted),
                     "\n".join(chunk.takes_back),
                 )
                 for chunk, more, key in zip(chunks, extra[1:], hashes, strict=True)
@@ -405,7 +407,7 @@ HEAD_COLUMNS = (  # those of `SourceHead` by their names
 LIST_COLUMNS = ("supersedes", *(field.column for field in COLUMNS if field.kind is FilterKind.NAMES))  # as JSON
 CHUNK_COLUMNS = (
     "id, chunk_id, source, ordinal, first_line, last_line, headings, passage, context, standing, settled_at,"
-    " person_chars, takes_back"
+    " person_chars, noted, takes_back"
 )
 
 

@@ -47,6 +47,7 @@ class ArchivedTurn:
     standing: Standing | None = None  # what came of it, where the session tells
     settled_at: int = 0  # the turn that shows it, from 1
     keys: tuple[str, ...] = ()  # questions that it answers, and what it says in plain words: searched, never shown
+    noted: tuple[str, ...] = ()  # what it says in a reader's words, proved by its own
     takes_back: tuple[str, ...] = ()  # what it ends, in a reader's words: neither searched nor shown
 
 

@@ -51,6 +51,7 @@ create table chunk(
     standing text not null,
     settled_at integer not null,
     person_chars integer not null,
+    noted text not null,
     takes_back text not null
 );
 create index chunk_source on chunk(source, ordinal);

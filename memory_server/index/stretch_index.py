@@ -44,7 +44,8 @@ class Stretch:
     settled_at: int = 0  # the turn that shows it, from 1
     person_chars: int = 0  # at its beginning that the person said, with the mark
     keys: tuple[str, ...] = ()  # of its turns, searched with it and never shown
-    takes_back: tuple[str, ...] = ()  # what its turns end, in a reader's words
+    noted: tuple[str, ...] = ()  # what its turns say in a reader's words
+    takes_back: tuple[str, ...] = ()  # and what they end
 
 
 def split_stretches(turns: Sequence[ArchivedTurn]) -> list[Stretch]:
@@ -65,8 +66,9 @@ def _stretch(part: Pieces, request: str, turns: Sequence[ArchivedTurn]) -> Stret
     text = "\n".join(text for _, text in part)
     held = list(dict.fromkeys(number for number, _ in part))
     keys = tuple(key for number in held for key in turns[number - 1].keys)
+    noted = tuple(one for number in held for one in turns[number - 1].noted)
     ended = tuple(one for number in held for one in turns[number - 1].takes_back)
-    return Stretch(text, where, request, standing, turn.settled_at, len(own), keys, ended)
+    return Stretch(text, where, request, standing, turn.settled_at, len(own), keys, noted, ended)
 
 
 def split_exchanges(turns: Sequence[ArchivedTurn]) -> Iterator[tuple[str, Pieces]]:
@@ -233,6 +235,7 @@ def chunks_of_stretches(document: Document, turns: Sequence[ArchivedTurn]) -> li
             stretch.settled_at,
             stretch.person_chars,
             stretch.keys,
+            stretch.noted,
             stretch.takes_back,
         )
         embedded = build_embedded_text(chunk.context(document), chunk.searchable, join_keys(chunk.keys))

@@ -25,6 +25,7 @@ from memory_server.search.raw_turns import session_key, with_more
 from memory_server.search.retrieval import RankedPassage, Retriever, make_hit
 
 PASSAGE_CHARS = 850  # of a stretch with what followed it
+NOTED, MOST_NOTED, NOTED_CHARS = "noted: ", 2, 250  # before what a model read in it; lines of that, characters of one
 QUESTION_CHARS = 150  # of what the person asked, as the line above what settled it
 STATEMENT_CHARS = 400  # of what they told without asking, which may be the answer
 QUESTIONING_CHARS = 4_000  # of a reply, within which the question is looked for that it ends in
@@ -52,11 +53,13 @@ class ShownStretch:
     line: str = ""  # what they had said; empty where the parts begin with it
     left_out: int = 0  # characters at the beginning of the parts, which the line stands for
     answer: str = ""  # what they said to the question that a reply ends in; empty where the parts hold it
+    noted: Sequence[str] = ()  # what a model read in it
 
     @property
     def passage(self) -> str:
         """The text, cut at the end of a word."""
-        text = "\n".join(filter(None, [self.line, *self._speeches()]))
+        noted = [shorten(f"{NOTED}{line}", NOTED_CHARS, placeholder=" …") for line in self.noted[:MOST_NOTED]]
+        text = "\n".join(filter(None, [*noted, self.line, *self._speeches()]))
         end = f"\n{self.answer}" if self.answer and self.answer not in text[:PASSAGE_CHARS] else ""
         room = PASSAGE_CHARS - len(end)
         if len(text) > room:
@@ -100,6 +103,7 @@ def build_spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage],
     """
     shown: set[tuple[int, int]] = set()
     texts: set[str] = set()  # a session that was copied says the same again
+    noted_before: set[str] = set()
     hits: list[Hit] = []
     of_source: dict[int, int] = {}
     passages = 0
@@ -110,10 +114,13 @@ def build_spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage],
         if _place(chunk) in shown or (passages >= WHOLE and of_source.get(chunk.source, 0) >= most):
             continue
         for whole in _readings(retriever, chunk):
-            reading = replace(whole, parts=_unshown(whole.parts, shown))
+            parts = _unshown(whole.parts, shown)
+            noted = dict.fromkeys(line for part in (chunk, *parts) for line in part.noted.splitlines())
+            reading = replace(whole, parts=parts, noted=[line for line in noted if line not in noted_before])
             if reading.parts and reading.passage not in texts:
                 hit = replace(_hit(candidate, reading, retriever), amended=later.amended, newer=later.newer)
                 _add(hits, hit, most)
+                noted_before.update(reading.noted)
                 of_source[chunk.source] = of_source.get(chunk.source, 0) + 1
                 passages += 1
                 texts.add(reading.passage)

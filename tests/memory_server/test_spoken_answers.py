@@ -461,7 +461,9 @@ def note_reading(folder: Path, session: str, words: str, text: str, **more: Any)
     Readings(archive.folder.parent / FOLDER).save(Reading(session, "", "claude-cli", 1, lines=(line,)))
 
 
-def test_what_a_model_read_is_searched_with_a_passage_and_never_shown(tmp_path: Path, make_engine: MakeEngine) -> None:
+def test_the_line_of_a_model_is_shown_as_its_own_and_the_questions_it_wrote_never(
+    tmp_path: Path, make_engine: MakeEngine
+) -> None:
     said, key = "The relay is called Bruno.", "What name did the mail machine get?"
     with holding(tmp_path, make_engine, [person(1, f"{said} Keep it so."), assistant(2, "Done.")]) as memory:
         note_reading(tmp_path, SESSION, said, said, questions=(key,))
@@ -469,7 +471,7 @@ def test_what_a_model_read_is_searched_with_a_passage_and_never_shown(tmp_path: 
 
         [hit] = recall(memory, "what name did the mail machine get").hits
 
-    assert hit.passage == f"you: {said} Keep it so.\nreply: Done."
+    assert hit.passage == f"noted: {said}\nyou: {said} Keep it so.\nreply: Done."
 
 
 def test_what_a_model_noted_as_ended_stands_behind_what_ended_it_whatever_its_form(
