@@ -71,8 +71,8 @@ def init(
     is_new = not root.index_page.exists()
     if _needs_consent(environment, root):
         require_person(environment, f"make and trust the memory {root.path}", is_setting=True)
-    settings = read_memory_settings(root.settings)
-    files = choose_model(model or settings.model, environment.catalogue, download=download)
+    settings, of_account = (read_memory_settings(one.settings) for one in (root, environment.own_root))
+    files = choose_model(model or settings.model or of_account.model, environment.catalogue, download=download)
     for line in found_memory(root, files.card.name, with_example=example):
         talk(line)
     talk(f"Model: {files.card.name}, {files.reason}.")
@@ -288,15 +288,16 @@ def _agrees_to_download(card: ModelCard) -> bool:
     if not has_route():
         talk(f"There is no network. {LATER.format(card.name)}")
         return False
-    talk(f"The model that is offered first is not on this machine: {_download_text(card)}.\n{card.note}")
-    return typer.confirm("Download it? Without it a smaller packaged model is used", default=True, err=True)
+    talk("A model on this machine answers by meaning. A smaller one is here; this one can be fetched:")
+    talk(f"{_download_text(card)}.\n{card.note}")
+    return typer.confirm(f"Download {card.name}, {card.megabytes:,} MB", default=True, err=True)
 
 
 def _download_text(card: ModelCard) -> str:
     weights = card.sha256.get(card.weights, "not known; it is recorded when it comes")
     took = duration_text(card.megabytes * 8 / MEGABITS_A_SECOND)
     size = f"{card.megabytes:,} MB (about {took} at {MEGABITS_A_SECOND} Mbit/s)"
-    return f"{card.repository}, revision {card.revision}, {size}, sha256 {weights}"
+    return f"{card.repository}, {size}, revision {card.revision}, sha256 {weights}"
 
 
 def has_route() -> bool:

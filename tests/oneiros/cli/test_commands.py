@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
+from memory_server.embedding.catalogue import PACKAGED_MODEL
 from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.search.pipeline import NOTHING
 from memory_server.search.question import with_commands
-from oneiros.cli import serving
+from oneiros.cli import founding, serving
 from oneiros.cli.app import load_command
 from oneiros.cli.main import main
 from oneiros.cli.status import _verdict
@@ -545,6 +546,19 @@ def test_init_inside_a_repository_keeps_conversations_out_of_it(shell: Shell) ->
     assert {"sessions/", "episodes/", "proposals/", "reports/", ".blackboard/", ".oneiros/"} <= set(ignored)
     assert "conversations are git-ignored there" in error
     assert shell.json("status")["chosen"] == "the nearest memory that you trust"
+
+
+def test_a_second_memory_takes_the_model_of_the_account(
+    shell: Shell, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was chosen once, and is not asked for again."""
+    MemoryRoot(own, own).settings.write_text(f'model = "{PACKAGED_MODEL}"\n', encoding="utf-8")
+    monkeypatch.setattr(founding, "is_conversation", lambda: True)
+
+    code, _, error = shell("init", str(shell.folder / "memory"))
+
+    assert code == 0, error
+    assert f"Model: {PACKAGED_MODEL}" in error and "can be fetched" not in error
 
 
 def test_init_adds_to_ignore_rules_that_are_there(shell: Shell) -> None:
