@@ -29,6 +29,7 @@ line { stroke: #24292f; stroke-width: 1.5 } .axis { stroke: #8c959f; stroke-widt
 
 ANSWERS = (("answer_at_1", "first passage"), ("answer_at_3", "first three"), ("answer_at_10", "first ten"))
 PEERS = {"recall": "oneiros", "rrf": "MiniLM and FTS5", "fts5": "FTS5"}
+PEERS_TITLE = "{n} questions of {systems[oneiros][transcripts]} transcripts: the answer is shown in the"
 
 Interval = tuple[float, float, float]  # a share, and the ends of its 95 % interval
 
@@ -92,7 +93,7 @@ def read_peers(figures: Mapping[str, Any]) -> Iterator[Group]:
 
 
 def read_costs(figures: Mapping[str, Any]) -> Iterator[Sequence[str]]:
-    """What each peer took to index and to answer, and whether it came back after a kill."""
+    """What each peer took to index and to answer, whether it came back after a kill, and the machine's load."""
     yield (
         "",
         "indexed to the end",
@@ -101,6 +102,7 @@ def read_costs(figures: Mapping[str, Any]) -> Iterator[Sequence[str]]:
         "disk, MB",
         "p50 / p95, s",
         "same after a kill",
+        "load",
     )
     for system, row in figures["systems"].items():
         if "index" in row:
@@ -108,7 +110,8 @@ def read_costs(figures: Mapping[str, Any]) -> Iterator[Sequence[str]]:
             sizes = (f"{value:.0f}" for value in (index["cpu_seconds"], index["peak_mb"], row["disk_mb"]))
             same = row["same_after_kill"]
             came_back = "does not end" if not row["ends_after_kill"] else "–" if same is None else f"{same:.2f}"
-            yield system, "yes" if index["is_complete"] else "no", *sizes, times, came_back
+            whole = "yes" if index["is_complete"] else "no"
+            yield system, whole, *sizes, times, came_back, f"{row['load']:.0f}"
 
 
 def read_decisions(figures: Mapping[str, Any]) -> Iterator[Group]:
@@ -198,12 +201,8 @@ def _place(share: float) -> str:
 CHARTS = (
     Chart("answers-data", "{recall[n]} questions of genuine sessions: the answer is shown in the", read_answers),
     Chart("answers-data2", "{recall[n]} questions of further sessions: the answer is shown in the", read_answers),
-    Chart(
-        "peers",
-        "{n} questions of {systems[memsearch][transcripts]} sessions: the answer is shown in the",
-        read_peers,
-        read_costs,
-    ),
+    Chart("peers-data", PEERS_TITLE, read_peers, read_costs),
+    Chart("peers-data2", PEERS_TITLE, read_peers, read_costs),
     Chart("sde", "sde-bench: decisive words of 27 decisions", read_decisions),
     Chart("curation", "Curation: what is kept of {systems[rules][all][pieces]} pieces of sessions", read_curation),
     Chart("harm", "Without harm, of 30 cases", read_harm),

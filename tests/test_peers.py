@@ -1,6 +1,7 @@
 """A memory of others is run, asked, killed and judged as the benchmark says."""
 
 import datetime as dt
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -9,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.answers import LabelledQuestion, Shown
-from benchmarks.peers.__main__ import Trial, Yardstick
-from benchmarks.peers.peer import Door, Hit, Place, install_once, run_command
+from benchmarks.peers import oneiros
+from benchmarks.peers.__main__ import Trial, Yardstick, is_first
+from benchmarks.peers.peer import Door, Hit, Place, ask_all, install_once, run_command
 from memory_server.document import Document, Layer
 from memory_server.embedding.model import ModelFiles
 from memory_server.index.raw import ArchivedSession, ArchivedTurn, raw_path
@@ -136,3 +138,31 @@ def test_an_environment_that_was_made_half_is_made_anew_and_a_whole_one_is_kept(
     install_once(packages, partial(make, "again"))
 
     assert made == ["half", "whole"]
+
+
+@pytest.mark.parametrize(
+    ("path", "session", "is_right"),
+    [
+        ("sessions/archive/9e4910ab-1c2d", "9e4910ab-1c2d", True),
+        ("sessions/compressed/2026/2026-03-01-relay-9e4910ab-r2.md", "9e4910ab-1c2d", True),
+        ("sessions/archive/9e4910ab-ffff", "9e4910ab-1c2d", False),
+        ("topics/mail.md", "9e4910ab-1c2d", False),
+    ],
+)
+def test_a_hit_is_of_a_session_that_it_names_whole_or_by_its_beginning(path: str, session: str, is_right: bool) -> None:
+    hits = oneiros.read_hits(json.dumps({"hits": [{"path": path, "passage": "port 4711"}]}))
+
+    asked = LabelledQuestion("1", "app", "which port", session, (("4711",),), "")
+    assert is_first(asked, Shown([hits[0][1]], [hits[0][0]], 1.0)) == is_right
+
+
+def test_what_a_door_leaves_running_is_ended_after_the_last_question(tmp_path: Path) -> None:
+    class Leaving(Mute):
+        def build_door(self, place: Place) -> Door:
+            write = "import pathlib; pathlib.Path('ended').touch()"
+            return Door([sys.executable, "-c", ""], ending=[sys.executable, "-c", write])
+
+    place = Place(tmp_path, tmp_path, tmp_path, tmp_path)
+    run = ask_all(Leaving(), place, {}, ["which port"])
+
+    assert len(run) == 1 and (tmp_path / "ended").exists()

@@ -39,7 +39,7 @@ from benchmarks.answers import (
 from benchmarks.layouts import read_lines
 from benchmarks.machine import stamp_run
 from benchmarks.metrics import confidence, percentile
-from benchmarks.peers import basic_memory, episodic_memory, mempalace, memsearch
+from benchmarks.peers import basic_memory, episodic_memory, mempalace, memsearch, oneiros
 from benchmarks.peers.peer import Peer, Place, ask_all, measure_disk, run_command
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
@@ -51,6 +51,7 @@ PEERS: Mapping[str, Peer] = {
     "memsearch": memsearch,
     "mempalace": mempalace,
     "episodic-memory": episodic_memory,
+    "oneiros": oneiros,
 }
 KILLED = 4  # transcripts of the trial with a kill, and questions that are asked after it
 
@@ -69,8 +70,13 @@ class Yardstick:
             judged_as_long(one, shown, judge(one, shown, self.own), of_recall)
             for one, shown, of_recall in zip(self.questions, run, self.recall, strict=True)
         ]
-        of_session = [float(row["session_at_1"]) for row in rows]
-        return {**averages(rows), "session_at_1_interval": confidence(of_session)}
+        of_session = [float(is_first(one, shown)) for one, shown in zip(self.questions, run, strict=True)]
+        return {**averages(rows), "session_at_1": fmean(of_session), "session_at_1_interval": confidence(of_session)}
+
+
+def is_first(one: LabelledQuestion, shown: Shown) -> bool:
+    """Whether the first hit is of the right session, which may be named by the beginning of its id."""
+    return any(name and one.session.startswith(name) for name in shown.sessions[:1])
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """What a peer is: packages, a place of its own, commands that index, and a door for questions."""
 
 import asyncio
+import json
 import os
 import shutil
 import signal
@@ -62,6 +63,8 @@ class Door:
     tool: str = ""
     question: str = ""  # the argument that holds it
     arguments: Mapping[str, object] | None = None
+    is_structured: bool = False  # its JSON stands beside the text
+    ending: Sequence[str] = ()  # a command that ends what it leaves running
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,8 @@ def ask_all(peer: Peer, place: Place, further: Mapping[str, str], questions: Seq
         answers = asyncio.run(ask_server(door, make_variables(place, further), questions))
     else:
         answers = [ask_command(door, place, further, question) for question in questions]
+    if door.ending:
+        run_command(door.ending, place, further, WAIT_SECONDS)
     run = []
     for text, milliseconds in answers:
         hits = peer.read_hits(text) if text else []
@@ -127,6 +132,7 @@ async def ask_server(door: Door, variables: Mapping[str, str], questions: Sequen
             started = time.perf_counter()
             answer = await client.call_tool(door.tool, {door.question: question, **(door.arguments or {})})
             text = "\n".join(block.text for block in answer.content if isinstance(block, TextContent))
+            text = json.dumps(answer.structured_content) if door.is_structured else text
             answers.append(("" if answer.is_error else text, (time.perf_counter() - started) * 1_000))
     return answers[1:]
 
