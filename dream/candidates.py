@@ -103,7 +103,8 @@ def _candidate(line: Line, reading: Reading, session: SessionTurns, habits: Sequ
         kind,
         quotes,
         CONFIDENCE[line.holds] - FINDING_LESS * (kind is Kind.FINDING),
-        why=f"{reading.reader if reading.is_by_model else 'by its words'} a {line.kind} that holds {line.holds}",
+        why=f"{f'{reading.reader} read it as' if reading.is_by_model else 'by its words'} a {line.kind}"
+        f" that holds {line.holds}",
         extractor=reading.reader,
         topic=line.topic.partition("#")[0],
         project=reading.project,

@@ -9,6 +9,7 @@ HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )  # the last stretch spells out text that no screen shows; U+FE0F stays, since it only colours an emoji
+NOTED = "noted: "  # before a line that a model read in a passage
 
 
 def escape_text(text: str) -> str:
@@ -42,10 +43,12 @@ def shorten_passage(passage: str, terms: Sequence[str], chars: int) -> str:
     margin = chars // 4  # within which a blank is looked for: Chinese and paths have none
     wanted = best - margin
     start = 0 if best < chars // 2 else max(passage.rfind(" ", 0, wanted) + 1, wanted - margin)
-    cut = passage[start : start + chars]
-    if start + chars < len(passage):
-        cut = cut[: max(cut.rfind(" ", chars - margin), 0) or chars]
-    return f"{'… ' if start else ''}{cut.strip()}{' …' if start + len(cut) < len(passage) else ''}"
+    line = passage.rfind("\n", 0, start) + 1
+    mark = NOTED if start > line and passage.startswith(NOTED, line) else ""  # else it would pass for what was said
+    cut = passage[start : start + chars - len(mark)]
+    if start + len(cut) < len(passage):
+        cut = cut[: max(cut.rfind(" ", len(cut) - margin), 0) or chars]
+    return f"{mark}{'… ' if start else ''}{cut.strip()}{' …' if start + len(cut) < len(passage) else ''}"
 
 
 def find_densest(text: str, terms: Collection[str], chars: int) -> int:

@@ -20,6 +20,8 @@ from crawler.reading.ground import Bag, Ground, Sentence, Token, find_root, gath
 from crawler.reading.record import Line, Reading
 from memory_server.escaping import HIDDEN
 from memory_server.language.cues import INJECTION
+from memory_server.language.words import content_words
+from memory_server.search.amending import SAME
 
 NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 GLUED = re.compile(r"(\d+)([A-Za-z]+)")  # `30s`
@@ -343,13 +345,13 @@ def _check_prefixes(claim: Claim, ours: set[str]) -> Objection | None:
 class Pair:
     """Two groups of words and what stands between them."""
 
-    kind: str  # chosen, from
+    kind: str  # chosen, earlier, from
     one: frozenset[str]
     other: frozenset[str]
 
 
 def _pairs(tokens: Sequence[Token]) -> Iterator[Pair]:
-    """What a sentence puts before something else: `X instead of Y`, `X, not Y`, `from X to Y`."""
+    """What a sentence puts before something else: `X instead of Y`, `X before Y`, `from X to Y`."""
     low = [token.low for token in tokens]
 
     def near(part: Sequence[Token], stops: str, most: int = 4) -> frozenset[str]:
@@ -372,6 +374,10 @@ def _pairs(tokens: Sequence[Token]) -> Iterator[Pair]:
             yield Pair("chosen", find_left(at), find_right(at + 2))
         elif word == "not" and low[at - 1 : at] == [","]:
             yield Pair("chosen", find_left(at - 1), find_right(at + 1))
+        elif word == "before":
+            yield Pair("earlier", find_left(at), find_right(at + 1))
+        elif word == "after":
+            yield Pair("earlier", find_right(at + 1), find_left(at))
         elif word == "from" and "to" in low[at + 1 : at + 9]:
             to = low.index("to", at + 1)
             yield Pair("from", near(tokens[at + 1 : to], ".;:!?"), find_right(to + 1))
@@ -511,11 +517,16 @@ OF_VERBATIM: tuple[Check, ...] = (_foreign, _modality, _check_refused, _check_re
 
 
 def keep_proved(reading: Reading, session: SessionTurns) -> Reading:
-    """The reading with those lines alone that their quotes in the session support."""
-    proved = tuple(
-        line for line in reading.lines if is_safe(line) and not find_objections(line.text, line.quotes, session)
-    )
-    return msgspec.structs.replace(reading, lines=proved)
+    """The reading with those lines alone that their quotes in the session support; of what else they end, nothing."""
+    proved = (line for line in reading.lines if is_safe(line) and not find_objections(line.text, line.quotes, session))
+    return msgspec.structs.replace(reading, lines=tuple(map(_end_the_same, proved)))
+
+
+def _end_the_same(line: Line) -> Line:
+    """A line that takes back nothing but what speaks of the same: nobody said what that is."""
+    own = set(content_words(" ".join((line.text, *(quote.text for quote in line.quotes)))))
+    is_same = len(own & set(content_words(line.takes_back))) >= SAME
+    return line if is_same else msgspec.structs.replace(line, takes_back="")
 
 
 def is_safe(line: Line) -> bool:

@@ -29,7 +29,7 @@ from memory_server.language.cues import ORDERS_ASSISTANT
 from memory_server.layers.footnotes import REFERENCE
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.sessions import cut_id8
-from memory_server.layers.topics import shorten_text
+from memory_server.layers.topics import shorten_text, topic_name
 from memory_server.machine.clock import local_day
 from memory_server.root.paths import MemoryRoot
 
@@ -136,14 +136,17 @@ def hunk_lines(hunk: Hunk, steps: Sequence[Step]) -> Iterator[str]:
     Of a replacement both lines. `steps`: those of the hunk; none where it fits no longer.
     """
     yield headline(hunk)
-    if [words.text for words in hunk.evidence] != [hunk.text]:
+    if [words.text for words in hunk.evidence] != [hunk.text] or len(hunk.text) > QUOTE_CHARS:
         yield from (f"  {line}" for line in escape_text(hunk.text).split("\n"))
     yield from (f"    {line}" for line in quote_lines(hunk))
     if not steps:
         yield "  It fits its topic no longer; `oneiros dream` retires it."
     for step in steps:
         changes = diff_lines(step.before, step.after)
-        is_told = all(sign == "+" and (line.startswith("#") or line == f"- {hunk.text}") for sign, line in changes)
+        place, name = hunk.update.place, topic_name(hunk.target).rpartition("/")[2]
+        told = {f"- {hunk.text}", f"## {place.section}"}  # the headline says where
+        told |= {f"# {place.title}"} if place.title.casefold().replace(" ", "-") == name else set()
+        is_told = all(sign == "+" and line in told for sign, line in changes)
         if is_told and len(steps) == 1:
             continue
         what = "in place of a line:" if hunk.update.place.old_text else "what changes:"

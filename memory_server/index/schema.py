@@ -9,7 +9,7 @@ words differ from those of the passage itself.
 from memory_server.fields import COLUMNS
 from memory_server.language.words import STEMS, WORDS
 
-SCHEMA_VERSION = 15
+SCHEMA_VERSION = 16
 
 SCHEMA = f"""
 create table note(key text primary key, value text not null) without rowid;

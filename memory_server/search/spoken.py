@@ -13,6 +13,7 @@ from itertools import accumulate, islice, takewhile
 from textwrap import shorten
 
 from memory_server.document import Answer, Hit, Layer, LineRange, Standing, show_place
+from memory_server.escaping import NOTED
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.stretch_index import PERSON, REPLY
 from memory_server.language.cues import WantedState, find_wanted_state, is_refusal, says_nothing
@@ -25,7 +26,7 @@ from memory_server.search.raw_turns import session_key, with_more
 from memory_server.search.retrieval import RankedPassage, Retriever, make_hit
 
 PASSAGE_CHARS = 850  # of a stretch with what followed it
-NOTED, MOST_NOTED, NOTED_CHARS = "noted: ", 2, 250  # before what a model read in it; lines of that, characters of one
+MOST_NOTED, NOTED_CHARS = 2, 250  # lines of what a model read in it, characters of one
 QUESTION_CHARS = 150  # of what the person asked, as the line above what settled it
 STATEMENT_CHARS = 400  # of what they told without asking, which may be the answer
 QUESTIONING_CHARS = 4_000  # of a reply, within which the question is looked for that it ends in
@@ -58,7 +59,7 @@ class ShownStretch:
     @property
     def passage(self) -> str:
         """The text, cut at the end of a word."""
-        noted = [shorten(f"{NOTED}{line}", NOTED_CHARS, placeholder=" …") for line in self.noted[:MOST_NOTED]]
+        noted = [shorten(f"{NOTED}{line}", NOTED_CHARS, placeholder=" …") for line in self.noted]
         text = "\n".join(filter(None, [*noted, self.line, *self._speeches()]))
         end = f"\n{self.answer}" if self.answer and self.answer not in text[:PASSAGE_CHARS] else ""
         room = PASSAGE_CHARS - len(end)
@@ -104,6 +105,7 @@ def build_spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage],
     shown: set[tuple[int, int]] = set()
     texts: set[str] = set()  # a session that was copied says the same again
     noted_before: set[str] = set()
+    words = set(content_words(question.text))
     hits: list[Hit] = []
     of_source: dict[int, int] = {}
     passages = 0
@@ -115,18 +117,24 @@ def build_spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage],
             continue
         for whole in _readings(retriever, chunk):
             parts = _unshown(whole.parts, shown)
-            noted = dict.fromkeys(line for part in (chunk, *parts) for line in part.noted.splitlines())
-            reading = replace(whole, parts=parts, noted=[line for line in noted if line not in noted_before])
-            if reading.parts and reading.passage not in texts:
+            reading = replace(whole, parts=parts)
+            if reading.parts and (said := reading.passage) not in texts:
+                reading = replace(reading, noted=_choose_noted((chunk, *parts), words, noted_before))
                 hit = replace(_hit(candidate, reading, retriever), amended=later.amended, newer=later.newer)
                 _add(hits, hit, most)
                 noted_before.update(reading.noted)
                 of_source[chunk.source] = of_source.get(chunk.source, 0) + 1
                 passages += 1
-                texts.add(reading.passage)
+                texts.add(said)
                 shown |= {_place(part) for part in reading.parts}
         shown.add(_place(chunk))
     return hits[: question.limit]
+
+
+def _choose_noted(parts: Sequence[StoredChunk], words: Collection[str], before: Collection[str]) -> list[str]:
+    """What a model read in some stretches, MOST_NOTED lines that are not shown yet: those with most words asked for."""
+    lines = dict.fromkeys(line for part in parts for line in part.noted.splitlines() if line not in before)
+    return sorted(lines, key=lambda line: -len(set(words) & set(content_words(line))))[:MOST_NOTED]
 
 
 def _unshown(parts: Sequence[StoredChunk], shown: Collection[tuple[int, int]]) -> Sequence[StoredChunk]:

@@ -49,7 +49,7 @@ MAX_OUTPUT = 40_000  # bytes; of more than 10,000 characters the client shows a 
 MAX_LOG_BYTES = 200_000
 GUARDED = (  # what a denial can be about: our names, and what removes or moves whole folders; as in bin/oneiros-guard
     *(b"topics", b"lessons", b"memory", b"ontology", b"proposals", b"sessions/", b".git/", b"oneiros"),
-    *(b"rm -", b"mv ", b"-delete", b"git clean", b"~/.", b"HOME"),
+    *(b"rm -", b"mv ", b"-delete", b"git clean", b"~/.", b"HOME", b"parts.", b"parts/", b"parts import"),
 )
 NO_GUARD = "This may touch your memory, and no guard is installed that tells."
 NOT_JUDGED = "This may touch the person's memory, and {why}. Do it in smaller steps, with full paths."

@@ -16,7 +16,8 @@ OFTEN_THEIRS = (  # with some of their words
 PROGRAM = r"(?:bin/|(?<![\w./-])(?:\./)?)oneiros(?![\w.-])"
 DECIDES = re.compile(
     rf"(?<![\w.-])oneiros(?:\s+(?:-v|--verbose))*(?:\s+(?:{ALONE.pattern}|(?:{OFTEN_THEIRS})\b)|\s*\w*[$*?[{{])|"
-    r"oneiros\.cli|dream\.decisions|plugin (?:disable|uninstall|remove) oneiros"
+    r"oneiros\.cli|dream\.decisions|plugin (?:disable|uninstall|remove) oneiros|"
+    r"(?<![\w.])parts(?:\.|\s+import\s+|/)(?:arranging|keeping|readings|signing|taking_over|team|tracing|uninstalling)\b"
 )
 FREE_TEXT = ("recall", "search", "exact", "episode", "redact")  # commands that are asked and told anything
 PLAIN_WORD = re.compile(r"[\w.,:=/@+-]*")  # that no shell makes another word of

@@ -451,14 +451,17 @@ def test_what_the_person_told_later_on_the_same_stands_first_and_the_older_names
     assert not second.amended
 
 
-def note_reading(folder: Path, session: str, words: str, text: str, **more: Any) -> None:
-    """Has a model read a session: one line, which rests on these words of it."""
+def note_reading(folder: Path, session: str, words: str, text: str, *, beside: bool = False, **more: Any) -> None:
+    """Has a model read a session: one line, which rests on these words of it; `beside` those that it read before."""
     archive = Archive(folder / "mem" / "sessions" / "archive")
     turns = session_turns(session, "app", list(archive.turns(session)))
     entry = next(turn.entries[0] for turn in turns.turns if words in turn.text)
     [(quote, _), *_] = turns.quotes(entry, words)
     line = Line(LineKind.DECISION, text, (quote,), **more)
-    Readings(archive.folder.parent / FOLDER).save(Reading(session, "", "claude-cli", 1, lines=(line,)))
+    readings = Readings(archive.folder.parent / FOLDER)
+    before = readings.load(session) if beside else None
+    lines = before.lines if before and before.is_by_model else ()
+    readings.save(Reading(session, "", "claude-cli", 1, lines=(*lines, line)))
 
 
 def test_the_line_of_a_model_is_shown_as_its_own_and_the_questions_it_wrote_never(
@@ -474,11 +477,48 @@ def test_the_line_of_a_model_is_shown_as_its_own_and_the_questions_it_wrote_neve
     assert hit.passage == f"noted: {said}\nyou: {said} Keep it so.\nreply: Done."
 
 
+def test_of_what_a_model_read_the_lines_that_are_asked_for_are_shown(tmp_path: Path, make_engine: MakeEngine) -> None:
+    said = "The fence is green. The gate is red. The door is blue. The relay is called Bruno."
+    with holding(tmp_path, make_engine, [person(1, said), assistant(2, "Done.")]) as memory:
+        for line in said.rstrip(".").split(". "):
+            note_reading(tmp_path, SESSION, line, f"{line}.", beside=True)
+        memory.reindex()
+        [hit] = recall(memory, "what is the relay called").hits
+
+    assert hit.passage.startswith("noted: The relay is called Bruno.\nnoted: ")
+
+
+def test_a_copied_session_is_shown_once_where_a_model_read_it(tmp_path: Path, make_engine: MakeEngine) -> None:
+    said = "The relay is called Bruno."
+    again = [person(21, said, session=OTHER_SESSION), assistant(22, "Done.", session=OTHER_SESSION)]
+    write_transcript(tmp_path / "live", *again, session=OTHER_SESSION)
+    with holding(tmp_path, make_engine, [person(1, said), assistant(2, "Done.")]) as memory:
+        for session in (SESSION, OTHER_SESSION):
+            note_reading(tmp_path, session, said, said)
+        memory.reindex()
+        hits = recall(memory, "what is the relay called").hits
+
+    assert len(hits) == 1
+
+
+def test_what_a_model_notes_as_ended_ends_nothing_of_something_else(tmp_path: Path, make_engine: MakeEngine) -> None:
+    later: dict[str, Any] = {"session": OTHER_SESSION, "timestamp": "2026-03-04T10:00:00.000Z"}
+    said = "The fence of the garden is painted green."
+    write_transcript(tmp_path / "live", person(21, said, **later), session=OTHER_SESSION)
+    records = [person(1, "Is that settled?"), assistant(2, "Yes: the camera relay listens on port 2525.")]
+    with holding(tmp_path, make_engine, records) as memory:
+        note_reading(tmp_path, OTHER_SESSION, said, said, takes_back="the camera relay listens on port 2525")
+        memory.reindex()
+        first = recall(memory, "which port does the camera relay listen on").hits[0]
+
+    assert "2525" in first.passage and not first.amended
+
+
 def test_what_a_model_noted_as_ended_stands_behind_what_ended_it_whatever_its_form(
     tmp_path: Path, make_engine: MakeEngine
 ) -> None:
     later: dict[str, Any] = {"session": OTHER_SESSION, "timestamp": "2026-03-04T10:00:00.000Z"}
-    said = "Bruno speaks to us on 9090, as the new box wants it."
+    said = "The camera relay speaks to us on 9090, as the new box wants it."
     newest = [person(21, "How does it look?", **later), assistant(22, said, **later)]
     write_transcript(tmp_path / "live", *newest, session=OTHER_SESSION)
     question = "which port does the camera relay listen on"
@@ -486,7 +526,7 @@ def test_what_a_model_noted_as_ended_stands_behind_what_ended_it_whatever_its_fo
 
     with holding(tmp_path, make_engine, records) as memory:
         before = recall(memory, question).hits
-        text, ended = "Bruno speaks on 9090, as the new box wants it.", "the camera relay listening on port 2525"
+        text, ended = "The camera relay speaks on 9090.", "the camera relay listening on port 2525"
         note_reading(tmp_path, OTHER_SESSION, said, text, takes_back=ended)
         memory.reindex()
         first, second = recall(memory, question).hits

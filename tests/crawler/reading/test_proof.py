@@ -115,6 +115,17 @@ REFUSED = {
         "it'd be nice if the site has a dark mode",
     ),
     "instead of keeps its sides": ("order", "Use npm instead of pnpm.", "use pnpm instead of npm"),
+    "before keeps its sides": (
+        "order",
+        "Always run the deploy before the migration.",
+        "always run the migration before the deploy",
+    ),
+    "after keeps its sides": ("order", "Run the tests after the linter.", "run the linter after the tests"),
+    "before with a verb keeps its sides": (
+        "order",
+        "Rotate the keys before you restart the relay.",
+        "restart the relay before you rotate the keys",
+    ),
 }
 
 
