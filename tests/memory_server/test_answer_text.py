@@ -106,6 +106,7 @@ def test_an_answer_keeps_its_budget_and_every_line_its_place(hits: list[Hit], bu
         ("one two three four", (), 9, "one two …"),
         ("aaaa bbbb cccc dddd eeee ffff gggg", ("ffff",), 12, "… eeee ffff …"),
         ("x" * 30, (), 10, "x" * 10 + " …"),
+        ("noted: aaaa bbbb cccc dddd eeee\nyou: no", ("eeee",), 20, "noted: … dddd eeee\nyou …"),
         ("mod a go b tidy " + "wait " * 9 + "go mod tidy it", ("go", "mod", "tidy"), 24, "… wait wait go mod tidy it"),
         ("我们每天晚上重新启动服务器以免日志太大磁盘满了要手动删除旧", ("磁盘",), 12, "… 以免日志太大磁盘满了要手 …"),
         ("at " + "/srv" * 9 + "/relay" + "/srv" * 9, ("relay",), 16, "… srv/srv/relay/sr …"),

@@ -54,7 +54,7 @@ def test_what_is_said_is_shown_taken_up_blamed_and_taken_out_again(oneiros: Onei
 
     code, out, error = oneiros("remember", "the relay needs TLS 1.3", "--topic", "mail")
 
-    assert code == 0 and "    + - The relay needs TLS 1.3.\n" in out and "[^" not in out and "said directly" in out
+    assert code == 0 and "\n  The relay needs TLS 1.3.\n" in out and "[^" not in out and "said directly" in out
     text = mail(tmp_path)
     line = next(number for number, row in enumerate(text.splitlines(), start=1) if "TLS 1.3" in row)
     [behind] = json.loads(oneiros("dream", "blame", f"mail:{line}", "--json")[1])["behind"]
