@@ -42,7 +42,9 @@ def first_steps(
 ) -> FirstSteps | None:
     """The steps on this machine; None where nothing waits. `load`: processes that already run, on average."""
     left, uncompressed = waiting(environment, root, moment), count_uncompressed_sessions(environment, root, moment)
-    if not left.not_archived and not uncompressed:
+    taken_in = not left.not_archived and not uncompressed
+    archived = root.path / "sessions" / "archive" / "sessions"
+    if taken_in and ((root.path / "proposals").is_dir() or not any(archived.glob("*.json"))):
         return None
     person = environment.person
     workers = len(WorkerPlan.of_settings(person.embedding_share, person.embedding_cores).cores)
@@ -53,13 +55,15 @@ def first_steps(
     vectors_seconds = words_seconds + VECTORS_SECONDS_A_MB * megabytes / workers
     dream_seconds = START_SECONDS + DREAM_SECONDS_A_MB * megabytes
     found = f"by words after {duration_text(words_seconds)}, by meaning after {duration_text(vectors_seconds)}"
+    ingest_step = (FirstStep("ingest --no-wait", f"archive and compress them; they are found {found}", ingest_seconds),)
     steps = (
-        FirstStep("ingest --no-wait", f"archive and compress them; they are found {found}", ingest_seconds),
         FirstStep("import", "what you wrote down: CLAUDE.md, AGENTS.md, rules, ADRs of these projects", IMPORT_SECONDS),
         FirstStep("dream", "what you said that is worth keeping", dream_seconds),
     )
+    if taken_in:
+        return FirstSteps("Nothing was proposed of your sessions yet.", steps)
     rest = f"{plural(uncompressed, 'session')} not compressed yet."
-    return FirstSteps(_format_waiting(left) if left.not_archived else rest, steps)
+    return FirstSteps(_format_waiting(left) if left.not_archived else rest, (*ingest_step, *steps))
 
 
 def tell_waiting(environment: Environment, root: MemoryRoot) -> str:

@@ -136,9 +136,11 @@ def hunk_lines(hunk: Hunk, steps: Sequence[Step]) -> Iterator[str]:
     Of a replacement both lines. `steps`: those of the hunk; none where it fits no longer.
     """
     yield headline(hunk)
-    if [words.text for words in hunk.evidence] != [hunk.text] or len(hunk.text) > QUOTE_CHARS:
-        yield from (f"  {line}" for line in escape_text(hunk.text).split("\n"))
-    yield from (f"    {line}" for line in quote_lines(hunk))
+    yield from (f"  {line}" for line in escape_text(hunk.text).split("\n"))
+    if [words.text for words in hunk.evidence] == [hunk.text]:
+        yield f"    in these words: {describe_source(hunk.evidence[0], hunk.update.candidate.project)}"
+    else:
+        yield from (f"    {line}" for line in quote_lines(hunk))
     if not steps:
         yield "  It fits its topic no longer; `oneiros dream` retires it."
     for step in steps:

@@ -65,7 +65,7 @@ def init(
     environment: Environment = context.obj
     root = environment.choice.root if folder is None else environment.resolve_root(folder)
     if own:
-        _leave_example(environment, root)
+        _leave_example(environment, root, goes_on=everything)
     if everything and not example and is_example(root):
         _confirm_example(root)
     is_new = not root.index_page.exists()
@@ -103,11 +103,13 @@ def init(
             _index(there)
 
 
-def _leave_example(environment: Environment, root: MemoryRoot) -> None:
-    """Puts the account's example memory aside. Raises UsageError where another memory is there, or is meant."""
+def _leave_example(environment: Environment, root: MemoryRoot, *, goes_on: bool) -> None:
+    """Puts the account's example memory aside. Raises UsageError where another memory is meant, or is there: one of the
+    person's own is fine where the command `goes_on` with what was interrupted.
+    """
     if root != environment.own_root:
         raise UsageError(f"{root.path} is not your account's memory", remedy=f"It is {environment.own_root.path}")
-    if not root.index_page.exists():
+    if not root.index_page.exists() or (goes_on and not is_example(root)):
         return
     if not is_example(root):
         raise UsageError(f"{root.path} is a memory of your own already", remedy="oneiros init brings it up to date")

@@ -15,6 +15,7 @@ from memory_server.layers.blackboard import Blackboard
 from memory_server.layers.lessons import read_lessons
 from memory_server.layers.topics import is_topic, topic_heads
 from memory_server.memory import Memory
+from memory_server.root.forgetting import sessions_to_forget
 from memory_server.root.places import require_memory
 from oneiros.daemon.schedule import read_states, schedule_file
 from oneiros.environment import Environment, now
@@ -35,13 +36,23 @@ def read_status(environment: Environment, memory: Memory) -> dict[str, Any]:
         "expiring": left.expiring,
         "archive_of": left.of,
         "left_out": left.left_out,
-        "waiting": [*_list_uncompressed(environment, memory), *_list_waiting(environment, memory)],
+        "waiting": [
+            *_list_unforgotten(memory),
+            *_list_uncompressed(environment, memory),
+            *_list_waiting(environment, memory),
+        ],
         "readings": reading_states(environment, memory.root, now()),
         "machines": machines.machines_json(environment, memory.root, now()) if machines else [],
         "schedule": [dataclasses.asdict(job) for job in read_states(schedule_file(memory.root))],
         "notes": [dataclasses.asdict(note) for note in Blackboard(memory.root).list_notes(now())],
         "hooks": [dataclasses.asdict(receipt) for receipt in read_receipts(memory.root.sessions_database)],
     }
+
+
+def _list_unforgotten(memory: Memory) -> list[str]:
+    """What a forgetting that was interrupted has left to do."""
+    left = sorted(sessions_to_forget(memory.root))
+    return [f"{plural(len(left), 'session')} not forgotten whole yet: oneiros forget {left[0][:8]}"] if left else []
 
 
 def _list_uncompressed(environment: Environment, memory: Memory) -> list[str]:

@@ -19,7 +19,7 @@ from dream.evidence import Evidence
 from memory_server.document import Layer
 from memory_server.layers.sessions import cut_id8, find_session_files
 from memory_server.layers.topics import find_sources
-from memory_server.root.forgetting import note_forgetting, note_forgotten
+from memory_server.root.forgetting import note_forgetting, note_forgotten, sessions_to_forget
 from memory_server.root.git import ask_git
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
@@ -41,9 +41,10 @@ class ForgetPlan:
 def plan(root: MemoryRoot, settings: IngestSettings, what: str, folders: Sequence[Path]) -> ForgetPlan:
     """What forgetting would do. Raises ContentError where nothing is known by that name.
 
-    `folders`: where the client's transcripts lie.
+    `folders`: where the client's transcripts lie. One that was interrupted is gone on with by the beginning of its id.
     """
-    found = plan_forgetting(root, sessions_meant(what, settings, root.sessions))
+    begun = sorted(session_id for session_id in sessions_to_forget(root) if session_id.startswith(what))
+    found = plan_forgetting(root, begun or sessions_meant(what, settings, root.sessions))
     held = (file for folder in folders for name in found.session_ids for file in sorted(folder.rglob(f"{name}*")))
     return replace(found, transcripts=tuple(map(str, held)))
 

@@ -41,7 +41,8 @@ def test_review_editor_and_proposal_show_the_same_words(tmp_path: Path) -> None:
     assert quoted == ["you, 2026-03-01 10:00:", "> Backups run at 03:00."]
     after = "# Mail\n\n- Backups run at 03:00.[^1]\n\n---\n[^1]: you\n"
     told = list(hunk_lines(hunk, [Step(hunk, hunk.target, None, after)]))
-    assert told[1:] == [*(f"    {line}" for line in quoted), *(f"  {line}" for line in about)]
+    words = ["  Backups run at 03:00.", "    in these words: you, 2026-03-01 10:00"]
+    assert told[1:] == [*words, *(f"  {line}" for line in about)]
     assert all(f"> {line}\n" in batch_text([hunk]) for line in (*quoted, *about))
     assert all(f"    {line}\n" in page for line in told)
 

@@ -109,6 +109,21 @@ def test_an_interrupted_ingest_is_told_and_gone_on_with_before_anything_is_index
     assert ran == ["ingest --no-wait"]
 
 
+def test_what_is_left_of_the_first_steps_is_named_until_something_was_proposed(
+    oneiros: Oneiros, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an interrupted `init --all` leaves it: everything is taken in, and nothing dreamt."""
+    monkeypatch.setattr("oneiros.opening.OnnxEngine", WordEngine)  # nothing is asked by meaning
+    oneiros("init")
+    oneiros("ingest")
+    environment = Environment({"HOME": str(tmp_path)}, tmp_path, tmp_path)
+    left = first_steps(environment, environment.own_root, now())
+    (environment.own_root.path / "proposals").mkdir(exist_ok=True)
+
+    assert left is not None and [step.command for step in left.steps] == ["import", "dream"]
+    assert first_steps(environment, environment.own_root, now()) is None
+
+
 def test_a_busy_machine_takes_longer_by_the_estimate(oneiros: Oneiros, tmp_path: Path) -> None:
     oneiros("init")
     transcript = next((tmp_path / ".claude").rglob("*.jsonl"))
@@ -153,6 +168,10 @@ def test_the_example_is_left_by_one_command_and_stays_beside(
     assert oneiros("topics")[2].startswith("0 topics and the lessons")
     code, _, output = oneiros("init", "--own")
     assert code == 2 and "is a memory of your own already" in output
+    ran: list[str] = []
+    monkeypatch.setattr("oneiros.cli.founding._run_steps", lambda first, *_: ran.append(first.steps[0].command))
+    assert oneiros("init", "--own", "--all")[0] == 0, "the line of the README goes on with what was interrupted"
+    assert ran == ["ingest --no-wait"]
 
 
 def test_a_memory_in_a_projects_repository_counts_that_projects_sessions_alone(

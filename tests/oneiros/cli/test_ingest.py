@@ -273,6 +273,23 @@ def test_a_mark_is_obeyed_after_a_kill_in_the_middle(
     assert holding(home, b"xylophone") == []
 
 
+def test_a_forgetting_that_was_interrupted_is_told_and_goes_on(
+    oneiros: Oneiros, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = private_session(home)
+    oneiros("ingest")
+    oneiros("exact", "xylophone migrations", "--raw")
+    with monkeypatch.context() as killed:
+        killed.setattr("memory_server.memory.Memory.reindex", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert oneiros("forget", path.stem)[0] == 130
+    assert f"1 session not forgotten whole yet: oneiros forget {path.stem[:8]}" in oneiros("status", "--json")[1]
+
+    assert oneiros("forget", path.stem[:8])[0] == 0
+
+    assert holding(home, b"xylophone") == []
+    assert "not forgotten" not in oneiros("status", "--json")[1]
+
+
 def test_forgetting_lists_what_still_holds_the_session(oneiros: Oneiros, home: Path) -> None:
     oneiros("ingest")
     topic = home / "mem" / "topics" / "relay.md"
