@@ -20,7 +20,7 @@ from memory_server.document import TYPES, Layer
 from memory_server.errors import UsageError
 from memory_server.fields import BY_NAME, NO_FILTER, Filter
 from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term, find_wanted_terms
-from memory_server.language.words import compose
+from memory_server.language.spelling import compose
 
 DEFAULT_LIMIT = 10
 MAX_LIMIT = 100
