@@ -44,7 +44,7 @@ from memory_server.lifecycle.fading import FadingOf, forget_marks
 from memory_server.lifecycle.findable import read_losses
 from memory_server.lifecycle.use import CONFIRMED, DRILLED, UseLog
 from memory_server.machine.clock import local_day
-from memory_server.machine.database import repairable
+from memory_server.machine.refusals import repairable
 from memory_server.reading import (
     TURNS_READ,
     SourceText,

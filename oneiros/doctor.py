@@ -29,7 +29,8 @@ from memory_server.inspection import Comparison
 from memory_server.language.languages import NAMES, detect_language
 from memory_server.layers.topics import shorten_text, topic_heads
 from memory_server.layers.validate import ValidationRule
-from memory_server.machine.database import find_refusal, is_read_only
+from memory_server.machine.database import is_read_only
+from memory_server.machine.refusals import find_refusal
 from memory_server.memory import Memory
 from memory_server.reading import read_lines
 from memory_server.root.state import states_without_root

@@ -38,7 +38,7 @@ from memory_server.index.build import fill_cache
 from memory_server.index.ledger import build_embedded_text
 from memory_server.layers.index_page import own_lines
 from memory_server.lifecycle.use import UseLog
-from memory_server.machine.database import find_refusal
+from memory_server.machine.refusals import find_refusal
 from memory_server.settings import read_memory_settings
 from oneiros.cli import ingest, maintenance, searching  # noqa: F401
 from oneiros.cli.app import EXIT_BUG
