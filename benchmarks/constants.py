@@ -60,7 +60,7 @@ MEASURED: Mapping[str, Mapping[str, str]] = {
 }
 ARITHMETIC: Mapping[str, str] = {
     "memory_server/index/snapshot.py": "EXACT_STEP",
-    "memory_server/embedding/vector_cache.py": "EXACT_STEP",
+    "memory_server/embedding/token_vectors.py": "EXACT_STEP",
     "memory_server/search/certainty.py": "LEAST_ODDS",
     "memory_server/search/precedence.py": "EPSILON",
     "memory_server/search/ranking/ranking.py": "MOST_EXPONENT",

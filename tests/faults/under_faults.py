@@ -31,7 +31,8 @@ from unittest.mock import patch
 from crawler.archive.store import Archive
 from dream.records import State
 from memory_server.embedding.model import read_card
-from memory_server.embedding.vector_cache import TextHash, VectorCache, token_bytes
+from memory_server.embedding.token_vectors import token_bytes
+from memory_server.embedding.vector_cache import TextHash, VectorCache
 from memory_server.embedding.workers import WorkerPlan
 from memory_server.errors import OneirosError
 from memory_server.index.build import fill_cache
