@@ -1,8 +1,8 @@
 """The search of layer 3: archived sessions by the words of their turns, each with its best passage.
 
-A session scores by its words as a whole and by its best stretch of neighbouring turns; `joined` adds what layer 2 and
-the vectors of what was said score of the same session, each in units of a typical good hit. Asked for by `layer:raw` or
-`include_raw`, or where the first answers are weak.
+A session scores by its words as a whole and by its best stretch of neighbouring turns; `join_hits` adds what layer 2
+and the vectors of what was said score of the same session, each in units of a typical good hit. Asked for by
+`layer:raw` or `include_raw`, or where the first answers are weak.
 """
 
 import re
