@@ -56,11 +56,11 @@ MEASURED: Mapping[str, Mapping[str, str]] = {
     "Readings": {"dream/judge/compare.py": "ONE_THING"},
     "The gate": {"crawler/reading/proof.py": "MOST_NEW"},
     "Contradictions": {"dream/judge/compare.py": "CONTRADICTS_FROM"},
-    "Over time": {"memory_server/aging.py": "BELOW"},
+    "Over time": {"memory_server/lifecycle/gc.py": "BELOW"},
 }
 ARITHMETIC: Mapping[str, str] = {
     "memory_server/index/snapshot.py": "EXACT_STEP",
-    "memory_server/embedding/vector_cache.py": "EXACT_STEP",
+    "memory_server/embedding/token_vectors.py": "EXACT_STEP",
     "memory_server/search/certainty.py": "LEAST_ODDS",
     "memory_server/search/precedence.py": "EPSILON",
     "memory_server/search/ranking/ranking.py": "MOST_EXPONENT",

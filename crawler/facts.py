@@ -14,8 +14,8 @@ import msgspec
 from crawler.transcripts.classify import filter_objects
 from crawler.transcripts.entry import Entry, PartKind
 from crawler.transcripts.turns import Role, Turn
-from memory_server.escaping import clip
 from memory_server.language.sentences import without_markup
+from memory_server.language.shortening import clip
 
 EDITORS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
 ASKING_TOOL = "AskUserQuestion"  # whose result is the person's answer

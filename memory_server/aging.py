@@ -1,169 +1,30 @@
 """What time does to one memory: how alive its sources are, which of them fade, and whether something went missing.
 
-Put together from `lifecycle/` and the indices; it asks them, and notes what can be found alone. Which sessions and
-episodes fade, and how far, is a plan: a function of log, marks, files and day. A session fades in what search holds of
-it; its file and its turns stay as they are. What is cited, kept or known for less than `fade_days` does not, so no old
-session in its first days here. What has ended, by its own dates, or was replaced goes to the attic. Topics are never in
-a plan. A part carries one out, and the next index run makes the indices as the marks then say.
+Put together from `lifecycle/` and the indices; it asks them, and notes what can be found alone. A part carries a plan
+of `lifecycle/gc.py` out, and the next index run makes the indices as the marks then say.
 """
 
 import datetime as dt
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from memory_server.document import LineRange, SourcePath
+from memory_server.document import SourcePath
 from memory_server.index.indices import Indices
 from memory_server.index.raw import RawIndex
 from memory_server.index.schema import SCHEMA_VERSION
 from memory_server.layers.mif import MAX_FRONTMATTER_CHARS, parse_frontmatter
-from memory_server.layers.sessions import ARCHIVED, cut_id8, find_subject, find_superseded_files, parse_id8
+from memory_server.layers.sessions import cut_id8, find_superseded_files, parse_id8
 from memory_server.layers.topics import markdown_files, read_text
-from memory_server.lifecycle.aliveness import NO_DECAY, Aliveness, Decay, Strength
-from memory_server.lifecycle.fading import Level, LevelChange, MarksHeld, Range, read_marks
+from memory_server.lifecycle.aliveness import NO_DECAY, Aliveness, Decay
+from memory_server.lifecycle.fading import read_marks
 from memory_server.lifecycle.findable import note_findable
+from memory_server.lifecycle.gc import FadingSource, GcPlan, GcWanted, find_known_since, plan_gc
 from memory_server.lifecycle.use import UseLog
 from memory_server.machine.files import is_plain_file
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
 
-BELOW = 0.1  # strength below which turns fade; the ancestors' threshold
-DIGEST_SHARE, LINE_SHARE = 1 / 4, 1 / 20  # of it, below which statements fade, and the digest
-LONG_LINES, OLD_DAYS, WEAK = 100, 30, 0.3  # what is shown with a summary: Mnemonic's rule
-
-
-@dataclass(frozen=True, slots=True)
-class FadingSource:
-    """A session or episode as a plan needs it."""
-
-    path: SourcePath
-    day: dt.date | None
-    kind: str  # MIF type
-    session: str = ""  # the id of its turns; empty where there are none
-    project: str = ""
-    ended: bool = False  # by its own dates
-    replaced_by: str = ""
-    lines: int = 0
-    decay: Decay = NO_DECAY
-    archived: dt.date | None = None  # the day on which its last turns were taken in
-
-    @property
-    def known_since(self) -> dt.date | None:
-        """The day from which it counts: an old session that was just taken in is young."""
-        return max(filter(None, (self.day, self.archived)), default=None)
-
-
-@dataclass(frozen=True, slots=True)
-class GcStep:
-    """What becomes of one source, and why."""
-
-    source: FadingSource
-    strength: Strength
-    change: LevelChange
-    before: LevelChange | None  # as the marks have it
-    is_long: bool = False  # and old or weak: a person wants to know what it says
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Why its level is what it is, in words."""
-        ended = ("over by its own dates",) if self.source.ended else ()
-        replaced = (f"replaced by {self.source.replaced_by}",) if self.source.replaced_by else ()
-        return (*self.strength.reasons, *ended, *replaced)
-
-    @property
-    def is_change(self) -> bool:
-        """Whether its level is another one, or more of it was opened since it faded."""
-        if self.change.level is not self.change.was or self.before is None:
-            return self.change.level is not self.change.was
-        return (self.change.lines, self.change.turns) != (self.before.lines, self.before.turns)
-
-
-def step_json(step: GcStep) -> dict[str, Any]:
-    """One change for programs."""
-    return {
-        "path": step.source.path,
-        "session": step.source.session,
-        "strength": round(step.strength.value, 4),
-        "reasons": list(step.reasons),
-        "is_long": step.is_long,
-        "was": int(step.change.was),
-        "level": int(step.change.level),
-        "to": Level(step.change.level).in_words,
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class GcWanted:
-    """Which sources, and how far."""
-
-    below: float = BELOW
-    fade_days: int = 60  # what is known for less stays whole
-    older_than: int = 0  # days; what is older fades to its statements, whatever its strength
-    project: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class GcPlan:
-    """What becomes of all sessions and episodes, also of those that stay as they are; the weakest first."""
-
-    steps: tuple[GcStep, ...]
-
-    @property
-    def changes(self) -> list[GcStep]:
-        return [step for step in self.steps if step.is_change]
-
-
-def plan_gc(
-    sources: Sequence[FadingSource],
-    aliveness: Aliveness,
-    marks: MarksHeld,
-    opened: Mapping[SourcePath, Sequence[LineRange]],
-    citations: Mapping[str, int],
-    wanted: GcWanted,
-) -> GcPlan:
-    """What a run would do. `citations`: how many statements rest on a subject; `opened`: lines that were read."""
-    steps = []
-    for source in sources:
-        if wanted.project and source.project.casefold() != wanted.project.casefold():
-            continue
-        cited = citations.get(find_subject(source.path), 0)
-        strength = aliveness.strength(source.path, source.known_since, source.kind, cited, source.decay)
-        before = marks.levels.get(source.path)
-        level = _level(
-            source, strength, aliveness, wanted, is_held=bool(cited) or find_subject(source.path) in aliveness.to_keep
-        )
-        read = opened if level else {}
-        turns, lines = read.get(SourcePath(f"{ARCHIVED}{source.session}"), ()), read.get(source.path, ())
-        change = LevelChange(
-            before.level if before else Level.WHOLE, level, source.session, _ranges(lines), _ranges(turns)
-        )
-        age = (aliveness.today - source.day).days if source.day else 0
-        is_long = source.lines > LONG_LINES and (age > OLD_DAYS or strength.value < WEAK)
-        steps.append(GcStep(source, strength, change, before, is_long))
-    steps.sort(key=lambda step: (step.strength.value, step.source.path))
-    return GcPlan(tuple(steps))
-
-
-def _level(source: FadingSource, strength: Strength, aliveness: Aliveness, wanted: GcWanted, *, is_held: bool) -> Level:
-    if is_held:
-        return Level.WHOLE
-    if source.ended or source.replaced_by:
-        return Level.ATTIC
-    age, known = (
-        (aliveness.today - aliveness.began(source.path, day)).days if day else 0
-        for day in (source.day, source.known_since)
-    )
-    if wanted.older_than and age > wanted.older_than and strength.value >= wanted.below:
-        return Level.STATEMENTS
-    if known < wanted.fade_days or strength.value >= wanted.below:
-        return Level.WHOLE
-    if strength.value >= wanted.below * DIGEST_SHARE:
-        return Level.STATEMENTS
-    return Level.DIGEST if strength.value >= wanted.below * LINE_SHARE else Level.LINE
-
-
-def _ranges(lines: Sequence[LineRange]) -> tuple[Range, ...]:
-    return tuple((one.first, one.last) for one in lines)
+NOT_ARCHIVED: tuple[str, dt.date | None] = ("", None)  # no session's id and no day
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +47,14 @@ class Aging:
         if not paths:
             return {}
         aliveness = self.aliveness(paths)
+        archived = self._read_archived() if any(map(parse_id8, paths)) else {}
         known = {source.path: (source.date, source.kind) for source in self.indices.snapshot().sources.values()}
         found = {}
         for path in dict.fromkeys(paths):
-            use = aliveness.use(path)
-            alive = aliveness.strength(path, *known.get(path, (None, "")), decay=_read_decay(self._content(path)))
+            use, (day, kind) = aliveness.use(path), known.get(path, (None, ""))
+            _, taken_in = archived.get(parse_id8(path), NOT_ARCHIVED)
+            since = find_known_since(day, taken_in)
+            alive = aliveness.strength(path, since, kind, decay=_read_decay(self._content(path)))
             numbers = {"found": use.found, "opened": use.opened, "drilled": use.drilled}
             found[path] = {**{name: float(count) for name, count in numbers.items()}, "strength": alive.value}
         return found
@@ -203,12 +67,11 @@ class Aging:
 
     def _sources(self) -> Iterator[FadingSource]:
         """Every session and episode that is not in the attic."""
-        days = self.raw.store.read_days() if self.raw is not None else {}
-        archived = {cut_id8(name): name for name in days}
-        ending, snapshot = self._ending(), self.indices.snapshot()
+        archived, ending, snapshot = self._read_archived(), self._ending(), self.indices.snapshot()
         for source in snapshot.sources.values():
             if source.path.startswith(("sessions/", "episodes/")) and self.root.file(source.path).exists():
-                content, session = self._content(source.path), archived.get(parse_id8(source.path), "")
+                content = self._content(source.path)
+                session, taken_in = archived.get(parse_id8(source.path), NOT_ARCHIVED)
                 yield FadingSource(
                     path=source.path,
                     day=source.date,
@@ -219,10 +82,15 @@ class Aging:
                     project=source.project,
                     lines=content.count(b"\n"),
                     decay=_read_decay(content),
-                    archived=days.get(session),
+                    archived=taken_in,
                 )
         for file in sorted(find_superseded_files(markdown_files(self.root.sessions))):
             yield FadingSource(self.root.relative(file), None, "episodic", replaced_by="a newer file of it")
+
+    def _read_archived(self) -> Mapping[str, tuple[str, dt.date | None]]:
+        """By the part of a session's id that stands in file names: the id, and the day of its last turns' ingest."""
+        days = self.raw.store.read_days() if self.raw is not None else {}
+        return {cut_id8(name): (name, day) for name, day in days.items()}
 
     def _content(self, path: SourcePath) -> bytes:
         file = self.root.file(path)

@@ -21,13 +21,14 @@ from memory_server.aging import Aging
 from memory_server.completeness import SkipKind, Skipped, select_skipped, tell_lacks, tell_skipped
 from memory_server.document import UNAPPROVED, Answer, Layer, LineRange, SourcePath, parse_place
 from memory_server.embedding.catalogue import Catalogue, unread_note
-from memory_server.embedding.engine import Embedded, Engine, ModelInUse
+from memory_server.embedding.engine import Embedded, Engine
+from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import ContentError, OneirosError, Problem
 from memory_server.further import FurtherModels, Trial
-from memory_server.index.build import NoQuestions, Progress, Report, StatementQuestions
+from memory_server.index.build import Progress, Report
 from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.raw import RawIndex, SessionStore, raw_path, session_of_path
 from memory_server.index.stretch_index import StretchIndex
@@ -37,6 +38,7 @@ from memory_server.language.words import Stemmer
 from memory_server.layers.blackboard import Blackboard, WaitingNote
 from memory_server.layers.episodes import Episode, GivenEpisode, write_episode
 from memory_server.layers.ontology import ONTOLOGY, Ontology, read_ontology
+from memory_server.layers.questions import NoQuestions, StatementQuestions
 from memory_server.layers.sessions import cut_id8, find_subject, parse_id8
 from memory_server.layers.topics import Unapproved, is_topic, parse_document
 from memory_server.layers.validate import validate_root
@@ -44,7 +46,7 @@ from memory_server.lifecycle.fading import FadingOf, forget_marks
 from memory_server.lifecycle.findable import read_losses
 from memory_server.lifecycle.use import CONFIRMED, DRILLED, UseLog
 from memory_server.machine.clock import local_day
-from memory_server.machine.database import repairable
+from memory_server.machine.refusals import repairable
 from memory_server.reading import (
     TURNS_READ,
     SourceText,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from memory_server.completeness import LEVEL, SkipKind, Skipped, select_skipped
 from memory_server.document import Layer, SourcePath
-from memory_server.embedding.engine import ModelInUse
+from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.vector_cache import TextHash
 from memory_server.embedding.workers import EmbeddingControl
@@ -29,9 +29,10 @@ from memory_server.layers.index_page import write_index_page
 from memory_server.layers.notes import bring_notes_level
 from memory_server.layers.topics import Unapproved
 from memory_server.lifecycle.fading import Fading
-from memory_server.machine.database import is_read_only, repairable
+from memory_server.machine.database import is_read_only
 from memory_server.machine.files import remove_file, remove_other_folders, replace_file
 from memory_server.machine.process import give_back_freed
+from memory_server.machine.refusals import repairable
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.ranking.calibration import NOTE as CALIBRATION_NOTE
 from memory_server.search.ranking.calibration import calibrate

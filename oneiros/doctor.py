@@ -19,7 +19,6 @@ from dream.decisions.approvals import Doubt, doubts_in_words, doubts_of_git, lis
 from dream.decisions.repository import find_repository, require_git, require_rest
 from dream.decisions.unsigned import ASK_AGAIN
 from dream.report.findings import Concern, Finding
-from memory_server.aging import GcWanted
 from memory_server.completeness import UNINDEXED, SkipKind, count_skipped
 from memory_server.embedding.catalogue import DEFAULT_MODEL, PACKAGED_MODEL, make_download_command, reads
 from memory_server.errors import ContentError, OneirosError, Problem
@@ -29,7 +28,9 @@ from memory_server.inspection import Comparison
 from memory_server.language.languages import NAMES, detect_language
 from memory_server.layers.topics import shorten_text, topic_heads
 from memory_server.layers.validate import ValidationRule
-from memory_server.machine.database import find_refusal, is_read_only
+from memory_server.lifecycle.gc import GcWanted
+from memory_server.machine.database import is_read_only
+from memory_server.machine.refusals import find_refusal
 from memory_server.memory import Memory
 from memory_server.reading import read_lines
 from memory_server.root.state import states_without_root

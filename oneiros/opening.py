@@ -9,8 +9,8 @@ from memory_server.completeness import Skipped
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.errors import NeedsRepair
 from memory_server.further import FurtherModels
-from memory_server.index.build import StatementQuestions
 from memory_server.index.raw import SessionStore
+from memory_server.layers.questions import StatementQuestions
 from memory_server.machine.process import prepare_process
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dream.decisions.accept import Decisions
     from dream.decisions.page import PageSessions
     from memory_server.document import Answer
-    from memory_server.faces.door import IndexingState
+    from memory_server.faces.indexing import IndexingState
     from memory_server.memory import Memory
     from memory_server.root.paths import MemoryRoot
     from memory_server.search.question import Question

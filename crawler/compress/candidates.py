@@ -31,8 +31,8 @@ from crawler.reading.rules import bears, find_signs
 from crawler.transcripts.classify import filter_objects
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
-from memory_server.escaping import clip
 from memory_server.language.sentences import split_sentences, without_markup
+from memory_server.language.shortening import clip
 from memory_server.language.words import find_digest_words
 
 REPEATED = 0.25  # what a word is still worth once a chosen line has it

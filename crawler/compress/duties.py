@@ -16,9 +16,9 @@ from crawler.reading.record import LineKind, Reading
 from crawler.reading.rules import bears, find_goal
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
-from memory_server.escaping import clip
 from memory_server.language.cues import ignore_case
 from memory_server.language.sentences import FENCE, split_sentences, without_markup
+from memory_server.language.shortening import clip
 from memory_server.language.words import content_words
 
 ROOMY_CHARS = 2_000  # of a digest, from which on identifiers have lines of their own; a short one quotes them at best

@@ -14,7 +14,7 @@ from crawler.compress.duties import MAX_CITED, list_duties
 from crawler.facts import SessionFacts
 from crawler.reading.record import Reading
 from crawler.transcripts.turns import Role, Turn
-from memory_server.escaping import clip
+from memory_server.language.shortening import clip
 from memory_server.layers.sessions import CompressedSession, Section, Statement
 
 COMPRESSOR = "extractive"  # the name that files carry of sessions read by rules

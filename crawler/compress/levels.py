@@ -14,7 +14,8 @@ from crawler.archive.store import Archive, PrunedSessions, SessionRecord, resolv
 from crawler.transcripts.injected import CHAT_MARK, EXPORT_MARK
 from crawler.transcripts.turns import Role, Turn
 from memory_server.errors import ContentError, UsageError
-from memory_server.escaping import clip, escape_line, escape_text, plural
+from memory_server.escaping import escape_line, escape_text, plural
+from memory_server.language.shortening import clip
 from memory_server.layers.sessions import (
     DIGEST_SECTIONS,
     DIGEST_STATEMENTS,

@@ -19,7 +19,8 @@ from crawler.reading.repeats import error_template
 from crawler.spoken import find_spoken, parse_questions, prose_regions
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
-from memory_server.escaping import clip, escape_line, escape_text
+from memory_server.escaping import escape_line, escape_text
+from memory_server.language.shortening import clip
 from memory_server.machine.clock import local
 
 ID_CHARS = 8

@@ -26,9 +26,9 @@ from crawler.reading.titles import make_title
 from crawler.spoken import find_spoken, prose_regions
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
-from memory_server.escaping import clip
 from memory_server.language.cues import ignore_case
 from memory_server.language.sentences import Span, sentence_spans, split_sentences
+from memory_server.language.shortening import clip
 
 VERSION = 1
 MIN_CHARS, MAX_CHARS = 20, 260  # of a sentence that is a statement

@@ -15,9 +15,9 @@ from crawler.facts import SessionFacts
 from crawler.outcome import find_accepted_plan
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
-from memory_server.escaping import clip
 from memory_server.language.cues import ignore_case
 from memory_server.language.sentences import split_sentences
+from memory_server.language.shortening import clip
 from memory_server.language.words import content_words, stem
 
 MAX_CHARS = 90

@@ -21,7 +21,8 @@ from dream.topics import LESSONS, Topics, TopicStatement, TopicText
 from memory_server.chunking import code_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, Problem
-from memory_server.escaping import clip, escape_line
+from memory_server.escaping import escape_line
+from memory_server.language.shortening import clip
 from memory_server.language.words import Rarity, content_words
 from memory_server.layers.footnotes import find_footnotes, without_code_spans
 from memory_server.layers.sessions import cut_id8

@@ -23,8 +23,10 @@ from memory_server.document import (
     Standing,
     show_place,
 )
-from memory_server.escaping import escape_line, escape_text, shorten_passage
-from memory_server.language.words import content_words, unify
+from memory_server.escaping import escape_line, escape_text
+from memory_server.language.shortening import shorten_passage
+from memory_server.language.spelling import unify
+from memory_server.language.words import content_words
 from memory_server.search.question import SHOWN_HITS
 
 CHARS_A_TOKEN = 4

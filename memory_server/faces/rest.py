@@ -24,7 +24,8 @@ from memory_server.embedding.workers import usable_cores
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.faces.answer_text import answer_json, explain_answer
 from memory_server.faces.body import Body
-from memory_server.faces.door import FRESH_SECONDS, Door, Indexing
+from memory_server.faces.door import Door
+from memory_server.faces.indexing import FRESH_SECONDS, Indexing
 from memory_server.faces.memory_text import reading_json, status_json, topics_json
 from memory_server.fields import FIELDS
 from memory_server.index.build import Changes

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from memory_server.language.words import CJK_RUN, cjk_pairs, unify
+from memory_server.language.spelling import unify
+from memory_server.language.words import CJK_RUN, cjk_pairs
 
 SENTENCE_MARKS = ".,;:!?"
 WORD = re.compile(r"\w+")

@@ -19,22 +19,15 @@ from filelock import FileLock, Timeout
 from memory_server.document import Layer
 from memory_server.embedding.engine import Engine, Vectors
 from memory_server.embedding.model import ModelFiles
-from memory_server.embedding.vector_cache import TextHash, VectorCache, token_bytes
+from memory_server.embedding.token_vectors import token_bytes
+from memory_server.embedding.vector_cache import TextHash, VectorCache
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import NeedsRepair
-from memory_server.index.build import (
-    UNFINISHED,
-    Changes,
-    Indexer,
-    NoQuestions,
-    Progress,
-    Report,
-    StatementQuestions,
-    fill_cache,
-)
+from memory_server.index.build import UNFINISHED, Changes, Indexer, Progress, Report, fill_cache
 from memory_server.index.graph import Graph
 from memory_server.index.ledger import VECTORS, Ledger
 from memory_server.index.snapshot import ReadTable, Snapshot, find_superseded, read_passages
+from memory_server.layers.questions import NoQuestions, StatementQuestions
 from memory_server.lifecycle.fading import Fading
 from memory_server.machine.database import is_read_only, remove_database
 from memory_server.machine.files import replace_file

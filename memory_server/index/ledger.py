@@ -33,9 +33,11 @@ from memory_server.errors import NeedsRepair, Problem
 from memory_server.fields import COLUMNS, FilterKind
 from memory_server.index.keywords import SqliteKeywords
 from memory_server.index.schema import SCHEMA, SCHEMA_VERSION
-from memory_server.language.words import extra_words, is_spelt_alike, unify
-from memory_server.machine.database import connect, erase_deleted, find_refusal, read_version, transaction
+from memory_server.language.spelling import is_spelt_alike, unify
+from memory_server.language.words import extra_words
+from memory_server.machine.database import connect, erase_deleted, read_version, transaction
 from memory_server.machine.files import file_identity
+from memory_server.machine.refusals import find_refusal
 
 VECTORS = "vectors"  # the note of the model whose vectors are confirmed; another whenever some were lost
 SourceMark = tuple[str, str, int | None]  # path, hash of its content, row of its first chunk: numbers are used again

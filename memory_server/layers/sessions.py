@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from memory_server.errors import ContentError
-from memory_server.language.words import unify
+from memory_server.language.spelling import unify
 from memory_server.machine.clock import local
 from memory_server.machine.files import replace_file
 

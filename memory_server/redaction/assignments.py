@@ -6,7 +6,7 @@ A name promises a password, a token, a key of some sort, or nothing secret. It i
 
 One grammar for all forms: a name, what closes it, a sign, what opens the value, the value. It covers environment files,
 JSON, YAML, TOML, code, XML, headers, addresses, command lines, tables and sentences. A list and a block of lines below
-the name are values too. `values.py` tells what is no secret.
+the name are values too. `values.py` and `randomness.py` tell what is no secret.
 """
 
 import re
@@ -16,26 +16,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from memory_server.redaction.values import (
-    JOINED,
-    Span,
-    entropy,
-    is_harmless,
-    is_random,
-    is_worded,
-    mixes_kinds,
-    pattern,
-)
-
-
-class Promise(IntEnum):
-    """How little it takes for a value beside the name to be masked."""
-
-    NOTHING = 0
-    SOME = 1  # `key`, `session`: the value must look drawn by a machine
-    SECRET = 2  # `token`, `api_key`: the value must not look like words
-    PASSWORD = 3  # people choose these, so they look like anything
-
+from memory_server.redaction.randomness import entropy, is_random, is_worded, mixes_kinds
+from memory_server.redaction.values import JOINED, Span, is_harmless, pattern
 
 PASSWORDS = frozenset(
     "password passwords passwd passwort kennwort passphrase passphrases passcode passcodes psk pass pwd pwds pw"
@@ -76,29 +58,6 @@ HARMLESS_WORDS = frozenset(
 # A name has 80 characters at most.
 WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+")
 
-
-@lru_cache(maxsize=4096)  # names come again and again
-def find_promise(name: str) -> Promise:
-    """What a value under this name is, as far as the name tells."""
-    words = [word.lower() for word in WORDS.findall(name)]
-    if not words:
-        return Promise.NOTHING
-    if words == ["pass"] or words[-1] in LAST_SECRETS:  # tests pass, too
-        return Promise.SECRET
-    joined = "".join(words)
-    if not PASSWORDS.isdisjoint(words) or joined in PASSWORDS or any(word.endswith(PASSWORD_ENDS) for word in words):
-        return Promise.NOTHING if words[-1] in LAST_WORDS else Promise.PASSWORD
-    if words[-1] in LAST_WORDS:
-        return Promise.NOTHING
-    if any(word in KEY_WORDS and before in SECRET_KEYS for before, word in pairwise(words)):
-        return Promise.SECRET
-    if not HARMLESS_WORDS.isdisjoint(words):
-        return Promise.NOTHING
-    if not SECRETS.isdisjoint(words) or joined in SECRETS or any(word.endswith(SECRET_ENDS) for word in words):
-        return Promise.SECRET
-    return Promise.SOME if words[-1] in SOME else Promise.NOTHING
-
-
 STEM = (
     r"(?:(?:api|access|auth|private|secret|signing|encryption|service|deploy|master|license|account|ssh|mot de"
     r"|client|recovery)[ \t](?:keys?|passe|tokens?|secrets?)|pass(?:w(?:or)?d|wort|phrase|code)?s?|pwd?s?|psk|kennwort"
@@ -133,6 +92,37 @@ WEAK_SIGNS = frozenset((">", "|", "to", "as", ",", "", "(", "is", "was", "are", 
 LONGEST = 256  # bytes of a value that are judged; what is secret is masked to its end
 BLOCK_REACH = 4_000
 LONGEST_NAME = 80
+
+
+class Promise(IntEnum):
+    """How little it takes for a value beside the name to be masked."""
+
+    NOTHING = 0
+    SOME = 1  # `key`, `session`: the value must look drawn by a machine
+    SECRET = 2  # `token`, `api_key`: the value must not look like words
+    PASSWORD = 3  # people choose these, so they look like anything
+
+
+@lru_cache(maxsize=4096)  # names come again and again
+def find_promise(name: str) -> Promise:
+    """What a value under this name is, as far as the name tells."""
+    words = [word.lower() for word in WORDS.findall(name)]
+    if not words:
+        return Promise.NOTHING
+    if words == ["pass"] or words[-1] in LAST_SECRETS:  # tests pass, too
+        return Promise.SECRET
+    joined = "".join(words)
+    if not PASSWORDS.isdisjoint(words) or joined in PASSWORDS or any(word.endswith(PASSWORD_ENDS) for word in words):
+        return Promise.NOTHING if words[-1] in LAST_WORDS else Promise.PASSWORD
+    if words[-1] in LAST_WORDS:
+        return Promise.NOTHING
+    if any(word in KEY_WORDS and before in SECRET_KEYS for before, word in pairwise(words)):
+        return Promise.SECRET
+    if not HARMLESS_WORDS.isdisjoint(words):
+        return Promise.NOTHING
+    if not SECRETS.isdisjoint(words) or joined in SECRETS or any(word.endswith(SECRET_ENDS) for word in words):
+        return Promise.SECRET
+    return Promise.SOME if words[-1] in SOME else Promise.NOTHING
 
 
 def find(data: bytes) -> Iterator[Span]:

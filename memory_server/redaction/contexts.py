@@ -6,7 +6,8 @@ from typing import Any
 
 import re2
 
-from memory_server.redaction.values import Span, is_code, is_placeholder, is_worded, pattern
+from memory_server.redaction.randomness import is_worded
+from memory_server.redaction.values import Span, is_code, is_placeholder, pattern
 
 WORD = r"['\"]?([^\s'\"$][^\s'\"]{3,})"
 CODE = r"(?:[a-z]{0,9}[0-9][a-z0-9-]{4,}|[a-z]{3,9}-[a-z]*[0-9][a-z0-9-]*)"  # one of a list, as services print them

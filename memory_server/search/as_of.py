@@ -5,8 +5,9 @@ as they were are taken from the cache; of the others the most promising ones are
 """
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -14,16 +15,18 @@ from memory_server.chunking import chunk_document
 from memory_server.document import Answer, Chunk, Document, Hit, Layer, Reason, SourcePath
 from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.embedding.vector_cache import VectorCache, text_hash
+from memory_server.errors import ContentError, NeedsRepair
 from memory_server.index.ledger import build_embedded_text
 from memory_server.language.words import FUNCTION_WORDS, Stemmer, content_words
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import SourceFile, as_document
-from memory_server.root.git import read_topics
+from memory_server.root.git import run_git, split_batch
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.question import Question, Search
 from memory_server.search.ranking.calibration import Calibration
 from memory_server.search.retrieval import scale_score
 
+MOST_FILES = 2_000  # of the memory on a day that is over
 MOST_EMBEDDED = 64  # passages for one question
 COVERED_WEIGHT = 2.0
 ANSWERS = 2.7  # scaled cosine and covered share of a passage, so weighed, from which on it answers
@@ -79,11 +82,38 @@ def join_topics(answer: Answer, topics: Sequence[Hit], limit: int) -> Answer:
 
 def _documents(root: MemoryRoot, day: dt.date) -> list[Document]:
     found = []
-    for path, text in read_topics(root.path, day).items():
+    for path, text in read_topics_on(root.path, day).items():
         document = as_document(SourceFile(SourcePath(path), Layer.TOPIC), parse_frontmatter(text))
         if not document.interval.outside(day):
             found.append(document)
     return found
+
+
+def read_topics_on(folder: Path, day: dt.date) -> Mapping[str, str]:
+    """The texts of topics and lessons as the last commit of that day had them, by path; none where there was none.
+
+    Raises ContentError where the memory is in no repository.
+    """
+    before = f"--before={day.isoformat()}T23:59:59"
+    commit = _git(folder, "rev-list", "-1", before, "HEAD").decode("ascii").strip()
+    if not commit:
+        return {}
+    listed = _git(folder, "ls-tree", "-r", "-z", "--name-only", commit, "--", "topics", "lessons.md")
+    paths = [path for path in listed.decode("utf-8", "replace").split("\0") if path.endswith(".md")][:MOST_FILES]
+    paths = [path for path in paths if "\n" not in path]
+    found = _git(folder, "cat-file", "--batch", data="".join(f"{commit}:./{path}\n" for path in paths).encode())
+    texts = (content.decode("utf-8", "replace") for content in split_batch(found, len(paths)))
+    return dict(zip(paths, texts, strict=True))
+
+
+def _git(folder: Path, *words: str, data: bytes = b"") -> bytes:
+    try:
+        done = run_git(folder, words, data)
+        if done.returncode == 0:
+            return done.stdout
+    except NeedsRepair as error:
+        raise ContentError(error.what, where=folder, remedy="Ask without as_of") from error
+    raise ContentError("git knows nothing of this memory's past", where=folder, remedy="Ask without as_of")
 
 
 def _stems(stemmer: Stemmer, words: Sequence[str]) -> set[str]:

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from math import exp, log
 
 from memory_server.document import Answer, Certainty, Hit, Layer, Standing
-from memory_server.language.words import extra_words, unify
+from memory_server.language.spelling import unify
+from memory_server.language.words import extra_words
 from memory_server.search.literal import holds
 from memory_server.search.precedence import falling, fit
 from memory_server.search.question import Question, Search

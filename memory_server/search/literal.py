@@ -23,7 +23,8 @@ from memory_server.index.expression import (
     with_open_hashes,
 )
 from memory_server.index.keywords import Candidate, Keywords, Shortest
-from memory_server.language.words import compose, extra_words, unify
+from memory_server.language.spelling import compose, unify
+from memory_server.language.words import extra_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,13 +20,27 @@ from memory_server.document import TYPES, Layer
 from memory_server.errors import UsageError
 from memory_server.fields import BY_NAME, NO_FILTER, Filter
 from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term, find_wanted_terms
-from memory_server.language.words import compose
+from memory_server.language.spelling import compose
 
 DEFAULT_LIMIT = 10
 MAX_LIMIT = 100
 SHOWN_HITS = 6  # of one answer to a model, unless it asks for more
 SEVERAL = 5  # hits of one session where more are asked for: answers of one day stand side by side
 EMPTY = "This memory is empty: it holds no topic and no session yet. `oneiros remember` keeps what you tell it."
+MAX_QUERY_CHARS = 10_000  # what is beyond is cut, and the answer says so
+MAX_DEPTH = 10  # of brackets; SQLite's own parser gives up somewhat beyond
+PREFIX = re.compile(r"\w[^*]*[\w./:-]\*+")  # `foo_b*`, `src/fo*`; `a*` and `*.py` are looked for as they stand
+TOKEN = re.compile(
+    rf"""\s*(?:
+        (?P<field>{"|".join(BY_NAME)}):
+            (?:"(?P<quoted_value>(?:[^"]|"")*)"|(?P<value>[^\s()]+))
+      | "(?P<phrase>[^"]*)"(?P<phrase_prefix>\*?)
+      | (?P<open>\() | (?P<close>\))
+      | (?P<word>[^\s()"]+(?:\([^\s()]*\)[^\s()"]*)*)
+      | (?P<stray>")
+    )""",
+    re.VERBOSE,
+)
 
 
 class Search(StrEnum):
@@ -58,7 +72,7 @@ def with_commands(text: str) -> str:
 class Question:
     """What somebody asks: for what, in which manner, where the answer may stand, and how much of it.
 
-    Raises UsageError for numbers and types that cannot be. `query.parse_query` makes one of what was typed.
+    Raises UsageError for numbers and types that cannot be. `parse_query` makes one of what was typed.
     """
 
     text: str  # without filters, operators and what is behind NOT: what is embedded
@@ -149,23 +163,6 @@ def question_json(question: Question) -> dict[str, object]:
 def several(value: str | Sequence[str]) -> Sequence[str]:
     """One value or several, as a list of those that say something."""
     return [one for one in ([value] if isinstance(value, str) else value) if one]
-
-
-MAX_QUERY_CHARS = 10_000  # what is beyond is cut, and the answer says so
-MAX_DEPTH = 10  # of brackets; SQLite's own parser gives up somewhat beyond
-
-PREFIX = re.compile(r"\w[^*]*[\w./:-]\*+")  # `foo_b*`, `src/fo*`; `a*` and `*.py` are looked for as they stand
-TOKEN = re.compile(
-    rf"""\s*(?:
-        (?P<field>{"|".join(BY_NAME)}):
-            (?:"(?P<quoted_value>(?:[^"]|"")*)"|(?P<value>[^\s()]+))
-      | "(?P<phrase>[^"]*)"(?P<phrase_prefix>\*?)
-      | (?P<open>\() | (?P<close>\))
-      | (?P<word>[^\s()"]+(?:\([^\s()]*\)[^\s()"]*)*)
-      | (?P<stray>")
-    )""",
-    re.VERBOSE,
-)
 
 
 def parse_query(

@@ -1,8 +1,8 @@
 """The search of layer 3: archived sessions by the words of their turns, each with its best passage.
 
-A session scores by its words as a whole and by its best stretch of neighbouring turns; `joined` adds what layer 2 and
-the vectors of what was said score of the same session, each in units of a typical good hit. Asked for by `layer:raw` or
-`include_raw`, or where the first answers are weak.
+A session scores by its words as a whole and by its best stretch of neighbouring turns; `join_hits` adds what layer 2
+and the vectors of what was said score of the same session, each in units of a typical good hit. Asked for by
+`layer:raw` or `include_raw`, or where the first answers are weak.
 """
 
 import re
@@ -14,11 +14,11 @@ from itertools import islice
 import numpy as np
 
 from memory_server.document import Answer, Hit, Layer, Reason, SourcePath, Standing
-from memory_server.escaping import shorten_passage
 from memory_server.index.expression import quote_text
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.raw import WORD, RawIndex, chunk_turns, session_of_path
 from memory_server.index.typed_lines import fold_text
+from memory_server.language.shortening import shorten_passage
 from memory_server.language.words import FUNCTION_WORDS, Stemmer
 from memory_server.layers.sessions import cut_id8, parse_id8
 from memory_server.search.literal import Where, find_literal, holds

@@ -13,10 +13,10 @@ from itertools import accumulate, islice, takewhile
 from textwrap import shorten
 
 from memory_server.document import Answer, Hit, Layer, LineRange, Standing, show_place
-from memory_server.escaping import NOTED
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.stretch_index import PERSON, REPLY
 from memory_server.language.cues import WantedState, find_wanted_state, is_refusal, says_nothing
+from memory_server.language.shortening import NOTED
 from memory_server.language.words import content_words
 from memory_server.layers.sessions import find_subject
 from memory_server.search.amending import SpokenPassage, find_amenders, find_newer

@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperOption
 
 from memory_server.document import TYPES, UNAPPROVED, Answer, Hit
 from memory_server.errors import NeedsRepair, UsageError
-from memory_server.escaping import escape_line, escape_text, shorten_passage
+from memory_server.escaping import escape_line, escape_text
 from memory_server.faces.answer_text import (
     BOLD,
     answer_json,
@@ -23,6 +23,7 @@ from memory_server.faces.answer_text import (
     format_type,
 )
 from memory_server.fields import FIELDS, Field
+from memory_server.language.shortening import shorten_passage
 from memory_server.language.words import content_words
 from memory_server.search.precedence import is_elsewhere
 from memory_server.search.question import DEFAULT_LIMIT, Question, Search, build_filter, parse_query, with_commands

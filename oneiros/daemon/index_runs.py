@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from memory_server.embedding.workers import Interrupted
 from memory_server.errors import OneirosError
-from memory_server.faces.door import FRESH_SECONDS, IndexingState
+from memory_server.faces.indexing import FRESH_SECONDS, IndexingState
 from memory_server.index.build import EMBEDDING, INDEXING, Progress, Report
 from memory_server.index.raw import READING_TURNS
 from memory_server.memory import Memory

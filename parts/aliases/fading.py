@@ -9,7 +9,6 @@ from fastapi import Path, Query
 
 from crawler.compress.levels import SessionReader, list_digest_sections
 from dream.blame import count_citations
-from memory_server.aging import BELOW, GcWanted, step_json
 from memory_server.document import SourceHead
 from memory_server.errors import ContentError
 from memory_server.faces.memory_text import reading_json
@@ -23,6 +22,7 @@ from memory_server.layers.sessions import (
     parse_id8,
     read_session,
 )
+from memory_server.lifecycle.gc import BELOW, GcWanted, step_json
 from oneiros.served import ServedMemory
 
 Name = Annotated[str, Path(max_length=1_000, description="the id of a session, or the beginning of one")]

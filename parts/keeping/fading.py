@@ -4,10 +4,10 @@ import datetime as dt
 from collections.abc import Sequence
 from pathlib import Path
 
-from memory_server.aging import GcStep
 from memory_server.layers.episodes import exchange_file
 from memory_server.layers.topics import markdown_files
 from memory_server.lifecycle.fading import Level, LifeMark, add_mark, read_marks
+from memory_server.lifecycle.gc import GcStep
 from memory_server.machine.files import is_plain_file, move
 from memory_server.root.paths import MemoryRoot
 

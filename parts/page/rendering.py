@@ -21,7 +21,8 @@ from markupsafe import Markup, escape
 from memory_server.document import Hit, Layer
 from memory_server.escaping import escape_line, escape_text, plural
 from memory_server.index.raw import session_of_path
-from memory_server.language.words import FUNCTION_WORDS, compose
+from memory_server.language.spelling import compose
+from memory_server.language.words import FUNCTION_WORDS
 from memory_server.layers.footnotes import REFERENCE
 from memory_server.layers.sessions import parse_id8
 from memory_server.machine.clock import local

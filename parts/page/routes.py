@@ -7,7 +7,7 @@ from fastapi.responses import HTMLResponse
 
 from dream.proposals.rendering import waiting_for_person
 from dream.routes import NO_PAGE, Secret
-from memory_server.faces.door import IndexingState
+from memory_server.faces.indexing import IndexingState
 from oneiros.environment import now
 from oneiros.parts import View
 from oneiros.served import ServedMemory

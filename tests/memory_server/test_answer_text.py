@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_server.document import Answer, Certainty, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
-from memory_server.escaping import shorten_passage
 from memory_server.faces.answer_text import (
     MAX_TITLE_CHARS,
     MIN_PASSAGE_CHARS,
@@ -17,6 +16,7 @@ from memory_server.faces.answer_text import (
     answer_text,
 )
 from memory_server.faces.memory_text import reading_text, topics_text
+from memory_server.language.shortening import shorten_passage
 from memory_server.layers.topics import TopicHead
 from memory_server.reading import SourceText
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from memory_server.errors import NeedsRepair
-from memory_server.faces.door import FRESH_SECONDS
+from memory_server.faces.indexing import FRESH_SECONDS
 from memory_server.faces.rest import QuestionBody, create_api, make_fresh
 from memory_server.fields import FIELDS, FilterKind
 from memory_server.index.build import UNFINISHED

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_server.embedding.engine import Embedded, Vectors
-from memory_server.embedding.vector_cache import token_matches
+from memory_server.embedding.token_vectors import token_matches
 from memory_server.index.snapshot import Snapshot
 from memory_server.search.ranking.terms import IndexedTerm, rarity
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from memory_server.index.keywords import Keywords
 from memory_server.index.snapshot import WordTables
-from memory_server.language.words import CJK_RUN, FUNCTION_WORDS, Stemmer, cjk_pairs, unify
+from memory_server.language.spelling import unify
+from memory_server.language.words import CJK_RUN, FUNCTION_WORDS, Stemmer, cjk_pairs
 
 NOWHERE = "Nowhere in this memory: %s."
 MOST_WORDS = 4  # that are named

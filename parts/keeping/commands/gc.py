@@ -7,7 +7,6 @@ import typer
 
 from crawler.compress.candidates import DigestCandidate, SectionName, choose
 from dream.blame import count_citations
-from memory_server.aging import BELOW, GcPlan, GcWanted, step_json
 from memory_server.document import SourcePath
 from memory_server.errors import UsageError
 from memory_server.escaping import escape_line
@@ -15,6 +14,7 @@ from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.sessions import STATEMENT, SUMMARY_CHARS, cut_id8, find_subject
 from memory_server.layers.topics import is_topic, read_text
 from memory_server.lifecycle.fading import LifeMark, add_mark
+from memory_server.lifecycle.gc import BELOW, GcPlan, GcWanted, step_json
 from memory_server.machine.clock import local
 from memory_server.reading import find_source
 from memory_server.root.paths import MemoryRoot

@@ -16,7 +16,8 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
-from memory_server.language.words import STEMS, WORDS, extra_words, unify
+from memory_server.language.spelling import unify
+from memory_server.language.words import STEMS, WORDS, extra_words
 from parts.team.engine.schema import BLOCK
 
 FIELD = 1 << 24  # of a word's place; no passage has so many words

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from memory_server.embedding.engine import Vectors
-from memory_server.embedding.vector_cache import token_matches
+from memory_server.embedding.token_vectors import token_matches
 from memory_server.index.snapshot import Passages, Snapshot
 
 DIMENSIONS = 384

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_server.language.words import WORDS, is_spelt_alike, unify
+from memory_server.language.spelling import is_spelt_alike, unify
+from memory_server.language.words import WORDS
 
 
 @pytest.mark.parametrize(

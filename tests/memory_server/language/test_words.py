@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_server.language.words import cjk_pairs, extra_words, identifier_parts, unify
+from memory_server.language.spelling import unify
+from memory_server.language.words import cjk_pairs, extra_words, identifier_parts
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from crawler.quotes import Quote
 from dream.decisions.page import Chosen, PageSessions
 from dream.records import Hunk, Metadata, Relation, State
 from memory_server.document import SourcePath
-from memory_server.faces.door import IndexingState
 from memory_server.faces.guard import PAGE_HEADER
+from memory_server.faces.indexing import IndexingState
 from memory_server.faces.rest import create_api
 from memory_server.layers.topics import TopicHead
 from memory_server.memory import Memory
