@@ -29,7 +29,7 @@ def key_file(environment: Environment) -> Path:
 
 
 def ask_person(environment: Environment) -> Consent:
-    """Consent to decisions: with a key it is given at their end, by `signed`."""
+    """Consent to decisions: with a key it is given at their end, by `sign_at_end`."""
     if not environment.person.signing_key:
         return person_at_terminal(environment.variables)
     require_terminal(os.getpid(), environment.variables)
