@@ -26,7 +26,8 @@ from crawler.reading.rules import find_typed_sentences, trim_sentence
 from crawler.spoken import prose_regions
 from dream.evidence import Evidence
 from dream.judge.compare import compare, find_matches, is_known, strongest
-from dream.judge.gate import Gate, Rejections
+from dream.judge.gate import Gate
+from dream.judge.rejections import Rejections
 from dream.records import Candidate, Kind, Relation
 from dream.statements.values import ValueKind, find_values
 from dream.topics import Topics, build_topics

@@ -33,8 +33,8 @@ from benchmarks.sessions import copy_transcripts
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive, SessionRecord
 from crawler.model.budget import Price
+from crawler.model.claude_cli import ClaudeCliClient
 from crawler.model.client import Completion, Prompt
-from crawler.model.providers import ClaudeCliClient
 from crawler.reading.record import Reading
 from dream.decisions.accept import Decisions
 from dream.decisions.presence import Consent, How

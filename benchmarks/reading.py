@@ -45,7 +45,8 @@ from crawler.reading.repeats import group_habits
 from dream.candidates import find_taken_back, make_candidates, settle
 from dream.evidence import Evidence
 from dream.judge.compare import compare, is_worth_asking
-from dream.judge.gate import Gate, Refusal, Rejections
+from dream.judge.gate import Gate, Refusal
+from dream.judge.rejections import Rejections
 from dream.records import Candidate, Kind
 from dream.topics import build_topics
 from memory_server.redaction import Redactor

@@ -17,8 +17,8 @@ from typing import Any
 from crawler.archive.store import Archive
 from crawler.facts import gather_facts
 from crawler.model.budget import Budget, Price
+from crawler.model.claude_cli import ClaudeCliClient
 from crawler.model.client import Completion, ModelClient, PaidModel, Prompt, Refused
-from crawler.model.providers import ClaudeCliClient
 from crawler.quotes import SessionTurns, session_turns
 from crawler.reading.model import ModelReader, Unread
 from crawler.reading.record import Reading

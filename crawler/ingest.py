@@ -1,8 +1,7 @@
 """Ingest in two calls: read transcripts into the archive and compress what is closed, and forget it again.
 
 This is the door for the face and the daemon. It reads, redacts, archives, compresses what is closed, and packs the
-archive of closed sessions; it touches no index and prints nothing. Every part of it can be repeated or killed. A pair
-of turns that somebody reports is kept too, as evidence of nothing: whoever holds the token may report what it likes.
+archive of closed sessions; it touches no index and prints nothing. Every part of it can be repeated or killed.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,18 +11,15 @@ from pathlib import Path
 
 from crawler.archive.append import NO_LIMITS, ArchiveReport, Ingester, IngestLimits, IngestSettings
 from crawler.archive.discovery import FoundFile, cut_suffixes, find_transcripts
-from crawler.archive.store import SessionKey, resolve_session
+from crawler.archive.store import resolve_session
 from crawler.closed import ClosedWhen
 from crawler.compress.run import CompressReport, compress_closed
 from crawler.reading.record import FOLDER, Readings
 from crawler.sources.agent import AgentSource
-from crawler.sources.conversation import Conversation, hash_texts
 from crawler.transcripts.tail import FileState, is_uuid
-from memory_server.errors import ContentError, Problem, UsageError
+from memory_server.errors import ContentError, Problem
 from memory_server.layers.sessions import find_session_files, newest_files
 from memory_server.machine.files import remove_file
-
-AGENT = "reported"  # as `agent:` filters by it
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,46 +173,3 @@ def _meant(what: str, ingester: Ingester, compressed: Path) -> list[str]:
 def is_path_of_transcripts(what: str) -> bool:
     """Whether a person means a path rather than a session's id."""
     return "/" in what or what.endswith((".jsonl", ".xz"))
-
-
-# -- a pair of turns, as somebody reports it ------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ReportedPair:
-    """What was asked and answered, by hearsay."""
-
-    prompt: str
-    reply: str
-    time: datetime  # aware
-    session: str = ""  # the reporter's name for it; without one, what is of a project, an instance and a day is one
-    project: str = ""  # its name or path
-    instance: str = ""  # which agent or machine reports it
-
-
-@dataclass(frozen=True, slots=True)
-class TakenPair:
-    """Where a pair stands; `entries` is 0 where it was there already."""
-
-    session_id: str
-    entries: int
-
-
-def take_reported(pair: ReportedPair, settings: IngestSettings, *, is_timed: bool) -> TakenPair:
-    """Archives a pair, masked. `is_timed`: whether its time was told, and tells it from the same words said before.
-
-    Raises UsageError where the person's choice leaves it out, NeedsRepair where another process keeps the archive.
-    """
-    if settings.choice.is_excluded_by(pair.prompt):
-        raise UsageError("a line of the prompt leaves this conversation out", remedy="Nothing of it was kept")
-    if not settings.choice.takes(pair.project, pair.project):
-        raise UsageError("the settings leave out its project", remedy="`oneiros config ingest_allow` shows which count")
-    time = pair.time.isoformat(timespec="milliseconds")
-    name = pair.session or "\0".join((pair.project, pair.instance, time[:10]))
-    talk = Conversation(AGENT, hash_texts(AGENT, name))
-    pair_id = hash_texts(time if is_timed else "", pair.prompt, pair.reply)
-    talk.other(f"The person, as reported: {pair.prompt}", time, f"{pair_id}-prompt")
-    talk.other(f"The assistant, as reported: {pair.reply}", time, f"{pair_id}-reply")
-    key = SessionKey(talk.session_id, machine=pair.instance, project=pair.project, agent=AGENT)
-    with Ingester(settings) as ingester:
-        return TakenPair(talk.session_id, ingester.append(key, talk.entries))

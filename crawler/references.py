@@ -25,7 +25,8 @@ import msgspec
 import yaml
 
 from crawler.archive.choice import git_common_directory
-from crawler.archive.discovery import Known, SentFile, WantedRoot, is_utf8
+from crawler.archive.discovery import is_utf8
+from crawler.sent import Known, SentFile, WantedRoot
 from crawler.transcripts.injected import is_own_chat
 from memory_server.errors import NeedsRepair
 from memory_server.escaping import escape_line

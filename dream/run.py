@@ -20,13 +20,14 @@ from dream.candidates import find_taken_back, make_candidates, make_lessons, sel
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
 from dream.judge.compare import compare, is_worth_asking, make_correction, remove_statement, wrong_statement
-from dream.judge.gate import Gate, Refusal, Rejections
+from dream.judge.gate import Gate, Refusal
 from dream.judge.reader import DreamReader, ReaderRun, ask_where
+from dream.judge.rejections import Rejections
 from dream.progress import DreamProgress, make_mark, unread
 from dream.proposals.offering import Offer
 from dream.proposals.questions import write_questions
 from dream.records import Candidate, DirectWords, Hunk, Kind, Update
-from dream.statements.values import absolute
+from dream.statements.dates import absolute
 from dream.topics import Topics, read_topics
 from memory_server.errors import ContentError, Problem
 from memory_server.machine.clock import local_day

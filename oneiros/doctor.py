@@ -34,7 +34,9 @@ from memory_server.machine.refusals import find_refusal
 from memory_server.memory import Memory
 from memory_server.reading import read_lines
 from memory_server.root.state import states_without_root
-from oneiros.claude.files import Check, ClaudeFiles, check_client, make_failure, ok, warning
+from oneiros.checks import Check, make_failure, ok, warning
+from oneiros.claude.checks import check_client
+from oneiros.claude.files import ClaudeFiles
 from oneiros.client import Client, DaemonLost
 from oneiros.dreaming import build_decisions, make_review
 from oneiros.environment import Environment, now

@@ -32,8 +32,8 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         layers lifecycle embedding index search further inspection reading upkeep aging memory faces
     """,
     "crawler": """
-        transcripts sources archive facts spoken outcome quotes model reading closed
-        compress references archived ingest
+        transcripts sources archive sent facts spoken outcome quotes model reading closed
+        compress references notes archived reported ingest
     """,
     "dream": """
         records evidence statements topics judge candidates proposals progress
@@ -98,7 +98,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         wanted joining door here part
     """,
     "oneiros": """
-        parts light hook worker file_events environment served client claude founding ingest
+        parts light hook worker file_events environment served client checks claude founding ingest
         opening first_steps dreaming hooks daemon doctor cli
     """,
 }

@@ -37,6 +37,13 @@ from memory_server.language.words import find_digest_words
 
 REPEATED = 0.25  # what a word is still worth once a chosen line has it
 LINE_COST = 16  # characters of list sign, reference and line end
+MIN_CHARS, MAX_CHARS = 24, 240
+MAX_SENTENCES = 60  # of one turn: a pasted document must not crowd out the conversation
+TITLED = re.compile(r"--title[ =](?:\"([^\"]+)\"|'([^']+)')")
+AGENT_TOOLS = ("Task", "Agent")
+ERROR_CHARS = 140
+CHOICE_WEIGHT = 1.6
+REASON_WEIGHT = 2.0
 
 
 class SectionName(StrEnum):
@@ -53,6 +60,14 @@ class SectionName(StrEnum):
     IDENTIFIERS = "Identifiers"
 
 
+SECTIONS = {
+    "open": SectionName.OPEN,
+    "superseded": SectionName.SUPERSEDED,
+    "decision": SectionName.DECISIONS,
+    "error": SectionName.ERRORS,
+}  # by the kind of the sign that puts a sentence there
+
+
 @dataclass(frozen=True, slots=True)
 class DigestCandidate:
     """A line that could stand in a digest. `weight` multiplies what its words are worth."""
@@ -62,22 +77,6 @@ class DigestCandidate:
     entries: tuple[str, ...]
     weight: float = 1.0
     names: tuple[str, ...] = ()  # what must stand letter by letter in every digest, however it puts the rest
-
-
-MIN_CHARS, MAX_CHARS = 24, 240
-MAX_SENTENCES = 60  # of one turn: a pasted document must not crowd out the conversation
-
-SECTIONS = {
-    "open": SectionName.OPEN,
-    "superseded": SectionName.SUPERSEDED,
-    "decision": SectionName.DECISIONS,
-    "error": SectionName.ERRORS,
-}  # by the kind of the sign that puts a sentence there
-TITLED = re.compile(r"--title[ =](?:\"([^\"]+)\"|'([^']+)')")
-AGENT_TOOLS = ("Task", "Agent")
-ERROR_CHARS = 140
-CHOICE_WEIGHT = 1.6
-REASON_WEIGHT = 2.0
 
 
 def suggest_candidates(turns: Sequence[Turn], facts: SessionFacts) -> Iterator[DigestCandidate]:

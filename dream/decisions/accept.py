@@ -21,19 +21,12 @@ from dream.decisions.passkey import Passkey
 from dream.decisions.planning import Arrangement, Planner, Texts, describe_undoing, find_movable, make_move, may_move
 from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository, find_repository, require_git
+from dream.decisions.skills import put_skill, require_place, require_untouched, take_skill
 from dream.decisions.unsigned import UnsignedDecisions
 from dream.judge.gate import is_deceptive
 from dream.progress import DreamProgress
 from dream.proposals.offering import ProposalQueue
-from dream.proposals.skill import (
-    forget_drafts,
-    make_name,
-    put_skill,
-    require_place,
-    require_untouched,
-    skill_text,
-    take_skill,
-)
+from dream.proposals.skill import forget_drafts, make_name, skill_text
 from dream.proposals.store import Approval, Event, FileChange, ProposalStore
 from dream.records import Candidate, Habit, Hunk, Rejection, State, Words, hash_text, make_hunk_id
 from memory_server.document import SourcePath

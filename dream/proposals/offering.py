@@ -2,14 +2,10 @@
 
 A proposal is a folder that a person can read (`proposal.md`) and git can apply (`changes.diff`). Both are written from
 the hunks whenever these change. Hunks whose target changed find their place anew or are retired; old ones expire.
-
-What is best, the person's decisions teach too: of each kind, and of whose words they are and who read them, how many
-hunks were accepted and how many rejected. Read anew from the proposals; all that is kept of its own is the moment from
-which on they count.
+What is best, the person's decisions teach too (`judge/learned.py`).
 """
 
 import datetime as dt
-import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,13 +13,13 @@ from dataclasses import dataclass, replace
 from crawler.quotes import Quote
 from dream.judge.compare import find_outdated
 from dream.judge.filing import choose_place, drop_small_section, find_own_topic
+from dream.judge.learned import Learned, read_learning_start
 from dream.proposals.placing import Manner, anchor_hunk, find_depth, take_from_origin
 from dream.proposals.rendering import diff_steps, files_diff, in_review_order, proposal_page
 from dream.proposals.store import Proposal, ProposalStore, target_text
 from dream.records import (
     QUESTIONS,
     Candidate,
-    DirectWords,
     Hunk,
     Kind,
     Relation,
@@ -38,17 +34,11 @@ from dream.topics import Topics, read_topics
 from memory_server.chunking import code_lines, split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
-from memory_server.language.cues import ignore_case
 from memory_server.machine.clock import local_day
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
 
 OPEN_DAYS = 3  # days' worth of hunks that may be open; beyond, nothing more is put before a person
-PRIOR = 2.0  # imagined decisions each way: the first few real ones move little
-MOST_SHIFT = 1.5  # of log-odds
-ABOUT_FORM = ignore_case(
-    r"\b(?:word(?:s|ing|ed)|(?:re)?phras\w*|typos?|spelling|duplicates?|already|known|twice|(?:wrong|other) topic)\b"
-)  # of a reason: it was turned down as it stood, not for what it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,74 +360,6 @@ def _find_heading(text: str, line: int) -> str:
         if number not in code and find_depth(lines[number]):
             return lines[number].rstrip("\r\n")
     return ""
-
-
-# -- what the decisions teach ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """Decisions about one sort of statement."""
-
-    accepted: int
-    rejected: int
-
-    @property
-    def log_odds(self) -> float:
-        return math.log((self.accepted + PRIOR) / (self.rejected + PRIOR))
-
-
-class Learned:
-    """What was decided about these hunks, as far as it was after `since`."""
-
-    def __init__(self, decided: Sequence[Hunk], since: dt.datetime | None = None):
-        self._decisions = [
-            (hunk.state, (str(hunk.update.candidate.kind), hunk.update.candidate.source))
-            for hunk in decided
-            if _is_decision(hunk, since)
-        ]
-
-    def count(self, sort: str) -> Count:
-        """Of a kind, or of a source."""
-        states = [state for state, sorts in self._decisions if sort in sorts]
-        return Count(states.count(State.ACCEPTED), states.count(State.REJECTED))
-
-    def shift(self, kind: str, source: str) -> float:
-        """What to add to the log-odds of a candidate; 0.0 in a memory without decisions about its like."""
-        mean = (self.count(kind).log_odds + self.count(source).log_odds) / 2
-        return max(-MOST_SHIFT, min(MOST_SHIFT, mean))
-
-    def gain(self, kind: str, source: str, confidence: float) -> float:
-        """What the decisions add to a candidate's confidence."""
-        sure = min(max(confidence, 0.01), 0.99)
-        odds = math.log(sure / (1 - sure)) + self.shift(kind, source)
-        return 1 / (1 + math.exp(-odds)) - sure
-
-    def words(self, kind: str, source: str) -> str:
-        """Both counts and what they come to, for the person."""
-        counts = [(sort, self.count(sort)) for sort in (kind, source)]
-        counted = "; ".join(f"{sort}: {one.accepted} accepted, {one.rejected} rejected" for sort, one in counts)
-        return f"{counted}: {self.shift(kind, source):+.2f} to its log-odds"
-
-
-def _is_decision(hunk: Hunk, since: dt.datetime | None) -> bool:
-    is_own = any(isinstance(words, DirectWords) for words in hunk.evidence) or hunk.origin  # nobody had suggested it
-    if is_own or hunk.decided is None or (since and hunk.decided <= since):
-        return False
-    return hunk.state is State.ACCEPTED or (hunk.state is State.REJECTED and not ABOUT_FORM.search(hunk.reason))
-
-
-def read_learning_start(root: MemoryRoot) -> dt.datetime | None:
-    """The moment from which on decisions count; None where all do."""
-    try:
-        return dt.datetime.fromisoformat(root.learning_start.read_text(encoding="ascii").strip())
-    except (FileNotFoundError, ValueError):
-        return None
-
-
-def forget_learned(root: MemoryRoot, now: dt.datetime) -> None:
-    """Lets no decision before this moment count any more; the decisions themselves stay."""
-    replace_file(root.learning_start, f"{now.isoformat()}\n".encode("ascii"))
 
 
 def _worth(hunk: Hunk, learned: Learned) -> float:

@@ -1,7 +1,7 @@
 """Writes one statement into the text of a file: where it belongs, in the manner of its neighbours, with its footnote.
 
-Pure text in and out. `anchored` finds the place again after the file has changed; `placed` writes. Frontmatter stays
-true: `modified` is the day of the change, and a new file says where it comes from.
+Pure text in and out. `anchor_hunk` finds the place again after the file has changed; `place_hunk` writes. Frontmatter
+stays true: `modified` is the day of the change, and a new file says where it comes from.
 """
 
 import datetime as dt
@@ -65,7 +65,7 @@ def anchor_hunk(text: str | None, hunk: Hunk) -> Place | None:
 
 
 def place_hunk(text: str | None, hunk: Hunk, place: Place, manner: Manner, note: str = "") -> str:
-    """The file with the hunk in it. `place` is from `anchored` on this text; `note` its footnote, where it has one."""
+    """The file with the hunk in it. `place` is from `anchor_hunk` on this text; `note` its footnote, if any."""
     if text is None:
         text = new_file(hunk, place)
         place = replace(place, after_line=last_line_of_body(text))

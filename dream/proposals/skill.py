@@ -1,13 +1,9 @@
-"""A habit as a skill: the `SKILL.md` that a client would read, as a draft in `proposals/skills/<id>/`, and put where
-that client finds it.
+"""A habit as a skill: the `SKILL.md` that a client would read, as a draft in `proposals/skills/<id>/`.
 
 A draft is there to be read: what a person accepts is made from the archive again. A skill allows no tool but what only
-tests, checks, formats or builds, in exactly the words in which it was run. It is the one thing that a decision writes
-outside of the memory, so it takes the place of nothing, and nothing goes but what it put there: a file that the person
-has changed since stays.
+tests, checks, formats or builds, in exactly the words in which it was run.
 """
 
-import os
 import re
 import shutil
 from collections.abc import Iterable
@@ -15,13 +11,11 @@ from pathlib import Path
 
 import yaml
 
-from dream.records import Habit, hash_text
+from dream.records import Habit
 from dream.statements.deeds import GAP, format_command
-from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.escaping import escape_line
-from memory_server.layers.topics import read_text
 from memory_server.machine.clock import local_day
-from memory_server.machine.files import is_plain_file, make_folder, remove_file, replace_file
+from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
 
 MAX_CITED = 5  # sessions, the newest
@@ -93,53 +87,3 @@ def forget_drafts(root: MemoryRoot, session_ids: Iterable[str]) -> None:
         text = file.read_text(encoding="utf-8", errors="replace")
         if any(session_id in text for session_id in session_ids):
             shutil.rmtree(file.parent)
-
-
-# -- put where a client finds it, and taken away again --------------------------------------------------------------
-
-
-def require_place(file: Path, text: str) -> None:
-    """Raises UsageError where a skill of that name is there, in capitals or not; what a kill left is none."""
-    skills, name = file.parent.parent, file.parent.name
-    for folder in skills.iterdir() if skills.is_dir() else ():
-        if folder.name.casefold() == name.casefold() and not _is_ours(folder, file, text):
-            remedy = "Rename that one, or go without this one"
-            raise UsageError(f"there is a skill of this name: {folder}", remedy=remedy)
-
-
-def _is_ours(folder: Path, file: Path, text: str) -> bool:
-    """Whether a folder holds this very skill, or what a write of it left that never ended."""
-    if folder != file.parent or folder.is_symlink() or not folder.is_dir():
-        return False
-    others = [one for one in folder.iterdir() if not one.name.startswith(f".{file.name}.")]
-    return not others or (others == [file] and is_plain_file(file) and read_text(file) == text)
-
-
-def put_skill(file: Path, text: str) -> str:
-    """Writes a skill; returns the topmost folder that was made for it. Raises NeedsRepair where the disk refuses."""
-    made = next((folder for folder in reversed(file.parents) if not folder.exists()), file.parent)
-    try:
-        make_folder(file.parent)
-        replace_file(file, text)
-    except OSError as error:
-        take_skill(file, str(made))
-        what = f"the skill cannot be written ({error.strerror})"
-        raise NeedsRepair(what, where=file, remedy="Mend that, then accept it again") from error
-    return str(made)
-
-
-def require_untouched(file: Path, after: str) -> None:
-    """Raises ContentError where the file is another than the one that was put there; one that is gone is not."""
-    if os.path.lexists(file) and not (is_plain_file(file) and hash_text(read_text(file)) == after):
-        raise ContentError("it was changed since it was installed", where=file, remedy="Remove it yourself, if at all")
-
-
-def take_skill(file: Path, made: str) -> None:
-    """Removes a skill, and of the folders that were made for it those that hold nothing else."""
-    if file.parent.is_dir():
-        remove_file(file)
-    for folder in file.parents:
-        if not folder.is_relative_to(made) or (folder.is_dir() and any(folder.iterdir())):
-            return
-        if folder.is_dir():
-            folder.rmdir()

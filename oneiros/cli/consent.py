@@ -1,23 +1,16 @@
-"""How a command asks the person: by their key where they have one, else by a word on their terminal.
-
-`arrange` shows what changes of the texts of layer 1 at once, and does it with that consent.
-"""
+"""How a command asks the person: by their key where they have one, else by a word on their terminal."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 from dream.decisions.accept import Decisions
 from dream.decisions.key import sign, verify
-from dream.decisions.planning import Arrangement, Texts
 from dream.decisions.presence import Consent, How, ask_on_terminal, person_at_terminal, require_terminal
-from dream.proposals.rendering import make_diff
 from memory_server.errors import NeedsRepair, OneirosError, UsageError
-from memory_server.escaping import escape_line, escape_text
-from memory_server.layers.topics import read_text
-from oneiros.cli.terminal.output import data, see_stdout, show, talk
+from oneiros.cli.terminal.output import talk
 from oneiros.environment import Environment
 
 REMEDY = "Where there is no terminal, write what you want into your settings file yourself"
@@ -29,7 +22,7 @@ def key_file(environment: Environment) -> Path:
 
 
 def ask_person(environment: Environment) -> Consent:
-    """Consent to decisions: with a key it is given at their end, by `signed`."""
+    """Consent to decisions: with a key it is given at their end, by `sign_at_end`."""
     if not environment.person.signing_key:
         return person_at_terminal(environment.variables)
     require_terminal(os.getpid(), environment.variables)
@@ -74,36 +67,3 @@ def require_person(environment: Environment, what: str, *, is_setting: bool = Fa
         raise UsageError(error.what, remedy=f"{error.remedy}. {REMEDY}: {environment.person_file}") from error
     if public_key and not verify(public_key, message, sign(key_file(environment), message)):
         raise NeedsRepair("the signature is not by the key of your settings", where=environment.person_file)
-
-
-def arrange(
-    environment: Environment,
-    decisions: Decisions,
-    wanted: Callable[[Texts], Arrangement],
-    *,
-    is_whole: bool = False,
-    with_diff: bool = False,
-    dry: bool = False,
-) -> None:
-    """Shows what changes, with `is_whole` each text too, `with_diff` each line, and does it with consent."""
-    found = decisions.arrangement(wanted)
-    data(found.what)
-    for path, text in found.files.items():
-        data(f"  {path}  {'goes' if text is None else f'{len(text.splitlines())} lines'}")
-        if is_whole and text is not None:
-            data("\n".join(f"    | {line}" for line in escape_text(text).splitlines()))
-        if with_diff and text is not None:
-            was = next((old for old, homes in found.homes.items() if path in homes), path)
-            old = read_text(decisions.root.path / was) if (decisions.root.path / was).is_file() else None
-            diff = "\n".join(f"    {line}" for line in escape_text(make_diff(path, old, text)).splitlines())
-            show(see_stdout().colour_diff(diff))
-    if found.left_out:
-        data("  goes with the frontmatter, git keeps it:")
-    for line in found.left_out:
-        data(f"    {escape_line(line)}")
-    if dry:
-        return
-    consent = ask_consent(environment)
-    with sign_at_end(environment, decisions):
-        done = decisions.arrange(wanted, consent)
-    talk(f"Done{decisions.commit_in_words(done.commit)}. Undo it: oneiros dream revert {done.name}")

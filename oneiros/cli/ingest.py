@@ -34,8 +34,8 @@ from oneiros.cli.terminal.output import AsJson, data, data_json, data_line, show
 from oneiros.client import Client
 from oneiros.daemon.sockets import end_daemon
 from oneiros.environment import Environment, now
-from oneiros.file_events import Follower, ending_on_interrupt
 from oneiros.ingest import forgetting
+from oneiros.ingest.follow import Follower, ending_on_interrupt
 from oneiros.ingest.run import (
     IngestOutcome,
     Wanted,

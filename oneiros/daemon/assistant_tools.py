@@ -15,7 +15,8 @@ from pydantic import Field
 from crawler.archive.store import SessionRecord
 from crawler.reading.repeats import count_failures, group_habits
 from dream.evidence import Evidence
-from dream.judge.gate import Gate, Refusal, Rejections
+from dream.judge.gate import Gate, Refusal
+from dream.judge.rejections import Rejections
 from dream.mcp_tools import WRITES, DreamDoor, dream_tools
 from dream.progress import DreamProgress
 from dream.proposals.store import ProposalStore

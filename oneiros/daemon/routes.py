@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import AliasChoices, Field
 
-from crawler.ingest import ReportedPair, take_reported
+from crawler.reported import ReportedPair, take_reported
 from memory_server.errors import OneirosError, UsageError
 from memory_server.faces.body import Body
 from memory_server.faces.rest import error_json

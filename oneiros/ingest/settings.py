@@ -18,7 +18,7 @@ from crawler.closed import ClosedWhen, read_ends, read_markers
 from crawler.compress.run import count_uncompressed, read_last_time
 from crawler.model.budget import Budget, Price
 from crawler.model.client import Busy, Completion, ModelClient, Prompt
-from crawler.model.providers import ModelSettings, build_client
+from crawler.model.table import ModelSettings, build_client
 from crawler.references import ReferenceSettings, ReferenceSource, parse_pairs
 from crawler.sources.agent import AgentSource
 from crawler.transcripts.entry import MOST_AHEAD

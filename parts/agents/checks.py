@@ -11,7 +11,7 @@ from crawler.sources.conversation import version_key
 from crawler.transcripts.tail import TailState
 from memory_server.escaping import plural
 from memory_server.root.paths import MemoryRoot
-from oneiros.claude.files import Check, ok, warning
+from oneiros.checks import Check, ok, warning
 from oneiros.environment import Environment
 from oneiros.ingest.settings import ingest_settings
 from parts.agents.table import SOURCES, STORED

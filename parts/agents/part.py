@@ -8,7 +8,7 @@ from oneiros.parts import Part
 if TYPE_CHECKING:
     from crawler.sources.agent import AgentSource
     from memory_server.root.paths import MemoryRoot
-    from oneiros.claude.files import Check
+    from oneiros.checks import Check
     from oneiros.environment import Environment
 
 

@@ -18,7 +18,7 @@ from memory_server.escaping import escape_line
 from memory_server.layers.topics import SourceFile, read_document, read_text, topic_name
 from memory_server.machine.clock import local_day
 from memory_server.reading import find_source
-from oneiros.cli.consent import arrange
+from oneiros.cli.arranging import arrange
 from oneiros.cli.terminal.output import data, talk
 from oneiros.dreaming import build_dream_reader, open_decisions
 from oneiros.environment import Environment, now

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from crawler.archive.discovery import SentFile, WantedRoot
+from crawler.sent import SentFile, WantedRoot
 from memory_server.errors import Problem
 from memory_server.escaping import escape_line
 from memory_server.machine.files import UNREADABLE_JSON

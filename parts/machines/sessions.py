@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
-from crawler.archive.discovery import NO_TRANSCRIPTS, SUFFIXES, FoundFile, Known, SentFile, SentPart, WantedRoot
+from crawler.archive.discovery import NO_TRANSCRIPTS, SUFFIXES, FoundFile, SentPart
+from crawler.sent import Known, SentFile, WantedRoot
 from crawler.transcripts.tail import FileState, Verdict
 
 FOLDER = "~/.claude/projects"

@@ -9,9 +9,9 @@ import filelock
 import msgspec
 
 from crawler.archive.append import ArchiveReport, IngestLimits, IngestSettings
-from crawler.archive.discovery import Known, WantedRoot
 from crawler.ingest import IngestReport, level_files
 from crawler.references import ReferenceSettings, ReferenceSource, SentFiles, build_wanted_root
+from crawler.sent import Known, WantedRoot
 from crawler.transcripts.tail import FileState
 from memory_server.errors import NeedsRepair, Problem, UsageError
 from memory_server.root.paths import MemoryRoot

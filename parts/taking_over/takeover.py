@@ -17,7 +17,8 @@ from dream.decisions.accept import Decisions
 from dream.evidence import Evidence, holds
 from dream.judge.compare import compare, is_known
 from dream.judge.filing import MAX_NAME, MOST_PLAIN
-from dream.judge.gate import Gate, Rejections
+from dream.judge.gate import Gate
+from dream.judge.rejections import Rejections
 from dream.records import Candidate, Hunk, Kind, Place, Relation, State, Update, Written, split_words
 from dream.topics import Topics, build_topics, read_topics
 from memory_server.document import LineRange

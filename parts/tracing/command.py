@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from dream.blame import Blame, blame
-from dream.proposals.offering import Learned, forget_learned, read_learning_start
+from dream.judge.learned import Learned, forget_learned, read_learning_start
 from memory_server.errors import UsageError
 from memory_server.escaping import escape_line, escape_text
 from memory_server.machine.clock import local

@@ -8,7 +8,7 @@ import pytest
 
 from crawler.archive.choice import Choice
 from crawler.archive.store import Archive
-from crawler.ingest import ReportedPair, take_reported
+from crawler.reported import ReportedPair, take_reported
 from crawler.transcripts.turns import Role
 from dream.evidence import Evidence
 from memory_server.errors import UsageError

@@ -11,7 +11,8 @@ from crawler.reading.repeats import find_requests, group_habits
 from crawler.transcripts.turns import Role
 from dream.candidates import find_taken_back, make_candidates, make_lessons
 from dream.evidence import Evidence
-from dream.judge.gate import Gate, Rejections
+from dream.judge.gate import Gate
+from dream.judge.rejections import Rejections
 from dream.records import Candidate, Kind
 from memory_server.redaction import Redactor
 from tests.crawler.builders import OTHER_SESSION, SESSION, Record, assistant, call, person, result

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dream.judge.gate import Gate, RefusalReason, Rejections
+from dream.judge.gate import Gate, RefusalReason
+from dream.judge.rejections import Rejections
 from dream.proposals.rendering import evidence_lines, hunk_json
 from dream.records import Hunk, Metadata
 from memory_server.errors import ContentError

@@ -13,7 +13,8 @@ import pytest
 from crawler.quotes import Quote, SessionTurns
 from crawler.transcripts.turns import Role
 from dream.evidence import Evidence
-from dream.judge.gate import Gate, RefusalReason, Rejections
+from dream.judge.gate import Gate, RefusalReason
+from dream.judge.rejections import Rejections
 from dream.records import LESSON_LEAD, Candidate, Kind, Rejection
 from memory_server.redaction import Redactor
 from tests.crawler.builders import OTHER_SESSION, SESSION, Record, assistant, call, person, result

@@ -9,7 +9,8 @@ from crawler.archive.store import Archive
 from dream.blame import blame
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
-from dream.judge.gate import Gate, RefusalReason, Rejections
+from dream.judge.gate import Gate, RefusalReason
+from dream.judge.rejections import Rejections
 from dream.proposals.rendering import evidence_lines, hunk_json
 from dream.proposals.store import ProposalStore
 from dream.records import Candidate, DirectWords, Given, Kind, Place, Rejection, Relation, Update, Written, make_hunk_id

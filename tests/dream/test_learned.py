@@ -9,7 +9,7 @@ import pytest
 
 from crawler.transcripts.turns import Role
 from dream.decisions.accept import Decisions
-from dream.proposals.offering import MOST_SHIFT, Learned, forget_learned, read_learning_start
+from dream.judge.learned import MOST_SHIFT, Learned, forget_learned, read_learning_start
 from dream.records import Hunk, Kind, State
 from memory_server.root.paths import MemoryRoot
 from tests.dream.builders import NOW, PERSON, TODAY, candidate, decisions_on, new_topic, proposed, quote

@@ -17,7 +17,8 @@ from crawler.facts import gather_facts
 from crawler.reading.page import render_page
 from dream.evidence import Evidence
 from dream.judge.compare import compare
-from dream.judge.gate import Gate, Rejections
+from dream.judge.gate import Gate
+from dream.judge.rejections import Rejections
 from dream.mcp_tools import PAGE_CHARS, DreamDoor, dream_tools, evidence_page
 from dream.progress import DreamProgress
 from dream.records import Candidate, Hunk, Kind

@@ -10,7 +10,7 @@ from crawler.reading.record import Failure, Holds, Line, LineKind, Reading
 from dream.candidates import make_lessons
 from dream.judge.compare import compare, find_outdated, wrong_statement
 from dream.judge.filing import choose_place, make_path, make_title
-from dream.judge.gate import Rejections
+from dream.judge.rejections import Rejections
 from dream.records import Candidate, Kind, Place, Rejection, Relation, Update
 from dream.report.findings import contradictions
 from dream.topics import LESSONS, Topics, build_topics

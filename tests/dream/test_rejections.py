@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dream.judge.gate import Rejections
+from dream.judge.rejections import Rejections
 from dream.records import Rejection
 from tests.dream.builders import NOW, SPOKEN_AT, candidate, quote
 

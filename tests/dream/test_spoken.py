@@ -10,7 +10,8 @@ from crawler.quotes import Quote, SessionTurns, make_quote
 from crawler.reading.rules import find_typed_sentences, sure_lines
 from crawler.spoken import MOST_QUESTIONS, find_picked, find_spoken
 from crawler.transcripts.turns import Role
-from dream.judge.gate import Gate, Refusal, RefusalReason, Rejections
+from dream.judge.gate import Gate, Refusal, RefusalReason
+from dream.judge.rejections import Rejections
 from dream.records import Candidate, Kind
 from memory_server.redaction import Redactor
 from tests.crawler.builders import SESSION, assistant, call, person, result

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 from memory_server.root.paths import MemoryRoot
-from oneiros.claude.files import ClaudeFiles, check_client
+from oneiros.claude.checks import check_client
+from oneiros.claude.files import ClaudeFiles
 from tests.memories import new_root
 
 

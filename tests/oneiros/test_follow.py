@@ -9,8 +9,8 @@ import pytest
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
-from oneiros import file_events
-from oneiros.file_events import Follower, ending_on_interrupt
+from oneiros.ingest import follow
+from oneiros.ingest.follow import Follower, ending_on_interrupt
 from tests.observers import Exhausted
 from tests.system.house import wait_until
 
@@ -51,7 +51,7 @@ def test_a_written_transcript_leads_to_a_look_also_in_a_new_folder(tmp_path: Pat
 def test_without_file_events_it_looks_every_few_seconds_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_events, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(follow, "POLL_SECONDS", 0.01)
 
     with looking(tmp_path, Exhausted) as (follower, looks):
         wait_until(lambda: looks[0] > 2, 60)
@@ -60,7 +60,7 @@ def test_without_file_events_it_looks_every_few_seconds_and_says_so(
 
 
 def test_watches_that_run_out_lead_to_regular_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_events, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(follow, "POLL_SECONDS", 0.01)
 
     def exhausted_later() -> BaseObserver:
         observer = Observer()

@@ -7,8 +7,8 @@ import pytest
 
 from crawler.archive.store import Archive
 from crawler.model.budget import Price
+from crawler.model.claude_cli import ClaudeCliClient
 from crawler.model.client import Prompt
-from crawler.model.providers import ClaudeCliClient
 from crawler.transcripts.turns import Role
 from oneiros.light.endpoint import daemon_state, read_token
 from tests.plugin.genuine_client import (

@@ -71,7 +71,7 @@ def guard_text(text: str) -> str:
 
 
 def unguard_text(text: str) -> str:
-    """A text as it was before `guarded`."""
+    """A text as it was before `guard_text`."""
     return re.sub(r"^\\(?=\\*[>#])", "", text, flags=re.MULTILINE)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crawler.model.budget import Price
-from crawler.model.providers import RECURSION_GUARD
+from crawler.model.claude_cli import RECURSION_GUARD
 from parts.chat.context import question_text, system_text
 from parts.chat.records import BackEndFailed, ChatPrompt, Piece, Usage
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from crawler.model.budget import Price
-from crawler.model.providers import PRESETS
+from crawler.model.openai_url import PRESETS
 from parts.chat.context import question_text, system_text
 from parts.chat.records import BackEndFailed, ChatPrompt, Piece, Usage
 

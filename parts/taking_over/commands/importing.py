@@ -11,7 +11,7 @@ from memory_server.errors import UsageError
 from memory_server.escaping import escape_line, escape_text, plural
 from memory_server.layers.topics import shorten_text
 from memory_server.redaction import Redactor
-from oneiros.cli.consent import arrange
+from oneiros.cli.arranging import arrange
 from oneiros.cli.terminal.output import AsJson, OfAnyProject, data, data_json, talk
 from oneiros.dreaming import open_decisions, tell_left
 from oneiros.environment import Environment

@@ -7,8 +7,9 @@ import typer
 
 from crawler.archive.choice import git_common_directory
 from crawler.quotes import Quote
+from dream.decisions.skills import require_place
 from dream.evidence import Evidence
-from dream.proposals.skill import list_steps, list_tools, make_name, require_place, save_draft, skill_text
+from dream.proposals.skill import list_steps, list_tools, make_name, save_draft, skill_text
 from dream.records import Habit
 from memory_server.errors import ContentError, UsageError
 from memory_server.escaping import escape_line, escape_text

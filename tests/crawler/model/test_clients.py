@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from crawler.model.budget import Budget, Price, Spent
+from crawler.model.claude_cli import LIMIT_MET, ClaudeCliClient, parse_completion
 from crawler.model.client import Completion, LimitReached, PaidModel, Prompt, Refused
-from crawler.model.providers import CLIENTS, LIMIT_MET, ClaudeCliClient, ModelSettings, build_client, parse_completion
+from crawler.model.table import CLIENTS, ModelSettings, build_client
 from crawler.transcripts.injected import OWN_SESSION_MARK, is_own_session
 from memory_server.errors import UsageError
 from tests.crawler.model_service import as_openai, serving

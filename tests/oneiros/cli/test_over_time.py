@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 from tests.memories import write_topic
-from tests.oneiros.cli.test_fading import Clock, Oneiros
-from tests.oneiros.cli.test_fading import clock as clock
-from tests.oneiros.cli.test_fading import home as home
-from tests.oneiros.cli.test_fading import oneiros as oneiros
+from tests.parts.keeping.test_fading import Clock, Oneiros
+from tests.parts.keeping.test_fading import clock as clock
+from tests.parts.keeping.test_fading import home as home
+from tests.parts.keeping.test_fading import oneiros as oneiros
 
 QUESTION = "which port does the relay listen on"
 

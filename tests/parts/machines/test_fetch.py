@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from crawler.archive.discovery import Known, WantedRoot
+from crawler.sent import Known, WantedRoot
 from memory_server.errors import UsageError
 from parts.machines import connection, fetch, remote
 from parts.machines.addresses import Address, parse_address

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.archived import find_notes
+from crawler.notes import find_notes
 from tests.crawler.builders import Record, assistant, call, result, turns_of
 
 HANDOFF = "/srv/app/docs/HANDOFF.md"

@@ -9,7 +9,7 @@ from dream.report.findings import Concern, Finding
 from memory_server.errors import Problem
 from memory_server.layers.validate import ValidationRule
 from memory_server.memory import Memory
-from oneiros.claude.files import make_failure, ok, warning
+from oneiros.checks import make_failure, ok, warning
 from oneiros.cli.main import main
 from oneiros.cli.maintenance import health_lines
 from oneiros.doctor import COSTS, Deduction, Health, examine, list_deductions
