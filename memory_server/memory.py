@@ -508,7 +508,10 @@ class Memory:
             removed=len(changes.removed),
             unfinished=unfinished,
             problems=changes.skipped,
-            skipped=(*self.upkeep.list_skipped(changes), *(self._list_elsewhere() if elsewhere is None else elsewhere)),
+            skipped=(
+                *self.upkeep.list_skipped(changes, unfinished),
+                *(self._list_elsewhere() if elsewhere is None else elsewhere),
+            ),
             index_bytes=sum(file.stat().st_size for file in self.root.derived_folder.rglob("*") if file.is_file()),
             owner=self.owner(),
             queries_logged=logged,
