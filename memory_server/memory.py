@@ -64,7 +64,7 @@ from memory_server.search.as_of import join_topics, question_then, topic_hits
 from memory_server.search.pipeline import Pipeline
 from memory_server.search.precedence import SPOKEN, is_tied, settle_ties
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion, QueryLog
-from memory_server.search.question import EMPTY, Question, Search, clean, parse_query
+from memory_server.search.question import EMPTY, Question, Search, clean, parse_logged
 from memory_server.search.ranking.calibration import NOTE as CALIBRATION_NOTE
 from memory_server.search.ranking.ranking import SILENCE
 from memory_server.search.ranking.scoring import mutual_match
@@ -207,9 +207,7 @@ class Memory:
             is_complete = self.indices.ledger.note(CALIBRATION_NOTE) != ""  # whether a run ever came to its end
         under_way = self._before_search(is_complete)
         answer = self.look_up(question)
-        self._log(
-            lambda log: log.note_question(question.search, question.full_query, [hit.chunk for hit in answer.hits])
-        )
+        self._log(lambda log: log.note_question(question.search, question.logged, [hit.chunk for hit in answer.hits]))
         paths = [hit.path for hit in answer.hits]
         self._count(lambda use: use.count_found(question.full_query, paths))
         if under_way and not is_complete:
@@ -510,7 +508,10 @@ class Memory:
             removed=len(changes.removed),
             unfinished=unfinished,
             problems=changes.skipped,
-            skipped=(*self.upkeep.list_skipped(changes), *(self._list_elsewhere() if elsewhere is None else elsewhere)),
+            skipped=(
+                *self.upkeep.list_skipped(changes, unfinished),
+                *(self._list_elsewhere() if elsewhere is None else elsewhere),
+            ),
             index_bytes=sum(file.stat().st_size for file in self.root.derived_folder.rglob("*") if file.is_file()),
             owner=self.owner(),
             queries_logged=logged,
@@ -553,7 +554,7 @@ class Memory:
 
     def is_unanswered(self, tool: str, text: str) -> bool:
         """Whether a question of the log finds nothing now, and not because its filter names what no source has."""
-        question = parse_query(text, Search(tool) if tool in set(Search) else Search.RECALL)
+        question = parse_logged(text, Search(tool) if tool in set(Search) else Search.RECALL)
         with repairable(self.root.derived_folder), self.indices.search_lock.searching():
             if self.pipeline().retriever.unknown_values(question):
                 return False
@@ -562,7 +563,7 @@ class Memory:
     def _others_find(self, tool: str, text: str) -> dict[str, int]:
         """How many hits each of the other searches has for a question."""
         others = [search for search in Search if search != tool]
-        return {search: len(self.look_up(parse_query(text, search)).hits) for search in others}
+        return {search: len(self.look_up(parse_logged(text, search)).hits) for search in others}
 
     def _log(self, write: Callable[[QueryLog], None]) -> None:
         """Writes to the query log where it is on; a log that cannot be written never stands in the way of an answer."""

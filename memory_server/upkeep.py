@@ -133,10 +133,11 @@ class Upkeep:
         with repairable(self.root.derived_folder):
             return self.indices.changes()
 
-    def list_skipped(self, changes: Changes) -> list[Skipped]:
-        """What an answer from the indices as they are lacks."""
+    def list_skipped(self, changes: Changes, unfinished: int | None = None) -> list[Skipped]:
+        """What an answer from the indices as they are lacks. `unfinished`: what `count_unfinished` says, if known."""
         with repairable(self.root.derived_folder):
-            turns, passages = self._count_unindexed(), self.count_unfinished(changes)
+            turns = self._count_unindexed()
+            passages = self.count_unfinished(changes) if unfinished is None else unfinished
         behind = {SkipKind.CHANGE: changes.count, SkipKind.PASSAGE: passages, SkipKind.SESSION: turns}
         return [
             *select_skipped(changes.skipped),
@@ -272,9 +273,9 @@ class Upkeep:
 
     def _collect_texts(self) -> set[TextHash]:
         """The keys of all texts that have vectors."""
-        held = {*self.indices.ledger.texts()}
+        held = self.indices.ledger.text_hashes()
         if self.stretches is not None and not self.stretches.is_empty:
-            held |= {*self.stretches.ledger.texts()}
+            held |= self.stretches.ledger.text_hashes()
         return held
 
     def _calibrate(self) -> None:
@@ -312,9 +313,12 @@ class Upkeep:
         return changes.unfinished + (self.stretches.count_missing() if self.stretches and is_behind else 0)
 
     def is_embedding(self) -> bool:
-        """Whether a run is under way or was interrupted, so that something is not found by meaning yet."""
-        is_of_files = self.indices.ledger.note(UNFINISHED) != ""
-        return is_of_files or (self.stretches is not None and self.stretches.lacks_vectors())
+        """Whether a run is under way or was interrupted, so that something is not found by meaning yet. Waits while a
+        ledger is exchanged.
+        """
+        with repairable(self.root.derived_folder), self.indices.search_lock.searching():
+            is_of_files = self.indices.ledger.note(UNFINISHED) != ""
+            return is_of_files or (self.stretches is not None and self.stretches.lacks_vectors())
 
     def _count_unindexed(self) -> int:
         """How many archived sessions differ from what is indexed turn by turn."""

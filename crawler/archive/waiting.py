@@ -18,7 +18,7 @@ from crawler.sources.agent import AgentSource, list_source_files
 from crawler.transcripts.tail import FileState, TailState, Verdict
 from memory_server.completeness import SkipKind, Skipped
 from memory_server.errors import ContentError
-from memory_server.machine.files import read_json
+from memory_server.machine.files import UNREADABLE_JSON, read_json
 
 CLEANUP_DAYS = 30  # after which Claude Code deletes a transcript, unless its settings say otherwise
 SOON_DAYS = 7
@@ -122,7 +122,7 @@ def read_working_folder(transcript: Path) -> str:
         with transcript.open("rb") as stream:
             found = WORKING_FOLDER.search(stream.read(HEAD_BYTES))
         return msgspec.json.decode(found[1], type=str) if found else ""
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+    except (OSError, *UNREADABLE_JSON):
         return ""
 
 
@@ -142,7 +142,7 @@ def _read_last(transcript: Path) -> _Last:
     except OSError:
         lines = []
     for line in reversed(lines):
-        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+        with suppress(*UNREADABLE_JSON):
             if (record := msgspec.json.decode(line, type=_Last)).id:
                 found = record
                 break

@@ -129,7 +129,9 @@ class WeeklyReview:
         yield from dead_links(root, topics, problems)
         yield from page_problems(problems, is_level=self._memory.upkeep.changes().is_empty)
         yield from self._over_time(hunks, today)
-        yield from find_unanswered([one for one in questions if one.hits or memory.is_unanswered(one.tool, one.query)])
+        empty = dict.fromkeys((one.tool, one.query) for one in questions if not one.hits)
+        unanswered = {one for one in empty if memory.is_unanswered(*one)}
+        yield from find_unanswered([one for one in questions if one.hits or (one.tool, one.query) in unanswered])
         readings = Readings(root.sessions.parent / FOLDER).every()
         yield from find_repeated_errors(readings, self._list_sessions_of_week(), topics)
         yield from self._index()

@@ -107,6 +107,10 @@ class VectorCache:
                 found[key] = CachedRow(*row)
         return found
 
+    def text_hashes(self) -> set[TextHash]:
+        """The keys of all texts that have been embedded."""
+        return {TextHash(key) for (key,) in self._keys.execute("select text_hash from row")}
+
     def append(self, hashes: Sequence[TextHash], vectors: Vectors, tokens: Sequence[NDArray[np.uint8]]) -> None:
         """Keeps new vectors (n, d) and their packed tokens, n arrays (t, token_bytes). Known texts keep their rows."""
         assert vectors.shape == (len(hashes), self._dimensions), vectors.shape
@@ -163,7 +167,7 @@ class VectorCache:
         if folder.is_dir():
             with closing(VectorCache(folder, self._dimensions, self._token_bytes)) as other:
                 other.drop_lost()
-                other.copy_rows([TextHash(key) for (key,) in other._keys.execute("select text_hash from row")], self)
+                other.copy_rows(other.text_hashes(), self)
             shutil.rmtree(folder)
 
     def copy_rows(self, hashes: Iterable[TextHash], other: "VectorCache") -> None:

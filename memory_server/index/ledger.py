@@ -224,6 +224,11 @@ class Ledger:
         )
         return {TextHash(row[0]): build_embedded_text(*row[1:]) for row in rows}
 
+    def text_hashes(self) -> set[TextHash]:
+        """The keys of all searchable chunks."""
+        rows = self.connection.execute("select distinct text_hash from chunk where text_hash is not null")
+        return {TextHash(key) for (key,) in rows}
+
     def count_pending(self) -> int:
         """How many chunks are not confirmed."""
         row = self.connection.execute(

@@ -186,8 +186,7 @@ class StretchIndex:
         """How many texts `embed` will read."""
         if self.is_empty:
             return 0
-        texts = self.ledger.texts()
-        return len(texts) - len(self._indices.cache.find(texts))
+        return len(self.ledger.text_hashes() - self._indices.cache.text_hashes())
 
     def embed(self, plan: EmbeddingControl, report_progress: Callable[[Progress], None]) -> None:
         """Embeds what was cut, the newest first. What an interrupted run did is kept."""

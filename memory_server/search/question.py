@@ -28,6 +28,7 @@ SHOWN_HITS = 6  # of one answer to a model, unless it asks for more
 SEVERAL = 5  # hits of one session where more are asked for: answers of one day stand side by side
 EMPTY = "This memory is empty: it holds no topic and no session yet. `oneiros remember` keeps what you tell it."
 MAX_QUERY_CHARS = 10_000  # what is beyond is cut, and the answer says so
+LOGGED_TYPES = re.compile(rf'(?:type:"(?:{"|".join(TYPES)})" )*')
 MAX_DEPTH = 10  # of brackets; SQLite's own parser gives up somewhat beyond
 PREFIX = re.compile(r"\w[^*]*[\w./:-]\*+")  # `foo_b*`, `src/fo*`; `a*` and `*.py` are looked for as they stand
 TOKEN = re.compile(
@@ -97,8 +98,13 @@ class Question:
 
     @property
     def full_query(self) -> str:
-        """What was typed and told beside it, in the query syntax: what the log keeps. Types and limits stay out."""
+        """What was typed and told beside it, in the query syntax. Types and limits stay out."""
         return " ".join([*filter_words(self.beside), self.typed])
+
+    @property
+    def logged(self) -> str:
+        """What the log keeps of it, which `parse_logged` reads: its types first, written as filters are."""
+        return " ".join([*(f'type:"{one}"' for one in self.types), self.full_query])
 
     @property
     def asks_turns(self) -> bool:
@@ -203,6 +209,12 @@ def parse_query(
         beside=beside,
         is_cut=is_cut,
     )
+
+
+def parse_logged(text: str, search: Search, *, limit: int = DEFAULT_LIMIT) -> Question:
+    """A question as the log kept it, see `Question.logged`. Raises as `parse_query` does."""
+    end = LOGGED_TYPES.match(text).end()  # type: ignore[union-attr]  # it matches nothing, too
+    return parse_query(text[end:], search, types=re.findall('"(.+?)"', text[:end]), limit=limit)
 
 
 def build_filter(fields: Mapping[str, Sequence[str]]) -> Filter:

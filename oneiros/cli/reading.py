@@ -17,18 +17,19 @@ from oneiros.client import Client, DaemonLost
 
 KEYS = ("path", "layer", "first_line", "last_line", "of_lines", "marks", "text")
 FRONTMATTER = re.compile(r"\A\ufeff?---\r?\n.*?\n---\s*\n", re.DOTALL)
-WrongArgument: Any = typer.BadParameter.__base__  # click's class for it, or typer's own
 
 
 class TopicCommands(TyperGroup):
     """The commands below `topics`; what is none of them may be meant as a topic."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        try:
-            return super().resolve_command(ctx, args)
-        except WrongArgument as error:
-            error.message += f" A topic is read by `oneiros read {shlex.quote(args[0])}`."
-            raise
+        is_name = bool(args) and not ctx.resilient_parsing and not args[0].startswith("-")
+        if is_name and self.get_command(ctx, args[0]) is None:
+            raise UsageError(
+                f"there is no command `topics {args[0]}`",
+                remedy=f"A topic is read by `oneiros read {shlex.quote(args[0])}`",
+            )
+        return super().resolve_command(ctx, args)
 
 
 def add_commands(app: typer.Typer) -> None:

@@ -16,7 +16,6 @@ from oneiros.cli.serving import daemon_address, daemon_json
 from oneiros.cli.terminal.output import AsJson, OfProject, data_json, moment_text, see_stdout, show, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
-from oneiros.founding import is_example
 
 MOST_NOTES, NOTE_CHARS = 5, 100  # of what sessions told each other
 ANSWER_SECONDS = 30.0  # of a daemon on a busy machine; beyond, its memory is opened here
@@ -34,7 +33,7 @@ def status(context: typer.Context, project: OfProject = "", as_json: AsJson = Fa
 
         found, lines_of = project_status(context.obj, project), _project_lines
     else:
-        found, lines_of = _collect_status(context.obj), _lines
+        found, lines_of = _collect_status(context.obj), list_lines
     if as_json:
         data_json(found)
     else:
@@ -48,6 +47,8 @@ def show_next_steps(environment: Environment) -> None:
     """What is there to do now: a command a line, each with its reason."""
     root = environment.choice.root
     if root.index_page.exists():
+        from oneiros.founding import is_example  # a hundred modules, for this alone
+
         found = _collect_status(environment)
         head = f"{root.path}: {_sources_text(found) or 'nothing is in it yet'}."
         steps = list(_list_next_steps(found, "init --own --all" if is_example(root) else "ingest"))
@@ -99,9 +100,9 @@ def _collect_status(environment: Environment) -> dict[str, Any]:
     return {**found, **chosen, **running}
 
 
-def _lines(found: Mapping[str, Any]) -> Iterator[str]:
+def list_lines(found: Mapping[str, Any]) -> Iterator[str]:
     """How the memory stands, for a person: in a sentence, what is missing, what it holds, and how that is made."""
-    yield _verdict(found)
+    yield format_verdict(found)
     if lacks := found.get("lacks"):
         yield f"lacking   {lacks}"
     yield from (f"lost      {loss}: oneiros report" for loss in found.get("losses", ()))
@@ -140,7 +141,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"hooks     {receipt['tokens']} tokens put into the last session, {receipt['injections']} times"
 
 
-def _verdict(found: Mapping[str, Any]) -> str:
+def format_verdict(found: Mapping[str, Any]) -> str:
     """Whether everything can be found, and what to do next."""
     steps = [f"oneiros {command} ({why})" for command, why in _list_next_steps(found)]
     is_level, indexing = found["level"] == LEVEL, found["indexing"]

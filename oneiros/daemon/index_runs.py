@@ -104,19 +104,24 @@ class IndexRuns:
         """Waits for the run that a question needs, for a bounded time: the one that makes the indices, the one that
         looks at the start for what has changed meanwhile, or the one behind a write. A sentence where it is not done.
         """
+        told = self._wait_for_run(is_indexed)
+        return self._tell_unfinished() if told is None else told
+
+    def _wait_for_run(self, is_indexed: bool) -> str | None:
+        """Waits as `before_search` does; None where what the indices hold tells the rest."""
         with self._served:
             if is_indexed and self._covered:
                 left = self._written_at + FRESH_SECONDS - time.monotonic()
                 is_ready = self._served.wait_for(
                     lambda: self.worker.is_ended or self._read >= self._written, timeout=max(0.0, left)
                 )
-                return self._tell_unfinished() if is_ready and not self._error else f"{BEHIND} {self._error}".rstrip()
+                return None if is_ready and not self._error else f"{BEHIND} {self._error}".rstrip()
             if self._began_at is not None:
                 bound = START_SECONDS if is_indexed else FIRST_INDEX_SECONDS
                 left = self._began_at + bound - time.monotonic()
                 self._served.wait_for(lambda: self.worker.is_ended or self._began_at is None, timeout=max(0.0, left))
             if is_indexed:
-                return self._tell_unfinished()
+                return f"{BEHIND} {self._error}" if self._error else None
             if self._began_at is None:
                 return f"This memory could not be indexed: {self._error}" if self._error else ""
         return f"This memory is being indexed for the first time{_how_far(self._stage)}. Ask again in a moment."
@@ -125,7 +130,8 @@ class IndexRuns:
         """That an answer may lack something while a run embeds, here or in another process; empty where none does."""
         if not self._memory.upkeep.is_embedding():
             return ""
-        return f"Indexing goes on{_how_far(self._stage)}: this answer may lack something."
+        goes = "is paused" if self._memory.embedding.is_paused else "goes on"
+        return f"Indexing {goes}{_how_far(self._stage)}: this answer may lack something."
 
     def state(self) -> IndexingState:
         """What it is doing."""

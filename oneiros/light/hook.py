@@ -222,6 +222,9 @@ def _judge_call(payload: bytes) -> bytes:
         from parts.hook_table import reason_to_deny  # noqa: PLC0415
     except ImportError:
         return _format_decision("ask", NO_GUARD)
+    except Exception as error:  # noqa: BLE001  a module of the guard that is broken guards nothing
+        _log(f"PreToolUse failed: {error!r}")
+        return _format_decision("deny", NOT_JUDGED.format(why="the guard cannot be loaded"))
     if len(payload) > MAX_CALL:
         return _format_decision("deny", NOT_JUDGED.format(why="it is longer than the guard reads"))
     _signal.signal(_signal.SIGALRM, lambda *_: _refuse_late())

@@ -13,7 +13,7 @@ from memory_server.index.raw import session_of_path
 from memory_server.layers.sessions import cut_id8, parse_id8
 from memory_server.memory import Memory
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion
-from memory_server.search.question import Question, Search, parse_query
+from memory_server.search.question import Question, Search, parse_logged
 from parts.models.replay import list_logged
 
 SHOWN = 10
@@ -45,7 +45,7 @@ def answer_now(memory: Memory, tool: Search, query: str) -> tuple[Hit, ...]:
 def answer_query(look_up: LookUp, tool: Search, query: str) -> tuple[Hit, ...]:
     """The same by whoever answers."""
     try:
-        hits = look_up(parse_query(query, tool, limit=SHOWN)).hits
+        hits = look_up(parse_logged(query, tool, limit=SHOWN)).hits
     except OneirosError:
         return ()
     best: dict[str, Hit] = {}

@@ -15,7 +15,7 @@ from memory_server.document import Hit
 from memory_server.errors import ContentError, OneirosError
 from memory_server.machine.files import replace_file
 from memory_server.memory import Memory
-from memory_server.search.question import Search, parse_query
+from memory_server.search.question import Search, parse_logged
 
 TOP = 10
 MOST_QUESTIONS = 500
@@ -104,7 +104,7 @@ def answers_now(memory: Memory, questions: Iterable[tuple[Search, str]]) -> list
     found = []
     for tool, query in questions:
         try:
-            hits = memory.look_up(parse_query(query, tool, limit=TOP)).hits
+            hits = memory.look_up(parse_logged(query, tool, limit=TOP)).hits
         except OneirosError:
             hits = ()
         found.append(Answered(tool, query, tuple(map(_place, hits))))

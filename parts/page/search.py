@@ -14,7 +14,7 @@ from memory_server.errors import UsageError
 from memory_server.fields import FIELDS
 from memory_server.layers.sessions import parse_id8
 from memory_server.memory import Memory
-from memory_server.search.question import TOKEN, Question, Search, parse_query
+from memory_server.search.question import TOKEN, Question, Search, parse_logged, parse_query
 from oneiros.served import ServedMemory
 from parts.page.passages import read_pieces
 from parts.page.rendering import Renderer, make_address, make_hit_address
@@ -131,7 +131,7 @@ def search_routes(served: ServedMemory, render: Renderer) -> APIRouter:
             recent = list(dict.fromkeys(str(row["query"]) for row in memory.list_queries(limit=40)))[:8]
             return render("search.html", **values | {"recent": recent})
         try:
-            question = parse_query(query, how, limit=limit)
+            question = parse_logged(query, how, limit=limit)  # as it is offered again
             values["words"] = list_words(question)
             if arms:
                 sides = [(HOW[one], look_up(memory, query, one, ARM_HITS)) for one in (Search.EXACT, Search.MEANING)]
@@ -166,7 +166,7 @@ def passage_routes(served: ServedMemory, render: Renderer) -> APIRouter:
 
 def look_up(memory: Memory, query: str, how: Search, limit: int) -> Answer:
     """An answer that is not logged."""
-    return memory.look_up(parse_query(query, how, limit=limit))
+    return memory.look_up(parse_logged(query, how, limit=limit))
 
 
 def list_words(question: Question) -> list[str]:

@@ -55,6 +55,18 @@ def test_where_the_table_of_files_read_is_gone_the_archive_tells_what_it_holds(t
     assert count_waiting([live], settings, now=now).not_archived == 1
 
 
+def test_a_transcript_whose_last_record_is_nested_too_deep_waits_like_any_other(tmp_path: Path) -> None:
+    live, now = tmp_path / "live", datetime(2026, 3, 30, tzinfo=UTC)
+    write_transcript(live, *working_session())
+    settings = settings_in(tmp_path / "root")
+    with Ingester(settings) as ingester:
+        ingester.ingest([live])
+    deep = write_transcript(live, person(1, "new", session=OTHER_SESSION), session=OTHER_SESSION)
+    deep.write_bytes(deep.read_bytes() + b'{"deep": ' + b"[" * 5_000 + b"]" * 5_000 + b"}\n")
+
+    assert count_waiting([live], settings, now=now).not_archived == 1
+
+
 def test_what_the_person_forgot_or_left_out_does_not_wait(tmp_path: Path) -> None:
     live, now = tmp_path / "live", datetime(2026, 3, 30, tzinfo=UTC)
     write_transcript(live, *working_session())

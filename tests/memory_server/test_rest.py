@@ -20,7 +20,7 @@ from memory_server.faces.rest import QuestionBody, create_api, make_fresh
 from memory_server.fields import FIELDS, FilterKind
 from memory_server.index.build import UNFINISHED
 from memory_server.memory import Memory
-from memory_server.search.question import Search, build_filter, parse_query, question_json
+from memory_server.search.question import Search, build_filter, parse_logged, parse_query, question_json
 from oneiros.daemon.index_runs import IndexRuns
 from tests.memories import write_topic
 
@@ -60,6 +60,8 @@ def test_a_question_is_the_same_as_json_and_as_it_is_logged(
     assert QuestionBody.model_validate(question_json(question)).question(Search.EXACT) == question
     logged = parse_query(question.full_query)
     assert (logged.text, logged.filter) == (question.text, question.filter)
+    logged = parse_logged(question.logged, Search.EXACT)
+    assert (logged.text, logged.filter, logged.types) == (question.text, question.filter, question.types)
 
 
 @pytest.mark.parametrize("route", ["recall", "search", "exact"])

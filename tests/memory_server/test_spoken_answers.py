@@ -829,6 +829,15 @@ def test_what_was_said_and_is_not_found_by_meaning_yet_is_no_level_index(
         assert status.level == f"{count} passages behind; bring them level: oneiros reindex"
         assert (SkipKind.PASSAGE, count) in [(one.kind, one.count) for one in status.skipped]
 
+        with monkeypatch.context() as patch:
+            patch.setattr("memory_server.index.ledger.Ledger.texts", interrupted)
+            patch.setattr("memory_server.embedding.vector_cache.VectorCache.find", interrupted)
+            assert memory.stretches.count_missing() == count
+
+            counts = iter([7])
+            patch.setattr("memory_server.index.stretch_index.StretchIndex.count_missing", lambda _: next(counts))
+            assert memory.status().unfinished == 7
+
 
 def test_a_session_that_left_the_archive_is_searched_no_more_in_the_same_process(
     tmp_path: Path, make_engine: MakeEngine

@@ -142,7 +142,35 @@ def test_an_answer_says_that_it_may_lack_something_while_sessions_are_embedded(
 
         how_far = "" if is_other_process else ", embedding 3 of 40"
         assert search_memory(memory, "relay").lacks == f"Indexing goes on{how_far}: this answer may lack something."
+        memory.embedding.pause()
+        assert search_memory(memory, "relay").lacks == f"Indexing is paused{how_far}: this answer may lack something."
+        memory.embedding.resume()
         HeldEngine.may_go.set()
+
+
+def test_an_answer_says_why_nothing_is_indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "START_SECONDS", 0.0)
+    with archived(tmp_path) as memory, closing(IndexRuns(memory)) as indexer:
+        assert memory.stretches is not None
+        memory.stretches.ledger.set_note("unfinished", "yes")
+        memory._before_search = indexer.before_search
+        indexer._error = "the disk is full"
+
+        assert search_memory(memory, "relay").lacks == f"{module.BEHIND} the disk is full"
+
+
+def test_what_goes_on_is_looked_up_behind_a_rebuild_that_drops_a_ledger(tmp_path: Path) -> None:
+    told: list[str] = []
+    with archived(tmp_path) as memory, closing(IndexRuns(memory)) as indexer:
+        indexer._covered = 1
+        asking = threading.Thread(target=lambda: told.append(indexer.before_search(True)))
+        with memory.indices.search_lock.exchanging():
+            asking.start()
+            asking.join(0.3)
+            assert told == []
+        asking.join()
+
+    assert told == [""]
 
 
 def test_a_question_waits_for_the_run_behind_a_write(memory: Memory, indexer: IndexRuns) -> None:

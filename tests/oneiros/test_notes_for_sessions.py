@@ -14,7 +14,7 @@ from memory_server.errors import NeedsRepair
 from memory_server.faces.mcp_server import create_server
 from memory_server.layers.blackboard import RETENTION_DAYS, Blackboard
 from memory_server.memory import Memory
-from oneiros.cli.status import _lines
+from oneiros.cli.status import list_lines
 from oneiros.daemon.assistant_tools import SESSION_KEY, note_tool
 from oneiros.hooks.call import HookCall
 from oneiros.hooks.session_start import ReviewLines, answer_session_start
@@ -215,7 +215,7 @@ def test_the_person_sees_them_in_the_status_newest_first() -> None:
     }
     known |= {"daemon": {"pid": None, "port": None, "taken": None}, "indexing": None, "queries_logged": 0, "hooks": []}
 
-    lines = list(_lines({**known, "problems": [], "notes": notes}))
+    lines = list(list_lines({**known, "problems": [], "notes": notes}))
 
     [line] = [line for line in lines if line.startswith("note ")]
     assert line.startswith("note      status, 3 hours ago, in .blackboard/sessions/a/told-status.md: x")

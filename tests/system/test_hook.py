@@ -191,6 +191,30 @@ def test_a_write_into_approved_memory_is_denied_without_a_daemon(house: House) -
     assert house.processes() == []
 
 
+@pytest.mark.parametrize("fault", ["SyntaxError", "AttributeError"])
+def test_a_guard_that_is_broken_denies(house: House, fault: str) -> None:
+    call = {"tool_name": "Write", "tool_input": {"file_path": str(house.root / "topics" / "x.md")}, "cwd": "/"}
+    program = (
+        "import sys; from oneiros.light import hook\n"
+        "class Broken:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == 'parts.hook_table': raise {fault}(name)\n"
+        "sys.meta_path.insert(0, Broken()); hook.run()"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program, "PreToolUse"],
+        input=json.dumps(call).encode(),
+        capture_output=True,
+        env=dict(house.variables),
+        check=True,
+    )
+
+    decision = json.loads(done.stdout)["hookSpecificOutput"]
+    assert decision["permissionDecision"] == "deny"
+    assert "the guard cannot be loaded" in decision["permissionDecisionReason"]
+
+
 def test_a_hook_imports_little(house: House) -> None:
     house.serve()
     program = (

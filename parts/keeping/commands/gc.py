@@ -55,26 +55,34 @@ def gc(
     """
     if context.invoked_subcommand:
         return
+    if as_json and not (yes or dry_run):
+        raise UsageError("--json shows nothing to be asked about", remedy="Look at --dry-run --json, then add --yes")
     environment: Environment = context.obj
     wanted = GcWanted(below, environment.person.fade_days, older_than, project)
     with open_memory(environment) as memory:
         root = memory.root
         plan = memory.aging().plan(count_citations(root), wanted)
+        changes = plan.changes
         unread = len(memory.upkeep.changes().changed)
         for line in () if as_json else plan_lines(root, plan):
             data(line)
-        if plan.changes and not dry_run:
-            confirm(f"Let {len(plan.changes)} of {len(plan.steps)} sessions and episodes fade", yes=yes)
+        if changes and not dry_run:
+            confirm(f"Let {len(changes)} of {len(plan.steps)} sessions and episodes fade", yes=yes)
+            if not yes:  # what was kept or opened while the question stood there does not fade, and nothing unseen does
+                still = {step.source.path: step for step in memory.aging().plan(count_citations(root), wanted).changes}
+                changes = [
+                    new for step in changes if (new := still.get(step.source.path)) and new.change == step.change
+                ]
         if as_json:
-            data_json({"steps": list(map(step_json, plan.changes)), "done": not dry_run})
+            data_json({"steps": list(map(step_json, changes)), "done": not dry_run})
         if not dry_run:
-            carry_out(root, plan.changes, now())
-    if not dry_run and plan.changes:
+            carry_out(root, changes, now())
+    if not dry_run and changes:
         brought_level(environment)
     if not as_json:
-        done = "Nothing was changed." if dry_run or not plan.changes else "Take it back: oneiros gc undo"
+        done = "Nothing was changed." if dry_run or not changes else "Take it back: oneiros gc undo"
         behind = f" {unread} files are not indexed yet, and were not looked at: oneiros reindex" if unread else ""
-        talk(f"{len(plan.changes)} of {len(plan.steps)} sessions and episodes change. {done}{behind}")
+        talk(f"{len(changes)} of {len(plan.steps)} sessions and episodes change. {done}{behind}")
 
 
 def undo(context: typer.Context) -> None:

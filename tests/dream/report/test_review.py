@@ -172,6 +172,21 @@ def test_a_wrong_filter_and_a_question_asked_too_early_are_no_questions_without_
     assert finding.what.startswith("“zebra” (exact) found nothing")
 
 
+def test_a_question_of_a_type_is_asked_again_with_it_and_once_alone(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_topic(memory, "mail", "# Mail\n\nThe relay listens on port 2525.\n")
+    memory.reindex()
+    for _ in range(3):
+        assert memory.search(parse_query("relay", types=["decision"])).hits == ()
+    asked, look_up = list[str](), Memory.is_unanswered
+    monkeypatch.setattr(Memory, "is_unanswered", lambda *given: asked.append(given[-1]) or look_up(*given))  # type: ignore[func-returns-value]
+
+    [finding] = found(memory, Concern.QUERIES)
+    assert finding.what.startswith('“type:"decision" relay” (recall) found nothing')
+    assert asked == ['type:"decision" relay']
+
+
 def test_a_question_that_was_put_again_in_other_words_is_named() -> None:
     log = [
         log_question("relay timeout setting", 2, 1, "recall"),

@@ -22,7 +22,7 @@ from memory_server.search.question import with_commands
 from oneiros.cli import founding, serving
 from oneiros.cli.app import load_command
 from oneiros.cli.main import main
-from oneiros.cli.status import _verdict
+from oneiros.cli.status import format_verdict
 from oneiros.cli.table import group_commands
 from oneiros.cli.terminal.output import Screen
 from oneiros.environment import Environment, program_version
@@ -318,7 +318,11 @@ def test_a_topic_without_a_description_is_listed_by_its_title_and_named_where_it
 
     assert shell("topics")[1].splitlines()[0].endswith("Rules and facts")
     code, _, error = shell("topics", "cats")
-    assert code == 2 and "No such command 'cats'." in error and "A topic is read by `oneiros read cats`." in error
+    assert (
+        code == 2
+        and "there is no command `topics cats`" in error
+        and "A topic is read by `oneiros read cats`." in error
+    )
 
 
 def test_a_file_that_cannot_be_read_is_named(shell: Shell, own: Path) -> None:
@@ -396,9 +400,9 @@ def test_status_begins_with_a_verdict_and_ends_with_how_that_is_made(shell: Shel
 def test_the_verdict_says_how_far_the_daemon_is(running: dict[str, object], verdict: str) -> None:
     found = {"level": "37 passages behind; process 9 is at it", "not_archived": 0, "problems": (), "indexing": running}
 
-    assert _verdict(found) == verdict
+    assert format_verdict(found) == verdict
     waiting = {**found, "waiting": ["27 sessions not compressed yet: oneiros ingest"]}
-    assert _verdict(waiting) == f"{verdict} Next: oneiros ingest (27 sessions not compressed yet)"
+    assert format_verdict(waiting) == f"{verdict} Next: oneiros ingest (27 sessions not compressed yet)"
 
 
 def test_status_and_topics_count_the_same_topics(shell: Shell, own: Path) -> None:

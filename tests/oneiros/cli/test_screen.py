@@ -100,3 +100,11 @@ def test_rich_is_loaded_for_a_bar_alone() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "False\n"
+
+
+def test_status_loads_nothing_of_how_a_memory_is_founded() -> None:
+    code = "import sys, oneiros.cli.status; print('oneiros.founding' in sys.modules)"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "False\n"

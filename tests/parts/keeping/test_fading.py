@@ -162,6 +162,37 @@ def test_gc_asks_and_changes_nothing_where_nobody_can_answer(
         assert len(levels(oneiros)) == left
 
 
+def test_gc_asks_nobody_about_json(oneiros: Oneiros, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    oneiros("ingest")
+    found(oneiros)
+    clock.now += dt.timedelta(days=600)
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stdin", Typed("y\n"))
+        patch.setattr("sys.stderr", Typed())
+        code, shown, _ = oneiros("gc", "--json")
+
+    assert (code, shown) == (2, "")
+    assert len(levels(oneiros)) == 2
+    assert json.loads(oneiros("gc", "--json", "--yes")[1])["done"]
+    assert levels(oneiros) == {}
+
+
+def test_what_is_kept_while_gc_asks_does_not_fade(
+    oneiros: Oneiros, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    oneiros("ingest")
+    found(oneiros)
+    clock.now += dt.timedelta(days=600)
+    monkeypatch.setattr("parts.keeping.commands.gc.confirm", lambda *_, **__: oneiros("keep", SESSION[:8]))
+
+    _, _, said = oneiros("gc")
+
+    assert "1 of 2 sessions and episodes change." in said
+    assert levels(oneiros) == {}
+    oneiros("keep", SESSION[:8], "--off")
+    assert [*levels(oneiros)] == [SESSION]
+
+
 def test_an_index_made_anew_fades_the_same(oneiros: Oneiros, clock: Clock) -> None:
     oneiros("ingest")
     clock.now += dt.timedelta(days=600)

@@ -17,12 +17,13 @@ from fastapi.testclient import TestClient
 from crawler.quotes import Quote
 from dream.decisions.page import Chosen, PageSessions
 from dream.records import Hunk, Metadata, Relation, State
-from memory_server.document import SourcePath
+from memory_server.document import Answer, SourcePath
 from memory_server.faces.guard import PAGE_HEADER
 from memory_server.faces.indexing import IndexingState
 from memory_server.faces.rest import create_api
 from memory_server.layers.topics import TopicHead
 from memory_server.memory import Memory
+from memory_server.search.question import Question, parse_query
 from memory_server.settings import MemorySettings, PersonSettings
 from memory_server.settings_file import settings_keys
 from oneiros.environment import Environment, now
@@ -379,6 +380,22 @@ def test_a_hit_is_marked_and_leads_to_its_line(page: TestClient) -> None:
     answer = page.get("/page/search", params={"q": "relay port"}).text
 
     assert "<mark>relay</mark>" in answer and 'href="/topics/topics/mail.md?line=' in answer
+
+
+def test_a_question_that_is_offered_again_keeps_its_types(
+    page: TestClient, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, search = list[Question](), Memory.search
+
+    def keep(memory: Memory, question: Question) -> Answer:
+        asked.append(question)
+        return search(memory, question)
+
+    monkeypatch.setattr(Memory, "search", keep)
+    first = parse_query("relay", types=["decision"])
+    page.get("/page/search", params={"q": first.logged})
+
+    assert [(one.typed, one.types, one.filter) for one in asked] == [("relay", ("decision",), first.filter)]
 
 
 def test_today_names_what_expires_and_what_was_spent(page: TestClient) -> None:
