@@ -89,8 +89,8 @@ def person_at_terminal(variables: Mapping[str, str], ask: Callable[[str], str] |
             return Consent(How.WORD)
         if not typed:
             break
-        if typed.strip():
-            line = f"That was not the word. Once more, or Ctrl-D to give up: type the word {word}: "
+        why = "That was not the word. Once more" if typed.strip() else "Nothing is decided without it. Once more"
+        line = f"{why}, or Ctrl-D to give up: type the word {word}: "
     raise NotTheWord("that was not the word", remedy="Nothing of this was decided; begin again")
 
 

@@ -14,7 +14,7 @@ from memory_server.document import Answer, Certainty, ChunkId, Hit, SourcePath
 from memory_server.escaping import escape_line
 from memory_server.search.pipeline import NOTHING, PERHAPS
 from memory_server.search.precedence import ORDER
-from memory_server.search.question import Question, Search
+from memory_server.search.question import EMPTY, Question, Search
 from memory_server.search.ranking.ranking import FLOOR
 
 ACCOUNT = "account"
@@ -89,7 +89,7 @@ def _note(question: Question, ours: Answer, theirs: Answer, hits: Sequence[Hit])
         return ours.note
     led_by = theirs if hits[0].memory == ACCOUNT else ours
     perhaps = PERHAPS if led_by.note.startswith(PERHAPS) else ""
-    if ours.note == NOTHING[question.search]:
+    if ours.note == NOTHING[question.search] or ours.note.startswith(EMPTY):
         return " ".join(filter(None, [perhaps, THEIRS_ALONE]))
     both = BOTH if len({hit.memory for hit in hits}) > 1 else ""
     return " ".join(filter(None, [perhaps, both, ours.note.removeprefix(PERHAPS).strip()]))

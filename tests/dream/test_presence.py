@@ -109,6 +109,7 @@ def test_enter_alone_asks_for_the_word_again(monkeypatch: pytest.MonkeyPatch) ->
         return "\n" if len(lines) < 3 else f"{line.split()[-1].strip(':')}\n"
 
     assert person_at_terminal({}, answer).how is How.WORD
-    assert len(set(lines)) == 1 and lines[0].startswith("To decide")
+    assert lines[0].startswith("To decide") and lines[1] == lines[2]
+    assert lines[1].startswith("Nothing is decided without it. Once more, or Ctrl-D to give up: type the word")
     with pytest.raises(NotTheWord):
         person_at_terminal({}, lambda _: "\n")

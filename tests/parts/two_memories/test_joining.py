@@ -7,7 +7,7 @@ import pytest
 from memory_server.document import Answer, Certainty, ChunkId, Hit, Layer, LineRange, SourcePath
 from memory_server.faces.answer_text import answer_json, answer_of_json, answer_text
 from memory_server.search.pipeline import NOTHING, PERHAPS
-from memory_server.search.question import Search, parse_query
+from memory_server.search.question import EMPTY, Search, parse_query
 from parts.two_memories.joining import BOTH, THEIRS_ALONE, in_account, join_answers
 
 SURE, LIKELY, PERHAPS_HIT = Certainty.SURE, Certainty.LIKELY, Certainty.PERHAPS
@@ -72,6 +72,7 @@ def test_a_perhaps_of_an_unsure_memory_stays_behind_a_sure_answer() -> None:
     [
         (answer(0.9, hit("a"), note="Mine."), answer(0.9, hit("b"), note="Theirs."), f"{BOTH} Mine."),
         (NOT_HERE, answer(0.9, hit("b")), THEIRS_ALONE),
+        (answer(0.0, note=EMPTY), answer(0.9, hit("b")), THEIRS_ALONE),
         (NOT_HERE, answer(0.2, hit("b", PERHAPS_HIT), note=PERHAPS), f"{PERHAPS} {THEIRS_ALONE}"),
         (answer(0.9, hit("a")), NOT_HERE, ""),
         (NOT_HERE, NOT_HERE, NOTHING[Search.RECALL]),
