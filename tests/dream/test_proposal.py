@@ -28,8 +28,8 @@ def test_a_proposal_says_what_on_which_words_and_how_to_read_on(root: MemoryRoot
     page = (root.path / "proposals" / "2026-03-02-1" / "proposal.md").read_text(encoding="utf-8")
 
     assert f"## {hunk.id} (pending)" in page and "topics/mail.md: fact, supersedes, sure" in page
-    assert "you, 2026-03-01 10:00:" in page
-    assert "        > The relay listens on port 2526." in page and "oneiros drill 11111111 --entry 00000001" in page
+    assert "      The relay listens on port 2526.\n        in these words: you, 2026-03-01 10:00\n" in page
+    assert "oneiros drill 11111111 --entry 00000001" in page
     assert "- - The relay listens on port 2525." in page
 
 

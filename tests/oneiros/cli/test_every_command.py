@@ -28,7 +28,7 @@ WRONG = (
     ('exact ""', 2, "empty"),
     ("chat zzz", 2, "`oneiros config chat_backend"),
     ("read prots", 1, "Did you mean ports?"),
-    ("topics lst", 2, "No such command 'lst'"),
+    ("topics lst", 2, "there is no command `topics lst`"),
     ("topics mv prots x", 2, "Did you mean ports?"),
     ("init --model bgee", 2, "Did you mean bge"),
     ("trust /nosuch", 2, "Name the folder of a memory."),
