@@ -24,7 +24,7 @@ from dream.statements.provenance import CLAUDE, YOU, write_note
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
-from memory_server.escaping import HIDDEN, escape_line, escape_text
+from memory_server.escaping import HIDDEN, escape_line, escape_text, plural
 from memory_server.language.cues import ORDERS_ASSISTANT
 from memory_server.layers.footnotes import REFERENCE
 from memory_server.layers.mif import parse_frontmatter
@@ -252,7 +252,7 @@ def proposal_page(proposal: Proposal, steps: Sequence[Step]) -> str:
     lines = [
         f"# Proposal {proposal.name}",
         "",
-        f"{len(proposal.hunks)} hunks, {waiting} open. Decide with `oneiros review`; nothing here takes effect before.",
+        f"{plural(len(proposal.hunks), 'hunk')}, {waiting} open. Decide with `oneiros review`; nothing here takes effect before.",
     ]
     for hunk in proposal.hunks:
         own = [step for step in steps if step.hunk.id == hunk.id]

@@ -47,7 +47,7 @@ def test_a_person_accepts_and_the_new_text_is_found(house: House, proposal: str)
     seen = at_terminal(house, [YES, SETTLE, WORD], "review")
 
     assert seen.code == 0, seen
-    assert "> The relay listens on port 2526." in seen.screen and "1 accepted" in seen.screen
+    assert "  The relay listens on port 2526.\n    in these words: you, " in seen.screen and "1 accepted" in seen.screen
     assert "2526" in topic(house) and git(house.root, "log", "--format=%s").startswith("Take up fact")
     assert "topics/mail.md" in house.command("exact", "2526").stdout
 
