@@ -243,7 +243,7 @@ def test_a_replacement_comes_last_and_shows_both_lines_and_no_id_is_shown(house:
     seen = at_terminal(house, steps, "review")
 
     said = ["Backups run at 03:00.", "It needs TLS.", "It needs a key.", "The relay listens on port 2526."]
-    places = [seen.screen.index(f"\n  {text}\n    you, ") for text in said]
+    places = [seen.screen.index(f"\n  {text}\n    in these words: you, ") for text in said]
     assert places == sorted(places) and seen.left == []
     last = seen.screen[places[-1] :]
     assert "in place of a line:\n    - The relay listens on port 2525" in last.replace("- - ", "- ")
