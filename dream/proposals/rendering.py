@@ -252,8 +252,7 @@ def proposal_page(proposal: Proposal, steps: Sequence[Step]) -> str:
     lines = [
         f"# Proposal {proposal.name}",
         "",
-        f"{plural(len(proposal.hunks), 'hunk')}, {waiting} open."
-        " Decide with `oneiros review`; nothing here takes effect before.",
+        f"{plural(len(proposal.hunks), 'hunk')}, {waiting} open. Decide: `oneiros review`; nothing holds before.",
     ]
     for hunk in proposal.hunks:
         own = [step for step in steps if step.hunk.id == hunk.id]
