@@ -112,7 +112,7 @@ def test_what_a_person_said_becomes_a_commit_once_they_accept_it(client: Genuine
     assert STATEMENT in evidence
     assert "oneiros review" in proposed and "Refused" not in proposed
     seen = at_terminal(house, [(TAKE_UP, "a\n"), SETTLE, WORD], "review")
-    assert seen.code == 0 and f"> {STATEMENT}" in seen.screen
+    assert seen.code == 0 and f"  {STATEMENT}\n    in these words: you, " in seen.screen
     assert "2600" in (house.root / "topics" / "mail.md").read_text(encoding="utf-8")
     assert git(house.root, "log", "-1", "--format=%s").startswith("Take up")
     assert "topics/mail.md" in house.command("exact", "2600").stdout
