@@ -248,6 +248,7 @@ def test_the_review_is_prepared_by_keys_and_decided_at_the_terminal(at: OpenView
     assert "Can you look at the relay" in around and "I correct the client" in around and "It runs and" not in around
     page.keyboard.press("u")
     page.wait_for_selector("#statement:has-text('restart')")
+    page.wait_for_selector(".htmx-request, .htmx-swapping, .htmx-settling", state="detached")
     page.keyboard.press("t")
     page.fill("#topic", "Relay care")
     page.fill("#section", "Restarts")
