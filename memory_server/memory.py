@@ -207,7 +207,9 @@ class Memory:
             is_complete = self.indices.ledger.note(CALIBRATION_NOTE) != ""  # whether a run ever came to its end
         under_way = self._before_search(is_complete)
         answer = self.look_up(question)
-        self._log(lambda log: log.note_question(question.search, question.logged, [hit.chunk for hit in answer.hits]))
+        self._log(
+            lambda log: log.note_question(question.search, question.logged_query, [hit.chunk for hit in answer.hits])
+        )
         paths = [hit.path for hit in answer.hits]
         self._count(lambda use: use.count_found(question.full_query, paths))
         if under_way and not is_complete:

@@ -374,6 +374,8 @@ def _pairs(tokens: Sequence[Token]) -> Iterator[Pair]:
             yield Pair("chosen", find_left(at), find_right(at + 2))
         elif word == "not" and low[at - 1 : at] == [","]:
             yield Pair("chosen", find_left(at - 1), find_right(at + 1))
+        elif word == "over" and words_of.FAVOURS & set(low[max(0, at - 6) : at]):
+            yield Pair("chosen", find_left(at), find_right(at + 1))
         elif word == "before":
             yield Pair("earlier", find_left(at), find_right(at + 1))
         elif word == "after":

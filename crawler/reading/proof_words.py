@@ -214,3 +214,4 @@ RETRACTS = re.compile(
 )
 CORRECTS = re.compile(r"^\W*(?:(?:no|nope),|no[.!]|(?:actually|wait|sorry|correction|edit|argh|hmm+)\b)", re.IGNORECASE)
 REFUSES = re.compile(r"^\W*(?:no|nope|nah|not? (?:quite|really|that)|don'?t)\b", re.IGNORECASE)
+FAVOURS = family("prefer preferred prefers favour favor chosen chose preferring take takes pick")  # ahead of `over`

@@ -82,14 +82,14 @@ def join_topics(answer: Answer, topics: Sequence[Hit], limit: int) -> Answer:
 
 def _documents(root: MemoryRoot, day: dt.date) -> list[Document]:
     found = []
-    for path, text in read_topics_on(root.path, day).items():
+    for path, text in read_past_topics(root.path, day).items():
         document = as_document(SourceFile(SourcePath(path), Layer.TOPIC), parse_frontmatter(text))
         if not document.interval.outside(day):
             found.append(document)
     return found
 
 
-def read_topics_on(folder: Path, day: dt.date) -> Mapping[str, str]:
+def read_past_topics(folder: Path, day: dt.date) -> Mapping[str, str]:
     """The texts of topics and lessons as the last commit of that day had them, by path; none where there was none.
 
     Raises ContentError where the memory is in no repository.

@@ -102,7 +102,7 @@ class Question:
         return " ".join([*filter_words(self.beside), self.typed])
 
     @property
-    def logged(self) -> str:
+    def logged_query(self) -> str:
         """What the log keeps of it, which `parse_logged` reads: its types first, written as filters are."""
         return " ".join([*(f'type:"{one}"' for one in self.types), self.full_query])
 
@@ -212,7 +212,7 @@ def parse_query(
 
 
 def parse_logged(text: str, search: Search, *, limit: int = DEFAULT_LIMIT) -> Question:
-    """A question as the log kept it, see `Question.logged`. Raises as `parse_query` does."""
+    """A question as the log kept it, see `Question.logged_query`. Raises as `parse_query` does."""
     end = LOGGED_TYPES.match(text).end()  # type: ignore[union-attr]  # it matches nothing, too
     return parse_query(text[end:], search, types=re.findall('"(.+?)"', text[:end]), limit=limit)
 

@@ -17,7 +17,7 @@ from oneiros.opening import open_memory
 from oneiros.served import BesideMemory
 
 
-def answer_here(environment: Environment, question: Question, *, both: bool, folder: str) -> Answer:
+def answer_locally(environment: Environment, question: Question, *, both: bool, folder: str) -> Answer:
     """The answer to a question. `both`: with the account's memory beside a project's. `folder`: in whose project."""
     with open_memory(environment) as memory:
         behind = bring_level(memory)
@@ -26,14 +26,14 @@ def answer_here(environment: Environment, question: Question, *, both: bool, fol
         answer = memory.with_use(memory.search(question))
         if answer.hits and behind:
             answer = replace(answer, lacks=" ".join(filter(None, [behind, answer.lacks])))
-    if both and (beside := find_beside(environment)):
+    if both and (beside := find_beside_memory(environment)):
         answer = beside.join_answer(question, answer)
     if not folder:
         return answer
     return limit_to_project(answer, locate_project(folder, environment.choice.root, environment.person))
 
 
-def find_beside(environment: Environment) -> BesideMemory | None:
+def find_beside_memory(environment: Environment) -> BesideMemory | None:
     """What answers beside the memory that is meant; None where nothing does."""
     return next((found for part in environment.parts if part.beside and (found := part.beside(environment))), None)
 
@@ -49,7 +49,7 @@ def bring_level(memory: Memory) -> str:
 
 def lines_here(environment: Environment, name: str, *, with_tools: bool) -> dict[str, Any]:
     """Lines of a source."""
-    beside = find_beside(environment)
+    beside = find_beside_memory(environment)
     if beside and (found := beside.read_lines(name, with_tools=with_tools)):
         return found
     with open_memory(environment) as memory:

@@ -165,9 +165,9 @@ def ask_memory(environment: Environment, question: Question, *, no_daemon: bool,
     if not no_daemon and root.index_page.is_file() and _starts(client):
         with suppress(DaemonLost):  # it ended meanwhile
             return client.search(question, both=both, folder=folder)
-    from oneiros.cli.opened import answer_here
+    from oneiros.cli.opened import answer_locally
 
-    return answer_here(environment, question, both=both, folder=folder)
+    return answer_locally(environment, question, both=both, folder=folder)
 
 
 def folder_of_project(environment: Environment, question: Question) -> str:

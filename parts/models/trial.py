@@ -45,7 +45,7 @@ class CopiedIndex:
 
 
 @contextmanager
-def answer_by(
+def answer_with_model(
     memory: Memory, files: ModelFiles, report_progress: Callable[[Progress], None] = lambda _: None
 ) -> Iterator[Callable[[Question], Answer]]:
     """Answers as another model would give them, beside the indices in use. `files`: of any kind."""

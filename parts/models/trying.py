@@ -14,7 +14,7 @@ from memory_server.search.query_log import AnswerVerdict
 from memory_server.search.question import Search
 from parts.models.judging import Judged, answer_query, judge_answers
 from parts.models.replay import list_logged
-from parts.models.trial import answer_by
+from parts.models.trial import answer_with_model
 
 MOST_QUESTIONS = 100
 
@@ -57,7 +57,7 @@ def try_model(memory: Memory, name: str, report_progress: Callable[[Progress], N
     questions, judgements = list_logged(memory, MOST_QUESTIONS), memory.judgements()
     verdicts_of = {(Search(one.tool), one.query): one.verdicts for one in judgements}
     differing = []
-    with answer_by(memory, files, report_progress) as then:
+    with answer_with_model(memory, files, report_progress) as then:
         for tool, query in questions:
             verdicts = verdicts_of.get((tool, query), {})
             first, other = (_first(answer_query(look_up, tool, query), verdicts) for look_up in (memory.look_up, then))

@@ -11,7 +11,7 @@ from dream.decisions.repository import find_repository
 from dream.topics import read_commit_days
 from memory_server.errors import ContentError, NeedsRepair
 from memory_server.root.state import make_state
-from memory_server.search.as_of import read_topics_on
+from memory_server.search.as_of import read_past_topics
 from tests.dream.builders import PERSON, archive_statements, decisions_on, new_topic, proposed
 from tests.memories import new_root, write_topic
 
@@ -104,7 +104,7 @@ def test_no_program_fetches_what_is_missing(unpacked: Unpacked) -> None:
     (unpacked.root.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
 
     with suppress(ContentError):  # by git's version it is missing, or ends the question
-        read_topics_on(unpacked.root.path, dt.date(2100, 1, 1))
+        read_past_topics(unpacked.root.path, dt.date(2100, 1, 1))
     repository = find_repository(unpacked.root.path)
     assert repository is not None and repository.text("topics/mail.md") is None
     assert unpacked.did_run() == []

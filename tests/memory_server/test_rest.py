@@ -60,7 +60,7 @@ def test_a_question_is_the_same_as_json_and_as_it_is_logged(
     assert QuestionBody.model_validate(question_json(question)).question(Search.EXACT) == question
     logged = parse_query(question.full_query)
     assert (logged.text, logged.filter) == (question.text, question.filter)
-    logged = parse_logged(question.logged, Search.EXACT)
+    logged = parse_logged(question.logged_query, Search.EXACT)
     assert (logged.text, logged.filter, logged.types) == (question.text, question.filter, question.types)
 
 

@@ -796,16 +796,22 @@ def test_stretches_are_read_anew_where_their_vectors_come_and_not_for_those_of_f
         assert (memory.stretches.snapshot().passages.vectors >= 0).all()
 
 
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def leave_unembedded(folder: Path, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes the memory, and interrupts the run before a stretch has its vector."""
+    with monkeypatch.context() as patch:
+        patch.setattr("memory_server.index.stretch_index.fill_cache", interrupt)
+        with pytest.raises(KeyboardInterrupt), opened(folder, make_engine):
+            pass
+
+
 def test_what_an_interrupted_run_left_is_embedded_by_the_next(
     tmp_path: Path, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("memory_server.index.stretch_index.fill_cache", interrupted)
-        with pytest.raises(KeyboardInterrupt), opened(tmp_path, make_engine):
-            pass
+    leave_unembedded(tmp_path, make_engine, monkeypatch)
     with opened(tmp_path, make_engine) as memory:
         assert found(memory)[:1] == [SESSION]
 
@@ -813,13 +819,7 @@ def test_what_an_interrupted_run_left_is_embedded_by_the_next(
 def test_what_was_said_and_is_not_found_by_meaning_yet_is_no_level_index(
     tmp_path: Path, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("memory_server.index.stretch_index.fill_cache", interrupted)
-        with pytest.raises(KeyboardInterrupt), opened(tmp_path, make_engine):
-            pass
+    leave_unembedded(tmp_path, make_engine, monkeypatch)
     memory = reopened(tmp_path, make_engine)
     with memory:
         assert memory.stretches is not None
@@ -830,8 +830,8 @@ def test_what_was_said_and_is_not_found_by_meaning_yet_is_no_level_index(
         assert (SkipKind.PASSAGE, count) in [(one.kind, one.count) for one in status.skipped]
 
         with monkeypatch.context() as patch:
-            patch.setattr("memory_server.index.ledger.Ledger.texts", interrupted)
-            patch.setattr("memory_server.embedding.vector_cache.VectorCache.find", interrupted)
+            patch.setattr("memory_server.index.ledger.Ledger.texts", interrupt)
+            patch.setattr("memory_server.embedding.vector_cache.VectorCache.find", interrupt)
             assert memory.stretches.count_missing() == count
 
             counts = iter([7])

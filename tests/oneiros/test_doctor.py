@@ -22,7 +22,7 @@ HEAD = {"id": "0b9e8d0a-5f55-4c3e-9c6e-7d1f6a1b2c3d", "type": "semantic", "creat
 
 
 def test_a_memory_without_findings_has_100() -> None:
-    not_trusted = warning("/work/shop/memory is not trusted and has no effect", "oneiros trust /work/shop/memory")
+    not_trusted = warning("/srv/shop/memory is not trusted and has no effect", "oneiros trust /srv/shop/memory")
     checks = [("model", ok("embeds")), ("memory", ok("as it should be")), ("settings", not_trusted)]
     taken = list_deductions(checks, [], [])
 

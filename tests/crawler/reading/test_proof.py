@@ -115,6 +115,7 @@ REFUSED = {
         "it'd be nice if the site has a dark mode",
     ),
     "instead of keeps its sides": ("order", "Use npm instead of pnpm.", "use pnpm instead of npm"),
+    "a preference keeps its sides": ("order", "We prefer npm over pnpm.", "we prefer pnpm over npm"),
     "before keeps its sides": (
         "order",
         "Always run the deploy before the migration.",

@@ -21,7 +21,7 @@ from memory_server.settings import MemorySettings, PersonSettings
 from parts.models.further import ChosenFurtherModels
 from parts.models.late_engine import LateEngine
 from parts.models.sparse_engine import SparseEngine, TermWeights
-from parts.models.trial import answer_by
+from parts.models.trial import answer_with_model
 from tests.conftest import MakeEngine
 from tests.memories import new_root, open_memory, recall, write_topic
 from tests.tiny_models import cross_model, dense_model, late_model, numbers_of, sparse_model
@@ -200,7 +200,7 @@ def test_forgetting_leaves_nothing_that_a_model_not_in_use_made(
 ) -> None:
     with open_memory(root, make_engine, added=added, person=PersonSettings(sparse_model="tiny-sparse")) as memory:
         memory.reindex()
-        with answer_by(memory, memory.catalogue.find_any("tiny-late")):
+        with answer_with_model(memory, memory.catalogue.find_any("tiny-late")):
             pass
         assert len(list(root.vector_cache.iterdir())) == 2
     (root.derived_folder / "trial").mkdir()

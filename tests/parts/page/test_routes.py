@@ -393,7 +393,7 @@ def test_a_question_that_is_offered_again_keeps_its_types(
 
     monkeypatch.setattr(Memory, "search", keep)
     first = parse_query("relay", types=["decision"])
-    page.get("/page/search", params={"q": first.logged})
+    page.get("/page/search", params={"q": first.logged_query})
 
     assert [(one.typed, one.types, one.filter) for one in asked] == [("relay", ("decision",), first.filter)]
 
