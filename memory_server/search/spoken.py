@@ -3,10 +3,11 @@
 A passage is the stretch of turns that fits the question best and what followed it, since a question is settled by what
 comes after it; what begins with the person's words is read at the last reply they got. A short session is also read at
 its last long reply, which says what was settled. What the digest of a session says does not change the order: it was
-measured, and helps nowhere.
+measured, and helps nowhere. Above a passage stand the lines that a model read in it and that its words prove, marked.
 """
 
 import datetime as dt
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice, takewhile
@@ -26,6 +27,9 @@ from memory_server.search.raw_turns import session_key, with_more
 from memory_server.search.retrieval import RankedPassage, Retriever, make_hit
 
 PASSAGE_CHARS = 850  # of a stretch with what followed it
+FORGED_NOTE = re.compile(rf"(?m)^(?={NOTED})")  # a line that begins as if the program marked it
+FORGED = re.compile(rf"(?m)^(?={PERSON}|{REPLY}|{NOTED})")  # likewise, in what an assistant said
+OWN_MARK = "· "  # before such a line
 MOST_NOTED, NOTED_CHARS = 2, 250  # lines of what a model read in it, characters of one
 QUESTION_CHARS = 150  # of what the person asked, as the line above what settled it
 STATEMENT_CHARS = 400  # of what they told without asking, which may be the answer
@@ -78,6 +82,7 @@ class ShownStretch:
         for part in self.parts:
             own = max(part.person_chars, left_out)
             words, reply = part.passage[left_out:own].strip("\n"), part.passage[own:].lstrip("\n")
+            words, reply = FORGED_NOTE.sub(OWN_MARK, words), FORGED.sub(OWN_MARK, reply)
             is_persons |= bool(words)
             yield words
             yield f"{REPLY}{reply}" if reply and is_persons else reply
