@@ -75,7 +75,8 @@ def build_reader(
 def replay(*recordings: Path, is_partial: bool = False) -> RecordedClient:
     """A model that answers as was recorded. `is_partial`: sessions that nobody read stay as rules read them."""
     pairs = [pair for recording in recordings for pair in recorded_pairs(recording)]
-    objects = {str(one["session"])[:8]: one for _, answer in pairs for one in json.loads(answer)}
+    answered = (one for _, answer in pairs for one in json.loads(answer))
+    objects = {str(one["session"])[:8]: one for one in answered if "session" in one}  # the others mend statements
     return RecordedClient({hash_prompt(text): answer for text, answer in pairs}, objects, is_partial=is_partial)
 
 

@@ -17,8 +17,9 @@ import msgspec
 
 from crawler.facts import SessionFacts
 from crawler.model.budget import CHARS_PER_TOKEN
-from crawler.model.client import PaidModel, Prompt
+from crawler.model.client import Completion, PaidModel, Prompt, Refused
 from crawler.quotes import Quote, SessionTurns, find_quote
+from crawler.reading.mending import apply_mending, build_mending_prompt, find_unproved
 from crawler.reading.page import ID_CHARS, SESSION_CHARS, render_page
 from crawler.reading.proof import is_safe_text
 from crawler.reading.record import Holds, Line, LineKind, Outcome, Reading, Request
@@ -141,13 +142,36 @@ class ModelReader:
                 complaint = str(error)
                 continue
             read, written = answer.input_tokens or prompt.chars / CHARS_PER_TOKEN, answer.output_tokens
+            finished = list[Reading]()
             for one, page in zip(unread, pages, strict=True):
                 if reading := found.get(one.session.session_id):
                     share = len(page) / sum(map(len, pages))
-                    yield self._finish_reading(reading, one, round(read * share), round(written * share))
+                    finished.append(self._finish_reading(reading, one, round(read * share), round(written * share)))
+            yield from self._mend(finished, {one.session.session_id: one.session for one in unread})
             return
         names = ", ".join(one.session.session_id[:8] for one in unread)
         logger.warning("sessions %s: %s; they stay as rules read them", names, complaint)
+
+    def _mend(self, readings: Sequence[Reading], sessions: Mapping[str, SessionTurns]) -> Iterator[Reading]:
+        """The readings, with statements that their quotes do not support in other words where these pass."""
+        unproved = {one.session_id: list(find_unproved(one, sessions[one.session_id])) for one in readings}
+        asked = [one for of_session in unproved.values() for one in of_session]
+        answer, mended = Completion(""), dict[Line, Line]()
+        try:
+            if asked:
+                answer = self._model.ask(build_mending_prompt(asked))
+                mended = apply_mending(asked, parse_objects(answer.text))
+        except (Refused, UnreadableAnswer) as error:
+            logger.warning("%s statements stay as they were written first: %s", len(asked), error)
+        for reading in readings:
+            share = len(unproved[reading.session_id]) / (len(asked) or 1)
+            lines = (mended.get(line, line) for line in reading.lines)
+            yield msgspec.structs.replace(
+                reading,
+                lines=tuple(msgspec.structs.replace(line, text=self._mask(line.text)) for line in lines),
+                input_tokens=reading.input_tokens + round(answer.input_tokens * share),
+                output_tokens=reading.output_tokens + round(answer.output_tokens * share),
+            )
 
     def _finish_reading(self, reading: Reading, one: Unread, read: int, written: int) -> Reading:
         lines = (

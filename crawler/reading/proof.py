@@ -55,6 +55,27 @@ class Objection:
     kind: ObjectionKind
     words: tuple[str, ...]
 
+    def describe(self) -> str:
+        """What is wrong, in a sentence that a person or a model can act on."""
+        return SENTENCES[self.kind].format(", ".join(self.words[:MOST_SHOWN]) or "as it stands")
+
+
+SENTENCES = {
+    ObjectionKind.FOREIGN: "This was pasted, quoted or printed by a tool, not said: {}.",
+    ObjectionKind.VALUE: "The quote does not give: {}.",
+    ObjectionKind.NEW: "The quote does not say: {}.",
+    ObjectionKind.NEGATION: "A negation was left out or added: {}.",
+    ObjectionKind.OPPOSITE: "The quote says the opposite: {}.",
+    ObjectionKind.MODALITY: "The quote asks, supposes, wishes or plans; it does not state: {}.",
+    ObjectionKind.QUANTITY: "The quote does not say it of all, or of every time: {}.",
+    ObjectionKind.PASSING: "The quote says it of a while, or of this one alone: {}.",
+    ObjectionKind.TENSE: "The quote tells of another time: {}.",
+    ObjectionKind.ORDER: "The quote puts it the other way round: {}.",
+    ObjectionKind.REFUSED: "The person turned this down, or did not choose it: {}.",
+    ObjectionKind.RETRACTED: "This was taken back later: {}.",
+}
+MOST_SHOWN = 5  # words of an objection
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:

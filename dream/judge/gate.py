@@ -77,20 +77,6 @@ class Refusal:
         return cls(reason, SENTENCES[reason])
 
 
-OBJECTIONS = {
-    ObjectionKind.FOREIGN: "This was pasted, quoted or printed by a tool, not said: {}.",
-    ObjectionKind.VALUE: "The quote does not give: {}.",
-    ObjectionKind.NEW: "The quote does not say: {}.",
-    ObjectionKind.NEGATION: "A negation was left out or added: {}.",
-    ObjectionKind.OPPOSITE: "The quote says the opposite: {}.",
-    ObjectionKind.MODALITY: "The quote asks, supposes, wishes or plans; it does not state: {}.",
-    ObjectionKind.QUANTITY: "The quote does not say it of all, or of every time: {}.",
-    ObjectionKind.PASSING: "The quote says it of a while, or of this one alone: {}.",
-    ObjectionKind.TENSE: "The quote tells of another time: {}.",
-    ObjectionKind.ORDER: "The quote puts it the other way round: {}.",
-    ObjectionKind.REFUSED: "The person turned this down, or did not choose it: {}.",
-    ObjectionKind.RETRACTED: "This was taken back later: {}.",
-}
 ENDED: Mapping[Standing | None, str] = {
     Standing.AGREED: "you agreed",
     Standing.DONE: "what it says was done",
@@ -311,7 +297,7 @@ def find_status(session: SessionTurns, quote: Quote) -> Standing | None:
 def make_refusal(objection: Objection) -> Refusal:
     """An objection of the proof, in words that say what to mend."""
     reason = RefusalReason.TAKEN_BACK if objection.kind is ObjectionKind.RETRACTED else RefusalReason.BEYOND_QUOTE
-    return Refusal(reason, OBJECTIONS[objection.kind].format(", ".join(objection.words[:5]) or "as it stands"))
+    return Refusal(reason, objection.describe())
 
 
 def _about_text(candidate: Candidate) -> Iterator[Refusal]:

@@ -30,18 +30,23 @@ NEGATION = ignore_case(
     r"\b(?:not|never|no|nobody|none|neither|nor|without|cannot)\b|n[’']t\b|\b(?:cant|dont|wont|isnt|arent|doesnt)\b"
 )
 
+UNTOLD = (  # but `never without asking` is a rule like others
+    r"(?:^|[.,;:!?\n])(?:(?!\b(?:never|not|cannot|nobody|nothing)\b|n['’]t\b)[^.,;:!?\n])*\bwithout (?:telling|asking"
+    r"|informing|confirmation from) (?:the )?(?:user|person|human|anyone)\b"
+)
 INJECTION = ignore_case(
     r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|any|your|system"
     r"|safety)\b[^.\n]{0,30}\b(?:instructions?|prompts?|rules?|guidelines?|messages?|context|restrictions?)\b"
     r"|\b(?:system|developer|assistant|user)\s*(?:prompt|message)?\s*:\s|</?(?:system|assistant|user|instructions?"
     r"|tool|function|human)\b[^>]*>|\[/?INST\]|<\|[^|>]*\|>|\byou are now\b|\bnew instructions?\b|\b(?:do not|don't"
     r"|never) (?:tell|inform|mention|reveal|show|ask)\b[^.\n]{0,30}\b(?:user|person|human|anyone|them)\b"
-    r"|\bwithout (?:telling|asking|informing|confirmation from) (?:the )?(?:user|person|human|anyone)\b|\b(?:curl|wget"
-    r"|iwr|invoke-webrequest)\b[^\n]*\|\s*(?:sudo\s+)?(?:ba|z|da|fi)?sh\b|\b(?:exfiltrat|send|upload|post|leak|email"
-    r"|forward)\w*\b[^.\n]{0,60}(?:\.env\b|\bsecrets?|credentials?|passwords?|tokens?|api keys?|private keys?"
-    r"|env(?:ironment)? (?:file|variables)|\.env|ssh keys?)\b|\brm\s+-rf?\s+[/~]|\bbase64\s+-d\b|\b(?:jailbreak"
-    r"|dan mode|developer mode|god mode)\b|\bapprove (?:all|every|this|any)\b[^.\n]{0,30}\b(?:proposals?|hunks?"
-    r"|tool calls?|permissions?)\b|--dangerously-skip-permissions|\bthis (?:note|memory|message) is (?:from"
+    rf"|{UNTOLD}"
+    r"|\b(?:curl|wget|iwr|invoke-webrequest)\b[^\n]*\|\s*(?:sudo\s+)?(?:ba|z|da|fi)?sh\b"
+    r"|\b(?:exfiltrat|send|upload|post|leak|email|forward)\w*\b[^.\n]{0,60}(?:\.env\b|\bsecrets?|credentials?"
+    r"|passwords?|tokens?|api keys?|private keys?|env(?:ironment)? (?:file|variables)|\.env|ssh keys?)\b"
+    r"|\brm\s+-rf?\s+[/~]|\bbase64\s+-d\b|\b(?:jailbreak|dan mode|developer mode|god mode)\b|\bapprove (?:all"
+    r"|every|this|any)\b[^.\n]{0,30}\b(?:proposals?|hunks?|tool calls?|permissions?)\b"
+    r"|--dangerously-skip-permissions|\bthis (?:note|memory|message) is (?:from"
     r"|by) (?:the )?(?:system|admin|anthropic|openai)\b"
 )  # no candidate that holds such words becomes a proposal
 ORDERS_ASSISTANT = ignore_case(

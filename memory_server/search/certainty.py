@@ -2,7 +2,8 @@
 
 sure       what is shown stands there as it was asked, or a topic says it so plainly that hardly one is wrong, and
            has each word of the question, or one near it
-likely     what speaks for it spoke for an answer in seven of ten questions
+likely     what speaks for it spoke for an answer in seven of ten questions; of a topic the less of it, the more words of
+           the question it must have
 perhaps    a passage near the question, and everything in an answer that little speaks for
 
 Of recall the words are learnt, see `benchmarks.certainty`: two logistic curves, one for topics and one for what was
@@ -35,6 +36,7 @@ TOPIC_WEIGHTS: Mapping[str, float] = {"bias": -5.34, "tokens": 1.4, "meaning": 1
 SESSION_WEIGHTS: Mapping[str, float] = {"bias": -1.16, "confidence": 0.24, "gap": 1.05, "settled": 0.54}
 SURE, LIKELY_TOPIC, LIKELY_SESSION = 0.87, 0.65, 0.52  # of the curves; what each costs stands in benchmarks/RESULTS.md
 SURE_WORDS = 0.53  # of how well a passage holds each word: what differs in one thing alone is near, and answers nothing
+LEAST_ODDS_HELD = 0.25  # odds of a topic times the square of that: below, it is of another thing and decides nothing
 LEAST_MATCH = 0.02  # of a word, so that its logarithm has an end
 
 
@@ -144,5 +146,8 @@ def choose_certainty(layer: Layer, right: float, each_word: float) -> Certainty:
     """
     if layer is Layer.TOPIC and right >= SURE and each_word >= SURE_WORDS:
         return Certainty.SURE
-    likely = LIKELY_TOPIC if layer is Layer.TOPIC else LIKELY_SESSION
-    return Certainty.LIKELY if right >= likely else Certainty.PERHAPS
+    if layer is Layer.TOPIC:
+        is_likely = right >= LIKELY_TOPIC and right * each_word**2 >= LEAST_ODDS_HELD * (1 - right)
+    else:
+        is_likely = right >= LIKELY_SESSION
+    return Certainty.LIKELY if is_likely else Certainty.PERHAPS

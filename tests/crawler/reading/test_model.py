@@ -123,7 +123,7 @@ def test_secrets_in_an_answer_are_masked_before_it_is_kept(tmp_path: Path) -> No
     unfounded = make_line(entry_id(1), "never said", f"The Zebra key is {SECRET}.")
     said = answer(line, unfounded, title=SECRET, goal=f"Use {SECRET}.", open=[SECRET])
 
-    [reading] = read(tmp_path, [one(tmp_path)], as_json(said))
+    [reading] = read(tmp_path, [one(tmp_path)], as_json(said), "[]")
 
     assert len(reading.lines) == len(reading.unfounded) == len(reading.open) == 1
     assert SECRET not in repr(reading) and "Zebra" not in repr(reading)
@@ -241,7 +241,7 @@ def test_a_line_that_its_quote_does_not_say_is_kept_and_not_used(tmp_path: Path)
     wrong = make_line(entry_id(1), RULE, "Never run the linter before a commit.")
     session = unread(tmp_path, person(1, RULE), assistant(2, "Yes."))
 
-    [reading] = read(tmp_path, [session], as_json(answer(make_line(entry_id(1), RULE), wrong)))
+    [reading] = read(tmp_path, [session], as_json(answer(make_line(entry_id(1), RULE), wrong)), "[]")
 
     assert len(reading.lines) == 2
     assert [line.text for line in keep_proved(reading, session.session).lines] == [RULE]
