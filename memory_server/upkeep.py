@@ -6,12 +6,12 @@ stretches of what was said, and the scales by which scores are read.
 
 import logging
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_server.completeness import LEVEL, SkipKind, Skipped, select_skipped
+from memory_server.completeness import SkipKind, Skipped, how_level, select_skipped
 from memory_server.document import Layer, SourcePath
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles
@@ -33,6 +33,7 @@ from memory_server.machine.database import is_read_only
 from memory_server.machine.files import remove_file, remove_other_folders, replace_file
 from memory_server.machine.process import give_back_freed
 from memory_server.machine.refusals import repairable
+from memory_server.root.forgetting import sessions_to_forget, strike_out
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.ranking.calibration import NOTE as CALIBRATION_NOTE
 from memory_server.search.ranking.calibration import calibrate
@@ -49,19 +50,6 @@ SMALL_REST = 300  # passages likewise that an interrupted run has left
 def is_small(changes: Changes) -> bool:
     """Whether a search may wait for it."""
     return changes.count <= SMALL_CHANGE and changes.unfinished <= SMALL_REST
-
-
-def how_level(files: int, passages: int, owner: str, sessions: int = 0) -> str:
-    """How far indices are from the disk, and who is at it or what to do.
-
-    `files` are still to be read or removed, `sessions` to be indexed turn by turn, `passages` to be found by meaning;
-    `owner` writes them, empty for nobody.
-    """
-    counts = ((files, "file"), (sessions, "session"), (passages, "passage"))
-    left = [f"{count} {name}{'s' * (count > 1)}" for count, name in counts if count]
-    if not left:
-        return LEVEL
-    return f"{' and '.join(left)} behind; {f'{owner} is at it' if owner else 'bring them level: oneiros reindex'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +159,6 @@ class Upkeep:
             return False
         return self.raw.bring_level(report_progress, waits=False) > 0
 
-    def is_of_another_format(self) -> bool:
-        """Whether another version of the program made one of the indices: the next run makes it anew."""
-        of_turns = [self.root.raw_index] if self.raw else []
-        of_stretches = [self.stretches.file] if self.stretches else []
-        files = [self.root.ledger, *of_turns, *of_stretches]
-        return any(map(is_of_another_format, files)) or self.indices.has_earlier_vectors
-
     def reindex(self, report_progress: Callable[[Progress], None], *, rebuild: bool = False) -> Report:
         """Brings everything level with the disk. Raises NeedsRepair where another process owns the root."""
         with repairable(self.root.derived_folder):
@@ -206,6 +187,22 @@ class Upkeep:
         give_back_freed()  # what the tables and scales were made of
         self.finished()
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
+        return report
+
+    def find_forgotten(self) -> frozenset[str]:
+        """The sessions to be forgotten that are out of the archive; one that is still there is not struck out yet."""
+        noted = sessions_to_forget(self.root)
+        return noted.difference(self.raw.store.marks()) if noted and self.raw is not None else noted
+
+    def forget(self, session_ids: Collection[str], report_progress: Callable[[Progress], None]) -> Report:
+        """Brings everything level so that not a byte of some sessions is left, and strikes them out."""
+        self.reindex(report_progress)
+        with self.indices.search_lock.exchanging():
+            self.forget_vectors()
+            self.forget_of_models()
+            shutil.rmtree(self.root.derived_folder / "trial", ignore_errors=True)  # of one that a kill ended
+        report = self.reindex(report_progress, rebuild=True)
+        strike_out(self.root, session_ids)
         return report
 
     def _read_turns(self, embedding: "OneCount", report_progress: Callable[[Progress], None], *, rebuild: bool) -> None:

@@ -47,7 +47,7 @@ def open_memory(
         before_search=before_search,
         elsewhere=partial(look_elsewhere, environment, root),
     )
-    if not as_it_is and memory.upkeep.is_of_another_format():
+    if not as_it_is and memory.is_of_another_format():
         logger.warning("Another version of oneiros made the indices: they are made anew, with the vectors there are.")
         try:
             memory.reindex()
