@@ -28,20 +28,19 @@ from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import ContentError, OneirosError, Problem
 from memory_server.further import FurtherModels, Trial
-from memory_server.index.build import Progress, Report
+from memory_server.index.build import NoQuestions, Progress, Report, StatementQuestions
 from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.ledger import is_of_another_format
 from memory_server.index.raw import RawIndex, SessionStore, raw_path, session_of_path
 from memory_server.index.stretch_index import StretchIndex
 from memory_server.index.typed_lines import TypedLines
 from memory_server.language.words import Stemmer
-from memory_server.layers.questions import NoQuestions, StatementQuestions
 from memory_server.layers.sessions import cut_id8, find_subject, parse_id8
 from memory_server.layers.topics import ONTOLOGY, Unapproved, is_topic, parse_document
 from memory_server.lifecycle.fading import FadingOf, forget_marks
 from memory_server.lifecycle.use import CONFIRMED, DRILLED, UseLog
 from memory_server.machine.clock import local_day
-from memory_server.machine.refusals import repairable
+from memory_server.machine.files import repairable
 from memory_server.reading import (
     TURNS_READ,
     SourceText,
@@ -58,9 +57,8 @@ from memory_server.search.pipeline import Pipeline
 from memory_server.search.precedence import SPOKEN, is_tied, settle_ties
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion, QueryLog
 from memory_server.search.question import EMPTY, Question, Search, clean, parse_logged
-from memory_server.search.ranking.calibration import NOTE as CALIBRATION_NOTE
 from memory_server.search.ranking.ranking import SILENCE
-from memory_server.search.ranking.scoring import mutual_match
+from memory_server.search.ranking.scoring import CALIBRATION_NOTE, mutual_match
 from memory_server.search.raw_turns import RawSearcher
 from memory_server.search.retrieval import Retriever
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
@@ -80,6 +78,11 @@ CACHED_STATEMENTS = 500  # with their tokens, some 20 kB each
 NOT_INDEXED = "Nothing is indexed yet: the indices are %s."
 
 
+def wait_for_nothing(_: bool) -> str:
+    """Before a search of indices that are taken as they are."""
+    return ""
+
+
 class Memory:
     """An open memory root. A context manager; safe to share between threads."""
 
@@ -96,7 +99,7 @@ class Memory:
         approved_on: Callable[[], dt.date | None] = lambda: None,
         questions: Callable[[], StatementQuestions] = NoQuestions,
         further: FurtherModels | None = None,
-        before_search: Callable[[bool], str] = lambda _: "",
+        before_search: Callable[[bool], str] = wait_for_nothing,
         elsewhere: Callable[[], Sequence[Skipped]] = lambda: (),
     ):
         """Opens a root that exists. Loads nothing heavy: the model and the indices come with the first search.

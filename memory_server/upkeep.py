@@ -30,13 +30,12 @@ from memory_server.layers.notes import bring_notes_level
 from memory_server.layers.topics import Unapproved
 from memory_server.lifecycle.fading import Fading
 from memory_server.machine.database import is_read_only
-from memory_server.machine.files import remove_file, remove_other_folders, replace_file
+from memory_server.machine.files import remove_file, remove_other_folders, repairable, replace_file
 from memory_server.machine.process import give_back_freed
-from memory_server.machine.refusals import repairable
 from memory_server.root.forgetting import sessions_to_forget, strike_out
 from memory_server.root.paths import MemoryRoot
-from memory_server.search.ranking.calibration import NOTE as CALIBRATION_NOTE
 from memory_server.search.ranking.calibration import calibrate
+from memory_server.search.ranking.scoring import CALIBRATION_NOTE
 from memory_server.settings import read_memory_settings
 from memory_server.settings_file import change_setting
 

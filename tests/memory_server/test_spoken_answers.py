@@ -18,8 +18,7 @@ from crawler.reading.record import FOLDER, Line, LineKind, Reading, Readings
 from memory_server.completeness import SkipKind
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
 from memory_server.embedding.catalogue import Catalogue
-from memory_server.embedding.token_vectors import token_bytes
-from memory_server.embedding.vector_cache import VectorCache
+from memory_server.embedding.vector_cache import VectorCache, token_bytes
 from memory_server.embedding.workers import WorkerPlan
 from memory_server.errors import NeedsRepair
 from memory_server.index.build import Changes

@@ -7,7 +7,7 @@ that reads a scaled score was fitted to one model; those of a model that tells l
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,7 +16,15 @@ from memory_server.index.ledger import Ledger
 from memory_server.index.snapshot import Snapshot
 from memory_server.language.words import Stemmer
 from memory_server.search.ranking.arms import best_first
-from memory_server.search.ranking.scoring import Places, Scale, compute_matches, learn_scale, token_weights
+from memory_server.search.ranking.scoring import (
+    CALIBRATION_FORMAT,
+    CALIBRATION_NOTE,
+    Calibration,
+    Places,
+    compute_matches,
+    learn_scale,
+    token_weights,
+)
 from memory_server.search.ranking.terms import list_terms, question_terms
 
 # No memory of software work answers these. Changing one changes every score: rebuild afterwards.
@@ -99,34 +107,6 @@ OWN = 16  # passages that are asked for by their own words
 OWN_WORDS = 12  # the first of each, some as many as a question has, of half of the passage at most
 USUAL_REACH = (2.9, 3.4)  # by meaning and by tokens, the least that the model has to which all was fitted
 MOST_STRETCH = 2.0  # a model that needs more tells nothing apart
-NOTE = "calibration"
-FORMAT = "4/"  # before the mark of what is noted, so that scales of another form are learnt anew
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """The scales of one index."""
-
-    meaning: Scale  # of cosines of vectors
-    tokens: Scale  # of mean token matches
-    background: float  # the typical match of one token
-    sparse: Scale | None = None  # of what a sparse model scores, where one is on
-
-
-NEUTRAL = Calibration(Scale(0.0, 1.0), Scale(0.0, 1.0), 0.0)  # of an index that holds nothing
-
-
-def read_calibration(note: str) -> Calibration:
-    """The scales of the last reindex, of what it noted; neutral ones where there was none."""
-    if not note:
-        return NEUTRAL
-    found = json.loads(note)
-    if not found["content"].startswith(FORMAT):
-        return NEUTRAL
-    middle, unit, token_middle, token_unit, background, *sparse = found["values"]
-    return Calibration(
-        Scale(middle, unit), Scale(token_middle, token_unit), background, Scale(*sparse) if sparse else None
-    )
 
 
 def calibrate(
@@ -141,13 +121,13 @@ def calibrate(
 
     `sparse`: what a sparse model scores; `models` names those that are on beside the one that makes vectors.
     """
-    content = FORMAT + ledger.content_mark() + models
-    note = ledger.note(NOTE)
+    content = CALIBRATION_FORMAT + ledger.content_mark() + models
+    note = ledger.note(CALIBRATION_NOTE)
     if note and json.loads(note)["content"] == content:
         return
     places = np.flatnonzero(snapshot.passages.vectors >= 0)
     if len(places) == 0:
-        ledger.set_note(NOTE, "")
+        ledger.set_note(CALIBRATION_NOTE, "")
         return
     learnt = _learn(ledger, snapshot, stemmer, [*map(embed_query, PROBES)], places)
     learnt = _stretch(learnt, _measure_reach(ledger, snapshot, stemmer, embed_query, learnt))
@@ -156,7 +136,7 @@ def calibrate(
         scores = np.stack([sparse(snapshot, probe) for probe in PROBES])
         scale = learn_scale(scores, scores.max(axis=1))
         values += [scale.middle, scale.unit]
-    ledger.set_note(NOTE, json.dumps({"content": content, "values": values}))
+    ledger.set_note(CALIBRATION_NOTE, json.dumps({"content": content, "values": values}))
 
 
 def _learn(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, probes: list[Embedded], places: Places) -> Calibration:
