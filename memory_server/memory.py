@@ -19,10 +19,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from memory_server.completeness import SkipKind, Skipped, how_level, select_skipped, tell_lacks, tell_skipped
-from memory_server.document import UNAPPROVED, Answer, Layer, LineRange, SourcePath, parse_place
+from memory_server.document import Answer, Layer, LineRange, SourcePath
 from memory_server.embedding.catalogue import Catalogue, unread_note
-from memory_server.embedding.engine import Embedded, Engine
-from memory_server.embedding.in_use import ModelInUse
+from memory_server.embedding.engine import Embedded, Engine, ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
@@ -31,25 +30,16 @@ from memory_server.further import FurtherModels, Trial
 from memory_server.index.build import NoQuestions, Progress, Report, StatementQuestions
 from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.ledger import is_of_another_format
-from memory_server.index.raw import RawIndex, SessionStore, raw_path, session_of_path
+from memory_server.index.raw import TURNS_READ, RawIndex, SessionStore, raw_path
 from memory_server.index.stretch_index import StretchIndex
 from memory_server.index.typed_lines import TypedLines
 from memory_server.language.words import Stemmer
 from memory_server.layers.sessions import cut_id8, find_subject, parse_id8
-from memory_server.layers.topics import ONTOLOGY, Unapproved, is_topic, parse_document
+from memory_server.layers.topics import ONTOLOGY, Unapproved, is_topic
 from memory_server.lifecycle.fading import FadingOf, forget_marks
 from memory_server.lifecycle.use import CONFIRMED, DRILLED, UseLog
 from memory_server.machine.clock import local_day
 from memory_server.machine.files import repairable
-from memory_server.reading import (
-    TURNS_READ,
-    SourceText,
-    find_archived_session,
-    find_session_id,
-    make_reading,
-    read_lines,
-    read_turns,
-)
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory, require_own_folders
@@ -69,6 +59,7 @@ if TYPE_CHECKING:
     from memory_server.layers.blackboard import Blackboard, WaitingNote
     from memory_server.layers.episodes import Episode, GivenEpisode
     from memory_server.layers.ontology import Ontology
+    from memory_server.reading import Reader, SourceText
     from memory_server.upkeep import Status, Upkeep
 
 logger = logging.getLogger(__name__)
@@ -349,27 +340,21 @@ class Memory:
 
     # -- reading ------------------------------------------------------------------------------------------------
 
+    @property
+    def _reader(self) -> "Reader":
+        from memory_server.reading import Reader
+
+        return Reader(self.root, self.raw.store if self.raw is not None else None, self.unapproved, self.today)
+
     def read(
         self, name: str, first: int | None = None, last: int | None = None, *, with_tools: bool = False
-    ) -> SourceText:
+    ) -> "SourceText":
         """Lines of a topic or another source, by name or path, which may end in its lines: `mail:12-30`.
 
         Of an archived session, `5f0c2a9e:66`, the lines are its turns; see `read_turns`. Raises ContentError where
         there is no such source.
         """
-        place = parse_place(name)
-        if first is None and last is None:
-            first, last = place.first, place.last
-        session_id = find_archived_session(self.raw.store.marks(), place.name) if self.raw is not None else ""
-        if self.raw is not None and session_id and (first is not None or session_of_path(place.name)):
-            reading = read_turns(self.raw.store, session_id, first, last, with_tools=with_tools)
-        else:
-            reading = read_lines(self.root, cut_id8(session_id) or place.name, first or 1, last, self.today)
-            texts = self.unapproved([reading.path]) if reading.layer is Layer.TOPIC else {}
-            if approved := texts.get(reading.path):
-                reading = make_reading(parse_document(reading.path, approved), approved, first or 1, last, self.today)
-            elif texts:
-                reading = replace(reading, marks=(UNAPPROVED, *reading.marks))
+        reading = self._reader.read(name, first, last, with_tools=with_tools)
         self._log(lambda log: log.read(reading.path, str(reading.lines)))
         self._count(lambda use: use.count_access(reading.path, reading.lines))
         return reading
@@ -379,10 +364,8 @@ class Memory:
 
         `first` counts raw turns from 1. Raises ContentError where there is no such session.
         """
-        if self.raw is None:
-            raise ContentError("this memory keeps no archive", remedy="Read the session's file by its path")
-        session_id, first = find_session_id(self.root, name), max(1, first)
-        text = self.raw.store.at_depth(session_id, depth, first - 1)
+        first = max(1, first)
+        session_id, text = self._reader.read_session(name, depth, first)
         self.note_drilled(session_id, depth, first)
         return text
 

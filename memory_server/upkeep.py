@@ -13,7 +13,7 @@ from pathlib import Path
 
 from memory_server.completeness import SkipKind, Skipped, how_level, select_skipped
 from memory_server.document import Layer, SourcePath
-from memory_server.embedding.in_use import ModelInUse
+from memory_server.embedding.engine import ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.vector_cache import TextHash
 from memory_server.embedding.workers import EmbeddingControl

@@ -230,6 +230,9 @@ def token_bytes(dimensions: int) -> int:
 def pack_tokens(embedded: Embedded, text: str) -> NDArray[np.uint8]:
     """The token vectors of a passage's content words as rows of signs (t, token_bytes(d)); of all where none is one.
 
+    One bit a dimension: 48 bytes a token at 384, so 80,000 passages of 200 tokens take 0.35 GB. Neither the signs nor
+    the words left out cost anything that can be measured; pooling neighbouring tokens does (benchmarks/RESULTS.md).
+
     `text`: what was embedded, the context on its first line. The words of the context are left out: they stand in every
     passage of their source and would match for each of them.
     """

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.index.ledger import Ledger
@@ -19,10 +20,11 @@ from memory_server.search.ranking.arms import best_first
 from memory_server.search.ranking.scoring import (
     CALIBRATION_FORMAT,
     CALIBRATION_NOTE,
+    LEAST_UNIT,
     Calibration,
     Places,
+    Scale,
     compute_matches,
-    learn_scale,
     token_weights,
 )
 from memory_server.search.ranking.terms import list_terms, question_terms
@@ -229,3 +231,16 @@ def _sample(snapshot: Snapshot, places: Places) -> Places:
     direction = np.sin(np.arange(snapshot.vectors.shape[1], dtype=np.float32) + 1)
     order = held[np.argsort(snapshot.exact_cosines(direction[None], held)[0], kind="stable")]
     return order[np.linspace(0, len(order) - 1, SAMPLE).astype(np.int64)]
+
+
+def learn_scale(typical: NDArray[np.floating], best: NDArray[np.floating]) -> Scale:
+    """The scale of an index from what unrelated probe questions score in it.
+
+    typical (probes, n): scores of passages that stand for all; best (probes,): the highest score of each probe.
+    The unit is half the distance to the best unrelated passage, which grows with the index, and half three standard
+    deviations, which do not. A linear map of all cosines cancels exactly. In whatever order the passages come, sorted
+    they add up to the same sum.
+    """
+    middle = float(np.median(typical))
+    spread = float(np.sort(typical, axis=None).std(dtype=np.float64))
+    return Scale(middle, max(LEAST_UNIT, 0.5 * (float(np.median(best)) - middle) + 1.5 * spread))

@@ -61,19 +61,6 @@ class Scale:
         return (np.asarray(cosines, dtype=np.float64) - self.middle) / self.unit
 
 
-def learn_scale(typical: NDArray[np.floating], best: NDArray[np.floating]) -> Scale:
-    """The scale of an index from what unrelated probe questions score in it.
-
-    typical (probes, n): scores of passages that stand for all; best (probes,): the highest score of each probe.
-    The unit is half the distance to the best unrelated passage, which grows with the index, and half three standard
-    deviations, which do not. A linear map of all cosines cancels exactly. In whatever order the passages come, sorted
-    they add up to the same sum.
-    """
-    middle = float(np.median(typical))
-    spread = float(np.sort(typical, axis=None).std(dtype=np.float64))
-    return Scale(middle, max(LEAST_UNIT, 0.5 * (float(np.median(best)) - middle) + 1.5 * spread))
-
-
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """The scales of one index."""

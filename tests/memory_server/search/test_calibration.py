@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_server.memory import Memory
-from memory_server.search.ranking.scoring import CALIBRATION_NOTE, NEUTRAL, learn_scale, read_calibration
+from memory_server.search.ranking.calibration import learn_scale
+from memory_server.search.ranking.scoring import CALIBRATION_NOTE, NEUTRAL, read_calibration
 from tests.memories import new_root, open_memory, write_topic
 from tests.states import WordEngine
 
