@@ -2,8 +2,8 @@
 
 What a call does stands in the rooms below: `search/pipeline.py`, `reading.py`, `upkeep.py`, `inspection.py`. Here they
 are put together over one root, and whatever was opened is closed again. A room that few questions enter is imported
-by the method that hands it out. The process that owns a root alone opens
-ChromaDB and writes; any other may open it at the same time, gets the same answers, and cannot reindex.
+by the method that hands it out. The process that owns a root alone opens ChromaDB and writes; any other may open it at
+the same time, gets the same answers, and cannot reindex.
 """
 
 import datetime as dt
@@ -493,39 +493,10 @@ class Memory:
         """How this memory stands. Searches nothing and loads no model. `elsewhere`: what was never brought here, where
         whoever asks knows it.
         """
-        from memory_server.lifecycle.findable import read_losses
-        from memory_server.upkeep import Status
-
-        changes = self.upkeep.changes()
-        with repairable(self.root.derived_folder):
-            counts, unfinished = self.indices.ledger.counts(), self.upkeep.count_unfinished(changes)
-        sources = [source.layer for source in changes.sources]
-        archived = len(self.raw.store.marks()) if self.raw is not None else 0
-        logged, used = 0, (0, 0, 0)
+        status = self.upkeep.describe(self._list_elsewhere() if elsewhere is None else elsewhere)
         with suppress(sqlite3.Error):  # a log that cannot be read stands in nobody's way
-            logged, used = self._query_log.count(), self.use.counts()
-        return Status(
-            root=self.root.path,
-            model=self.model.card.name,
-            model_reason=self.model.reason,
-            sources={layer: sources.count(layer) for layer in Layer} | {Layer.RAW: archived},
-            topics=sum(is_topic(source.path) for source in changes.sources),
-            passages=counts["searchable"],
-            semantic=counts["semantic"],
-            changed=len(changes.changed),
-            removed=len(changes.removed),
-            unfinished=unfinished,
-            problems=changes.skipped,
-            skipped=(
-                *self.upkeep.list_skipped(changes, unfinished),
-                *(self._list_elsewhere() if elsewhere is None else elsewhere),
-            ),
-            index_bytes=sum(file.stat().st_size for file in self.root.derived_folder.rglob("*") if file.is_file()),
-            owner=self.owner(),
-            queries_logged=logged,
-            losses=tuple(map(str, read_losses(self.root))),
-            used=used,
-        )
+            return replace(status, queries_logged=self._query_log.count(), used=self.use.counts())
+        return status
 
     # -- the query log ------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ stretches of what was said, and the scales by which scores are read.
 
 import logging
 import shutil
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,8 +27,9 @@ from memory_server.index.stretch_index import StretchIndex
 from memory_server.language.words import Stemmer
 from memory_server.layers.index_page import write_index_page
 from memory_server.layers.notes import bring_notes_level
-from memory_server.layers.topics import Unapproved
+from memory_server.layers.topics import Unapproved, is_topic
 from memory_server.lifecycle.fading import Fading
+from memory_server.lifecycle.findable import read_losses
 from memory_server.machine.database import is_read_only
 from memory_server.machine.files import remove_file, remove_other_folders, repairable, replace_file
 from memory_server.machine.process import give_back_freed
@@ -68,7 +69,7 @@ class Status:
     problems: tuple[Problem, ...]
     index_bytes: int
     owner: str  # which process owns the root; empty where none does
-    queries_logged: int
+    queries_logged: int = 0
     losses: tuple[str, ...] = ()  # what is found no more, although no command took it away
     used: tuple[int, int, int] = (0, 0, 0)  # sources that were found, opened, drilled into
     skipped: tuple[Skipped, ...] = ()  # what an answer lacks
@@ -293,6 +294,32 @@ class Upkeep:
         )
 
     # -- checks -------------------------------------------------------------------------------------------------
+
+    def describe(self, elsewhere: Sequence[Skipped]) -> Status:
+        """How the memory stands, but for what was asked of it. `elsewhere`: what was never brought here."""
+        changes = self.changes()
+        with repairable(self.root.derived_folder):
+            counts, unfinished = self.indices.ledger.counts(), self.count_unfinished(changes)
+        sources = [source.layer for source in changes.sources]
+        archived = len(self.raw.store.marks()) if self.raw is not None else 0
+        model = self.model.files
+        return Status(
+            root=self.root.path,
+            model=model.card.name,
+            model_reason=model.reason,
+            sources={layer: sources.count(layer) for layer in Layer} | {Layer.RAW: archived},
+            topics=sum(is_topic(source.path) for source in changes.sources),
+            passages=counts["searchable"],
+            semantic=counts["semantic"],
+            changed=len(changes.changed),
+            removed=len(changes.removed),
+            unfinished=unfinished,
+            problems=changes.skipped,
+            skipped=(*self.list_skipped(changes, unfinished), *elsewhere),
+            index_bytes=sum(file.stat().st_size for file in self.root.derived_folder.rglob("*") if file.is_file()),
+            owner=self.indices.owner(),
+            losses=tuple(map(str, read_losses(self.root))),
+        )
 
     def is_unfinished(self) -> bool:
         """Whether there is work although no file has changed: an interrupted run left passages that are not found by

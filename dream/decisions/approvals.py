@@ -98,7 +98,7 @@ class Approvals:
         self.chain = chain
         is_from_before = not chain.is_kept and not chain.has_key
         earlier = read_earlier_approvals(root) if is_from_before else []
-        self.is_new = not chain.is_kept and not chain.has_key and not earlier
+        self.is_new = is_from_before and not earlier
         self._places: dict[str, list[tuple[int, FileHashes]]] = {}
         entries = [make_entry(one, "") for one in earlier] or chain.entries
         for place, entry in enumerate(entries):

@@ -198,12 +198,12 @@ class Indices:
     @property
     def graph(self) -> "Graph":
         """The graph beside the scan, which answers nothing until it is brought level."""
-        from memory_server.index.graph import Graph  # noqa: PLC0415  only the process that owns the root keeps one
+        if (graph := self._graph) is None:
+            from memory_server.index.graph import Graph  # noqa: PLC0415  only the process that owns the root keeps one
 
-        with self._guard:
-            if self._graph is None:
-                self._graph = Graph(self._root.semantic_index, self._model.fingerprint)
-            return self._graph
+            with self._guard:
+                graph = self._graph = self._graph or Graph(self._root.semantic_index, self._model.fingerprint)
+        return graph
 
     def _close_graph(self) -> None:
         if self._graph is not None:
