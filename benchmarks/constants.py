@@ -60,11 +60,10 @@ MEASURED: Mapping[str, Mapping[str, str]] = {
 }
 ARITHMETIC: Mapping[str, str] = {
     "memory_server/index/snapshot.py": "EXACT_STEP",
-    "memory_server/embedding/token_vectors.py": "EXACT_STEP",
     "memory_server/search/certainty.py": "LEAST_ODDS",
     "memory_server/search/precedence.py": "EPSILON",
     "memory_server/search/ranking/ranking.py": "MOST_EXPONENT",
-    "memory_server/search/ranking/scoring.py": "LEAST_UNIT",
+    "memory_server/search/ranking/scoring.py": "LEAST_UNIT EXACT_STEP",
 }
 NO_CHOICE, BY_HAND = "no choice: arithmetic", "by hand"
 

@@ -18,6 +18,7 @@ import msgspec
 
 from crawler.quotes import Quote
 from crawler.transcripts.turns import Role
+from dream.changes import hash_text
 from memory_server.document import LineRange, SourcePath
 from memory_server.machine.clock import find_day_begin
 
@@ -358,8 +359,3 @@ def make_hunk_id(evidence: Sequence[Words], target: str, origin: StatementOrigin
     marks = sorted(words.mark for words in evidence)
     moved = [origin.approval] if origin else []
     return hashlib.sha256("\n".join([target, *marks, *moved]).encode()).hexdigest()[:12]
-
-
-def hash_text(text: str | None) -> str:
-    """What tells one state of a file from another; empty for a file that is not there."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() if text is not None else ""

@@ -30,7 +30,7 @@ from memory_server.layers.topics import shorten_text, topic_heads
 from memory_server.layers.validate import ValidationRule
 from memory_server.lifecycle.gc import GcWanted
 from memory_server.machine.database import is_read_only
-from memory_server.machine.refusals import find_refusal
+from memory_server.machine.files import find_refusal
 from memory_server.memory import Memory
 from memory_server.reading import read_lines
 from memory_server.root.state import states_without_root

@@ -36,7 +36,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         compress references notes archived reported ingest
     """,
     "dream": """
-        records evidence statements topics judge candidates proposals progress
+        changes records evidence statements topics judge candidates proposals progress
         decisions blame report run mcp_tools routes
     """,
     "parts.agents": """

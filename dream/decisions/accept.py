@@ -13,6 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from dream.changes import Event, FileChange, hash_text
 from dream.decisions.approvals import Approvals, Unexplained, list_approved_files, suspicious
 from dream.decisions.chain import Chain, ChainEntry
 from dream.decisions.journal import DecisionLog, Journal, Plan, new_nonce
@@ -27,8 +28,8 @@ from dream.judge.gate import is_deceptive
 from dream.progress import DreamProgress
 from dream.proposals.offering import ProposalQueue
 from dream.proposals.skill import forget_drafts, make_name, skill_text
-from dream.proposals.store import Approval, Event, FileChange, ProposalStore
-from dream.records import Candidate, Habit, Hunk, Rejection, State, Words, hash_text, make_hunk_id
+from dream.proposals.store import Approval, ProposalStore
+from dream.records import Candidate, Habit, Hunk, Rejection, State, Words, make_hunk_id
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.machine.clock import local_day
@@ -361,7 +362,7 @@ class Decisions:
             is_signed = any(entry.is_by_key for entry in self._log.chain.entries)
             chain = Chain(self.root, (earlier_key or self._person.signing_key) if is_signed else "")
             self._log.own += [name for place, name in enumerate(chain.entry_hashes) if chain.counts(place)]
-            before = Approvals(self.root, self.store, chain)
+            before = Approvals(self.root, chain)
             doubted = {one.path for one in before.find_unexplained()}
             paths = [path for path in list_approved_files(self.root) if path not in doubted]
             if paths:

@@ -13,20 +13,20 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from dream.changes import APPROVED, Event, FileChange, Splice, check_path, hash_text
 from dream.decisions.chain import Chain, FileHashes, make_entry
 from dream.decisions.repository import Repository, find_repository, refusal_of_git
-from dream.proposals.store import APPROVED, Event, FileChange, ProposalStore, Splice, check_path
-from dream.records import hash_text
 from memory_server.chunking import split_lines
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, OneirosError
 from memory_server.escaping import escape_line
 from memory_server.layers.index_page import find_markers, is_as_written, with_pointers
 from memory_server.layers.mif import Value, parse_frontmatter
-from memory_server.layers.ontology import ONTOLOGY
 from memory_server.layers.topics import (
     LEFT_OUT,
+    ONTOLOGY,
     TopicHead,
     find_sources,
     is_topic,
@@ -40,6 +40,9 @@ from memory_server.machine.clock import local_day
 from memory_server.machine.files import change_stamp, is_plain_file
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
+
+if TYPE_CHECKING:
+    from dream.proposals.store import Approval
 
 NEW = "new"  # what became of a file that was never approved
 UNSIGNED = "decided without a signature"
@@ -90,12 +93,12 @@ class Unexplained:
 class Approvals:
     """The approvals of one memory root as they stand now."""
 
-    def __init__(self, root: MemoryRoot, store: ProposalStore, chain: Chain):
+    def __init__(self, root: MemoryRoot, chain: Chain):
         self._root = root
         self.chain = chain
         is_from_before = not chain.is_kept and not chain.has_key
-        earlier = store.approvals() if is_from_before else []
-        self.is_new = not chain.is_kept and not chain.has_key and not earlier
+        earlier = read_earlier_approvals(root) if is_from_before else []
+        self.is_new = is_from_before and not earlier
         self._places: dict[str, list[tuple[int, FileHashes]]] = {}
         entries = [make_entry(one, "") for one in earlier] or chain.entries
         for place, entry in enumerate(entries):
@@ -346,7 +349,16 @@ def read_file(root: MemoryRoot, path: str) -> str | None:
 
 def read_approvals(root: MemoryRoot, public_key: str) -> Approvals:
     """The approvals of a memory as its files tell them; nothing is written."""
-    return Approvals(root, ProposalStore(root), Chain(root, public_key))
+    return Approvals(root, Chain(root, public_key))
+
+
+def read_earlier_approvals(root: MemoryRoot) -> "list[Approval]":
+    """What was approved in a memory that keeps no chain yet, oldest first."""
+    if not root.approvals.exists():
+        return []
+    from dream.proposals.store import ProposalStore  # noqa: PLC0415  20 modules, for few memories
+
+    return ProposalStore(root).approvals()
 
 
 class UnapprovedFiles:

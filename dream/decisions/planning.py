@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from dream.changes import Event, FileChange, Splice, check_path, check_target, find_splices, hash_text, take_out, undone
 from dream.decisions.approvals import Approvals, list_approved_files, make_change
 from dream.decisions.chain import Chain
 from dream.decisions.journal import DecisionLog, Noted, Plan, new_nonce
@@ -30,20 +31,8 @@ from dream.proposals.placing import (
     without_statement,
 )
 from dream.proposals.rendering import format_acceptance, format_adoption, format_message, format_reversal
-from dream.proposals.store import (
-    Approval,
-    Event,
-    FileChange,
-    ProposalStore,
-    Splice,
-    check_path,
-    check_target,
-    find_approvals,
-    find_splices,
-    take_out,
-    undone,
-)
-from dream.records import Hunk, Place, Rejection, State, StatementOrigin, hash_text, make_hunk_id
+from dream.proposals.store import Approval, ProposalStore, find_approvals
+from dream.records import Hunk, Place, Rejection, State, StatementOrigin, make_hunk_id
 from dream.topics import LESSONS
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError

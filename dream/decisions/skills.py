@@ -7,7 +7,7 @@ what it put there: a file that the person has changed since stays.
 import os
 from pathlib import Path
 
-from dream.records import hash_text
+from dream.changes import hash_text
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.layers.topics import read_text
 from memory_server.machine.files import is_plain_file, make_folder, remove_file, replace_file

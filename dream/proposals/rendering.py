@@ -17,8 +17,9 @@ from crawler.archive.store import Archive
 from crawler.quotes import Quote
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
+from dream.changes import target_text
 from dream.proposals.placing import RULES, Manner, anchor_hunk, place_hunk, take_from_origin
-from dream.proposals.store import Approval, Proposal, target_text
+from dream.proposals.store import Approval, Proposal
 from dream.records import QUESTIONS, Candidate, Hunk, Kind, Relation, State, Words
 from dream.statements.provenance import CLAUDE, YOU, write_note
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines

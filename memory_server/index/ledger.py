@@ -36,8 +36,7 @@ from memory_server.index.schema import SCHEMA, SCHEMA_VERSION
 from memory_server.language.spelling import is_spelt_alike, unify
 from memory_server.language.words import extra_words
 from memory_server.machine.database import connect, erase_deleted, read_version, transaction
-from memory_server.machine.files import file_identity
-from memory_server.machine.refusals import find_refusal
+from memory_server.machine.files import file_identity, find_refusal
 
 VECTORS = "vectors"  # the note of the model whose vectors are confirmed; another whenever some were lost
 SourceMark = tuple[str, str, int | None]  # path, hash of its content, row of its first chunk: numbers are used again
@@ -81,12 +80,8 @@ class Ledger:
             self.connection = _connect(file)
         except sqlite3.DatabaseError as error:
             raise _make_damage_error(file, error) from error
+        self.keywords = SqliteKeywords(self.connection)
         self._identity = file_identity(file)
-
-    @property
-    def keywords(self) -> SqliteKeywords:
-        """The keyword index, as this connection sees it."""
-        return SqliteKeywords(self.connection)
 
     @property
     def is_current(self) -> bool:

@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory_server.document import Chunk, Document, LineRange, Standing
-from memory_server.embedding.engine import Engine
-from memory_server.embedding.in_use import ModelInUse
+from memory_server.embedding.engine import Engine, ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.vector_cache import TextHash, VectorCache, text_hash
 from memory_server.embedding.workers import EmbeddingControl

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
+from memory_server.completeness import how_level
 from memory_server.document import Answer
 from memory_server.faces.memory_text import reading_json
 from memory_server.memory import Memory
 from memory_server.search.precedence import limit_to_project
 from memory_server.search.question import Question
-from memory_server.upkeep import how_level
 from oneiros.cli.terminal.output import show_progress
 from oneiros.environment import Environment
 from oneiros.hooks.whereabouts import locate_project

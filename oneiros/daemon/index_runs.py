@@ -241,7 +241,7 @@ class IndexRuns:
 
     def _bring_level(self, rebuild: bool, anyway: bool) -> None:
         memory = self._memory
-        anyway = rebuild or anyway or memory.upkeep.is_of_another_format()
+        anyway = rebuild or anyway or memory.is_of_another_format()
         if anyway or not memory.upkeep.changes().is_empty or memory.is_unfinished():
             self._stage = Progress("reading", 0, 0)
             self._last = memory.reindex(rebuild=rebuild, report_progress=self._show)

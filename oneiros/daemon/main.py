@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from memory_server.errors import NeedsRepair
-from memory_server.machine.refusals import find_refusal
+from memory_server.machine.files import find_refusal
 from oneiros.daemon.sockets import AlreadyRunning, daemon_lock, listening
 from oneiros.light.endpoint import DaemonUnreachable
 

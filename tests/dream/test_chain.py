@@ -8,8 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from dream.changes import Event
 from dream.decisions.chain import Chain, make_entry
-from dream.proposals.store import Approval, Event
+from dream.proposals.store import Approval
 from memory_server.errors import NeedsRepair
 from memory_server.root.paths import MemoryRoot
 from tests.dream.builders import NOW, PERSON, decisions_on, extending, new_topic, proposed

@@ -5,10 +5,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from dream.changes import Event, FileChange, hash_text
 from dream.decisions.chain import make_entry
 from dream.decisions.journal import Noted, Plan
-from dream.proposals.store import Approval, Event, FileChange
-from dream.records import hash_text
+from dream.proposals.store import Approval
 from memory_server.errors import NeedsRepair
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot

@@ -31,15 +31,14 @@ from unittest.mock import patch
 from crawler.archive.store import Archive
 from dream.records import State
 from memory_server.embedding.model import read_card
-from memory_server.embedding.token_vectors import token_bytes
-from memory_server.embedding.vector_cache import TextHash, VectorCache
+from memory_server.embedding.vector_cache import TextHash, VectorCache, token_bytes
 from memory_server.embedding.workers import WorkerPlan
 from memory_server.errors import OneirosError
 from memory_server.index.build import fill_cache
 from memory_server.index.ledger import build_embedded_text
 from memory_server.layers.index_page import own_lines
 from memory_server.lifecycle.use import UseLog
-from memory_server.machine.refusals import find_refusal
+from memory_server.machine.files import find_refusal
 from memory_server.settings import read_memory_settings
 from oneiros.cli import ingest, maintenance, searching  # noqa: F401
 from oneiros.cli.app import EXIT_BUG

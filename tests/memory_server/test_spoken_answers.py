@@ -18,8 +18,7 @@ from crawler.reading.record import FOLDER, Line, LineKind, Reading, Readings
 from memory_server.completeness import SkipKind
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
 from memory_server.embedding.catalogue import Catalogue
-from memory_server.embedding.token_vectors import token_bytes
-from memory_server.embedding.vector_cache import VectorCache
+from memory_server.embedding.vector_cache import VectorCache, token_bytes
 from memory_server.embedding.workers import WorkerPlan
 from memory_server.errors import NeedsRepair
 from memory_server.index.build import Changes
@@ -611,10 +610,10 @@ def test_a_run_that_ended_before_every_index_was_made_anew_is_seen_and_finished(
         connection.execute("pragma user_version = 3")
 
     with reopened(tmp_path, make_engine) as memory:
-        assert memory.upkeep.is_of_another_format()
+        assert memory.is_of_another_format()
         memory.reindex()
 
-        assert not memory.upkeep.is_of_another_format()
+        assert not memory.is_of_another_format()
         assert found(memory)[:1] == [SESSION]
 
 
@@ -747,11 +746,11 @@ def test_vectors_of_an_earlier_layout_are_taken_over_and_nothing_is_embedded(
     monkeypatch.setattr("memory_server.index.build.fill_cache", None)
 
     with reopened(tmp_path, make_engine) as memory:
-        assert memory.upkeep.is_of_another_format()
+        assert memory.is_of_another_format()
         memory.reindex()
 
         assert recall(memory, QUESTION) == before
-        assert not memory.upkeep.is_of_another_format() and not folder.exists()
+        assert not memory.is_of_another_format() and not folder.exists()
 
 
 def test_a_kill_while_vectors_are_taken_over_costs_none(

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dream.changes import Event, FileChange, hash_text
 from dream.decisions.chain import make_entry
 from dream.decisions.journal import Noted, Plan
-from dream.proposals.store import Approval, Event, FileChange
-from dream.records import hash_text
+from dream.proposals.store import Approval
 from oneiros.cli.main import main
 from oneiros.environment import Environment
 from oneiros.light import hook

@@ -6,9 +6,9 @@ from typing import Annotated
 import msgspec
 import typer
 
+from dream.changes import Event
 from dream.decisions.passkey import Passkey, make_origin
 from dream.decisions.presence import ask_on_terminal
-from dream.proposals.store import Event
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import escape_line
 from memory_server.settings import read_person_settings

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from dream.changes import Event, hash_text
 from dream.decisions.accept import Decided, Decisions, Foreseen
 from dream.decisions.chain import ChainEntry, ChoiceHashes, link_entries
 from dream.decisions.page import Chosen
@@ -29,8 +30,7 @@ from dream.decisions.passkey import (
 from dream.decisions.presence import Consent, How
 from dream.proposals.placing import Manner
 from dream.proposals.rendering import Step, diff_steps, make_diff
-from dream.proposals.store import Event
-from dream.records import Hunk, hash_text
+from dream.records import Hunk
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.machine.clock import local_day
 
