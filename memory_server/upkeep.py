@@ -176,7 +176,7 @@ class Upkeep:
         of_turns = [self.root.raw_index] if self.raw else []
         of_stretches = [self.stretches.file] if self.stretches else []
         files = [self.root.ledger, *of_turns, *of_stretches]
-        return any(map(is_of_another_format, files)) or self.indices.has_earlier_vectors
+        return any(map(is_of_another_format, files))
 
     def reindex(self, report_progress: Callable[[Progress], None], *, rebuild: bool = False) -> Report:
         """Brings everything level with the disk. Raises NeedsRepair where another process owns the root."""
@@ -200,7 +200,6 @@ class Upkeep:
                             self.forget_vectors()
                     self._weigh(self.stretches, report_progress)
                 self._calibrate_stretches()
-            shutil.rmtree(self.root.derived_folder / "raw-vectors", ignore_errors=True)  # of an earlier format
             if self.fading().run != self.indices.ledger.note(COMPACTED):
                 self._compact()
         give_back_freed()  # what the tables and scales were made of
@@ -268,7 +267,6 @@ class Upkeep:
     def forget_of_models(self) -> None:
         """Keeps of the weights in use those of texts that a source still holds, and nothing of models not in use."""
         remove_other_folders(self.root.vector_cache, self.model.files.fingerprint)
-        remove_other_folders(self.root.stretches / "vectors")  # of an earlier layout
         self.further.keep_alone(self._collect_texts)
 
     def _collect_texts(self) -> set[TextHash]:

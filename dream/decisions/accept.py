@@ -361,7 +361,7 @@ class Decisions:
             is_signed = any(entry.is_by_key for entry in self._log.chain.entries)
             chain = Chain(self.root, (earlier_key or self._person.signing_key) if is_signed else "")
             self._log.own += [name for place, name in enumerate(chain.entry_hashes) if chain.counts(place)]
-            before = Approvals(self.root, self.store, chain)
+            before = Approvals(self.root, chain)
             doubted = {one.path for one in before.find_unexplained()}
             paths = [path for path in list_approved_files(self.root) if path not in doubted]
             if paths:
@@ -416,7 +416,6 @@ class Decisions:
         lock = FileLock(self.root.derived_folder / "dream.lock", timeout=LOCK_SECONDS)
         try:
             with lock:
-                self._log.take_earlier()
                 if begins_anew:
                     self._log.begin_anew(begins_anew)
                 journal = Journal(self.store, self._repository(), self._log)

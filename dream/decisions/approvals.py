@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from dream.decisions.chain import Chain, FileHashes, make_entry
+from dream.decisions.chain import Chain, FileHashes
 from dream.decisions.repository import Repository, find_repository, refusal_of_git
-from dream.proposals.store import APPROVED, Event, FileChange, ProposalStore, Splice, check_path
+from dream.proposals.store import APPROVED, Event, FileChange, Splice, check_path
 from dream.records import hash_text
 from memory_server.chunking import split_lines
 from memory_server.document import Layer, SourcePath
@@ -90,18 +90,14 @@ class Unexplained:
 class Approvals:
     """The approvals of one memory root as they stand now."""
 
-    def __init__(self, root: MemoryRoot, store: ProposalStore, chain: Chain):
+    def __init__(self, root: MemoryRoot, chain: Chain):
         self._root = root
         self.chain = chain
-        is_from_before = not chain.is_kept and not chain.has_key
-        earlier = store.approvals() if is_from_before else []
-        self.is_new = not chain.is_kept and not chain.has_key and not earlier
+        self.is_new = not chain.is_kept and not chain.has_key
         self._places: dict[str, list[tuple[int, FileHashes]]] = {}
-        entries = [make_entry(one, "") for one in earlier] or chain.entries
-        for place, entry in enumerate(entries):
+        for place, entry in enumerate(chain.entries):
             for change in filter(_is_of_layer_1, entry.files):
                 self._places.setdefault(change.path, []).append((place, change))
-        self._counts = (lambda _: True) if earlier else chain.counts
         self.by_commit: dict[str, str] = {}  # path -> sha256 of what a commit alone explains, once asked for all
 
     @cached_property
@@ -114,7 +110,7 @@ class Approvals:
         """The last decision that counts about each file."""
         found = {}
         for path, changes in self._places.items():
-            counted = next((change for place, change in reversed(changes) if self._counts(place)), None)
+            counted = next((change for place, change in reversed(changes) if self.chain.counts(place)), None)
             if counted:
                 found[path] = counted
         return found
@@ -346,7 +342,7 @@ def read_file(root: MemoryRoot, path: str) -> str | None:
 
 def read_approvals(root: MemoryRoot, public_key: str) -> Approvals:
     """The approvals of a memory as its files tell them; nothing is written."""
-    return Approvals(root, ProposalStore(root), Chain(root, public_key))
+    return Approvals(root, Chain(root, public_key))
 
 
 class UnapprovedFiles:

@@ -49,12 +49,12 @@ class DecisionLog:
 
     def approvals(self) -> Approvals:
         """The approvals; where they are kept for the first time, what is there is noted as found."""
-        approvals = Approvals(self._store.root, self._store, self.chain)
+        approvals = Approvals(self._store.root, self.chain)
         if approvals.is_new and (found := approvals.present()):
             approval = Approval(Event.FOUND, self._now(), tuple(found), nonce=new_nonce())
             self.chain.add([make_entry(approval, "")])
             self._store.add_approval(approval)
-            return Approvals(self._store.root, self._store, self.chain)
+            return Approvals(self._store.root, self.chain)
         return approvals
 
     def rejections(self) -> list[Rejection]:
@@ -78,14 +78,6 @@ class DecisionLog:
     def add(self, entry: ChainEntry) -> None:
         """Adds a decision that changes no file."""
         self.own += self.chain.add([entry])
-
-    def take_earlier(self) -> None:
-        """Makes entries of the decisions from before there was a chain; nobody signed them."""
-        if self.chain.is_kept:
-            return
-        rejected = (Approval(Event.REJECTED, one.at, (), hunk=one.hunk) for one in self._store.rejections())
-        entries = [make_entry(one, "") for one in (*self._store.approvals(), *rejected)]
-        self.chain.add(sorted(entries, key=lambda entry: entry.at))
 
     def begin_anew(self, consent: Consent) -> None:
         """Begins a new chain where the one there is cannot go on."""
