@@ -81,7 +81,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         command part
     """,
     "parts.taking_over": """
-        refusals habits instructions cutting duplicates foreign_stores takeover importing
+        deeds skill installing refusals habits instructions cutting duplicates foreign_stores takeover importing
         exchange bundles export commands part
     """,
     "parts.team": """

@@ -229,6 +229,14 @@ class ProposalStore:
         return before - len(self.hunks())
 
 
+def forget_drafts(root: MemoryRoot, session_ids: Iterable[str]) -> None:
+    """Removes the drafts that name one of these sessions."""
+    for file in (root.path / "proposals" / "skills").glob("*/SKILL.md"):
+        text = file.read_text(encoding="utf-8", errors="replace")
+        if any(session_id in text for session_id in session_ids):
+            shutil.rmtree(file.parent)
+
+
 def find_approvals(text: str, approvals: Iterable[Approval]) -> dict[str, Approval]:
     """What was accepted of a topic, by the label of the footnote behind what it says in the same words."""
     by_words = {tuple(split_words(one.text)): one for one in approvals if one.event is Event.ACCEPTED and one.text}
