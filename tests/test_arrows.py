@@ -40,7 +40,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         decisions blame report run mcp_tools routes
     """,
     "parts.agents": """
-        codex gemini copilot opencode cursor chat table checks part
+        conversation files codex gemini copilot opencode cursor chat table checks part
     """,
     "parts.aliases": """
         anamnesis conversations fading table part
