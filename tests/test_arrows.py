@@ -61,7 +61,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         fading bundle pruning backup commands part
     """,
     "parts.machines": """
-        addresses connection mirror remote fetch register sessions visits part
+        addresses connection wanted mirror remote fetch register sessions visits part
     """,
     "parts.models": """
         torch_engine sparse_engine late_engine cross_engine sparse further trial
