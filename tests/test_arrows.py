@@ -20,7 +20,8 @@ MAY_IMPORT = {
 }
 CORE = {"memory_server", "crawler", "dream", "oneiros"}
 OTHER_PARTS = {
-    "parts.chat": {"parts.page"},  # its view of the page is drawn by the page's renderer
+    "parts.page": {"parts.trainers"},  # its view of them
+    "parts.chat": {"parts.page", "parts.trainers"},  # its view is drawn by the page's renderer; a model to talk with
     "parts.aliases": {"parts.chat"},  # an earlier system's address of its conversations
 }
 # What imports every part, by who alone asks for it and does without where it is not there.
@@ -90,6 +91,9 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     """,
     "parts.tracing": """
         command part
+    """,
+    "parts.trainers": """
+        client reader routes command part
     """,
     "parts.uninstalling": """
         removal command part
