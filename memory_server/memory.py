@@ -467,7 +467,7 @@ class Memory:
         of_turns = [self.root.raw_index] if self.raw else []
         of_stretches = [self.stretches.file] if self.stretches else []
         files = [self.root.ledger, *of_turns, *of_stretches]
-        return any(map(is_of_another_format, files)) or self.indices.has_earlier_vectors
+        return any(map(is_of_another_format, files))
 
     def is_unfinished(self) -> bool:
         """Whether a run is due although no source has changed: one was interrupted, or a session is to be forgotten."""

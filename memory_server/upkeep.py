@@ -181,7 +181,6 @@ class Upkeep:
                             self.forget_vectors()
                     self._weigh(self.stretches, report_progress)
                 self._calibrate_stretches()
-            shutil.rmtree(self.root.derived_folder / "raw-vectors", ignore_errors=True)  # of an earlier format
             if self.fading().run != self.indices.ledger.note(COMPACTED):
                 self._compact()
         give_back_freed()  # what the tables and scales were made of
@@ -265,7 +264,6 @@ class Upkeep:
     def forget_of_models(self) -> None:
         """Keeps of the weights in use those of texts that a source still holds, and nothing of models not in use."""
         remove_other_folders(self.root.vector_cache, self.model.files.fingerprint)
-        remove_other_folders(self.root.stretches / "vectors")  # of an earlier layout
         self.further.keep_alone(self._collect_texts)
 
     def _collect_texts(self) -> set[TextHash]:

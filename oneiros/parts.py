@@ -6,6 +6,7 @@ import what they need when they are called. Nothing is registered by an import. 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from memory_server.errors import NeedsRepair
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import typer
     from fastapi import FastAPI
 
+    from crawler.model.client import ModelClient
     from crawler.sources.agent import AgentSource
     from memory_server.embedding.catalogue import Catalogue
     from memory_server.further import FurtherModels
@@ -81,6 +83,7 @@ class Part(NamedTuple):
     site: Callable[[tuple[View, ...]], Site] | None = None  # what serves the views of all parts, and its own
     routes: "Callable[[FastAPI, Any], None] | None" = None  # beside those of the API; the second is a ServedMemory
     sources: "Callable[[], tuple[AgentSource, ...]] | None" = None  # readers of other agents' conversations
+    readers: "Mapping[str, Callable[[Any], ModelClient]]" = MappingProxyType({})  # by `reader`, of an Environment
     clients: "Callable[[Path, Mapping[str, str]], Mapping[str, McpClient]] | None" = None  # by home and variables
     machines: Callable[[], Any] | None = None  # what reaches other machines: an OtherMachines of served.py
     door: Callable[[Any, Any], Any] | None = None  # an Environment and a Memory to the daemon's BesideDoor

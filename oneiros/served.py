@@ -38,8 +38,6 @@ class Running:
     indexing: Callable[[], IndexingState]
     poke: Callable[..., object]  # something may have changed on the disk; of `Indexing`, with its options
     spent: Callable[[], float]  # dollars of today
-    trainers: Callable[[], Sequence[str]]  # their names
-    trainer: Callable[[str], Mapping[str, Any]]  # one look at one of them, within seconds, without its token
 
 
 @dataclass(frozen=True, slots=True)

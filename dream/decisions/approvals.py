@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dream.changes import APPROVED, Event, FileChange, Splice, check_path, hash_text
-from dream.decisions.chain import Chain, FileHashes, make_entry
+from dream.decisions.chain import Chain, FileHashes
 from dream.decisions.repository import Repository, find_repository, refusal_of_git
 from memory_server.chunking import split_lines
 from memory_server.document import Layer, SourcePath
@@ -42,7 +42,7 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
 
 if TYPE_CHECKING:
-    from dream.proposals.store import Approval
+    pass
 
 NEW = "new"  # what became of a file that was never approved
 UNSIGNED = "decided without a signature"
@@ -96,15 +96,11 @@ class Approvals:
     def __init__(self, root: MemoryRoot, chain: Chain):
         self._root = root
         self.chain = chain
-        is_from_before = not chain.is_kept and not chain.has_key
-        earlier = read_earlier_approvals(root) if is_from_before else []
-        self.is_new = is_from_before and not earlier
+        self.is_new = not chain.is_kept and not chain.has_key
         self._places: dict[str, list[tuple[int, FileHashes]]] = {}
-        entries = [make_entry(one, "") for one in earlier] or chain.entries
-        for place, entry in enumerate(entries):
+        for place, entry in enumerate(chain.entries):
             for change in filter(_is_of_layer_1, entry.files):
                 self._places.setdefault(change.path, []).append((place, change))
-        self._counts = (lambda _: True) if earlier else chain.counts
         self.by_commit: dict[str, str] = {}  # path -> sha256 of what a commit alone explains, once asked for all
 
     @cached_property
@@ -117,7 +113,7 @@ class Approvals:
         """The last decision that counts about each file."""
         found = {}
         for path, changes in self._places.items():
-            counted = next((change for place, change in reversed(changes) if self._counts(place)), None)
+            counted = next((change for place, change in reversed(changes) if self.chain.counts(place)), None)
             if counted:
                 found[path] = counted
         return found
@@ -350,15 +346,6 @@ def read_file(root: MemoryRoot, path: str) -> str | None:
 def read_approvals(root: MemoryRoot, public_key: str) -> Approvals:
     """The approvals of a memory as its files tell them; nothing is written."""
     return Approvals(root, Chain(root, public_key))
-
-
-def read_earlier_approvals(root: MemoryRoot) -> "list[Approval]":
-    """What was approved in a memory that keeps no chain yet, oldest first."""
-    if not root.approvals.exists():
-        return []
-    from dream.proposals.store import ProposalStore  # noqa: PLC0415  20 modules, for few memories
-
-    return ProposalStore(root).approvals()
 
 
 class UnapprovedFiles:

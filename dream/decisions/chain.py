@@ -103,14 +103,6 @@ class ChainEntry:
         return hashlib.sha256(self.line).hexdigest()
 
 
-def link_entries(entries: Sequence[ChainEntry], last: str) -> list[ChainEntry]:
-    """Entries as they follow one another behind the one of this name."""
-    found: list[ChainEntry] = []
-    for entry in entries:
-        found.append(replace(entry, previous=found[-1].name if found else last))
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class Head:
     """A state of the chain that this machine has written."""

@@ -80,14 +80,6 @@ class DecisionLog:
         """Adds a decision that changes no file."""
         self.own += self.chain.add([entry])
 
-    def take_earlier(self) -> None:
-        """Makes entries of the decisions from before there was a chain; nobody signed them."""
-        if self.chain.is_kept:
-            return
-        rejected = (Approval(Event.REJECTED, one.at, (), hunk=one.hunk) for one in self._store.rejections())
-        entries = [make_entry(one, "") for one in (*self._store.approvals(), *rejected)]
-        self.chain.add(sorted(entries, key=lambda entry: entry.at))
-
     def begin_anew(self, consent: Consent) -> None:
         """Begins a new chain where the one there is cannot go on."""
         if self.chain.trouble:

@@ -41,7 +41,6 @@ HEADS = {
     Relation.EARLIER: "Older words say otherwise. Accept where they hold.",
 }  # what a question asks
 STANDS = {Relation.DRIFT: "the old decision stands", Relation.EARLIER: "what came later stands"}  # a no to it
-OURS = ("diff --git", "new file mode", "@@")
 SURE = 0.75  # confidence from which its reader was sure: that of a sure finding, see `candidates.py`
 KINDS_IN_ORDER = (
     *(Kind.RULE, Kind.DECISION, Kind.PREFERENCE, Kind.CORRECTION, Kind.FACT, Kind.HABIT, Kind.LESSON),
@@ -235,16 +234,6 @@ def warnings_about(hunk: Hunk) -> Iterator[str]:
         yield "it reads like an instruction to an assistant"
     if any(HIDDEN.search(text.replace("\r\n", "\n")) for text in texts):
         yield "it holds characters that no screen shows; they are written out"
-
-
-def telling(diff: list[str]) -> Iterator[str]:
-    """The lines of a diff that a reviewer reads: not the frontmatter of a new file, nor the footnotes around ours."""
-    is_head = False
-    for line in diff:
-        if line == "+---":
-            is_head = not is_head
-        elif line and not is_head and not line.startswith((*OURS, " [^")):
-            yield line
 
 
 def proposal_page(proposal: Proposal, steps: Sequence[Step]) -> str:

@@ -30,7 +30,6 @@ from dream.changes import Event, FileChange, hash_text
 from dream.records import DirectWords, Given, Hunk, Rejection, split_words
 from dream.topics import read_noted_statements
 from memory_server.errors import ContentError
-from memory_server.layers.footnotes import find_footnotes
 from memory_server.machine.files import UNREADABLE_JSON, append_line, replace_file
 from memory_server.root.paths import MemoryRoot
 
@@ -50,7 +49,7 @@ class Approval:
     files: tuple[FileChange, ...]
     hunk: str = ""
     proposal: str = ""
-    label: str = ""  # of a skill the topmost folder that was made for it; of old the footnote that it wrote
+    label: str = ""  # of a skill the topmost folder that was made for it
     text: str = ""
     suggested: str = ""  # what was proposed, where the person reworded it
     old_text: str = ""  # what it replaced
@@ -181,17 +180,19 @@ class ProposalStore:
         return before - len(self.hunks())
 
 
+def forget_drafts(root: MemoryRoot, session_ids: Iterable[str]) -> None:
+    """Removes the drafts that name one of these sessions."""
+    for file in (root.path / "proposals" / "skills").glob("*/SKILL.md"):
+        text = file.read_text(encoding="utf-8", errors="replace")
+        if any(session_id in text for session_id in session_ids):
+            shutil.rmtree(file.parent)
+
+
 def find_approvals(text: str, approvals: Iterable[Approval]) -> dict[str, Approval]:
-    """What was accepted of a topic, by the label of the footnote behind it: what it says in the same words, and what
-    wrote a footnote of that name when those were named after hunks.
-    """
-    accepted = [one for one in approvals if one.event is Event.ACCEPTED]
-    by_label = {one.label: one for one in accepted if one.label}
-    by_words = {tuple(split_words(one.text)): one for one in accepted if one.text}
-    statements = read_noted_statements(text)
-    by_statement = {label: by_words.get(tuple(split_words(one))) for label, one in statements.items()}
-    named = {label: by_label.get(label) for label in find_footnotes(text).defined}
-    return {label: one for label, one in (by_statement | {k: v for k, v in named.items() if v}).items() if one}
+    """What was accepted of a topic, by the label of the footnote behind what it says in the same words."""
+    by_words = {tuple(split_words(one.text)): one for one in approvals if one.event is Event.ACCEPTED and one.text}
+    found = {label: by_words.get(tuple(split_words(one))) for label, one in read_noted_statements(text).items()}
+    return {label: one for label, one in found.items() if one}
 
 
 def _names(approval: Approval, session_ids: Iterable[str]) -> bool:

@@ -10,7 +10,6 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NewType
@@ -162,14 +161,6 @@ class VectorCache:
             raise _make_damage_error(
                 file, "rows are missing", "Run `oneiros reindex`, which makes them again"
             ) from error
-
-    def take_over(self, folder: Path) -> None:
-        """Brings in the rows of another folder of the same model, and removes it; a kill leaves rows to bring in."""
-        if folder.is_dir():
-            with closing(VectorCache(folder, self._dimensions, self._token_bytes)) as other:
-                other.drop_lost()
-                other.copy_rows(other.text_hashes(), self)
-            shutil.rmtree(folder)
 
     def copy_rows(self, hashes: Iterable[TextHash], other: "VectorCache") -> None:
         """Puts the rows of these texts into another cache of the same shape."""

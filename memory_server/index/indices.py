@@ -308,7 +308,6 @@ class Indices:
     ) -> Report:
         ledger = Ledger(self._root.ledger)  # a connection of its own, so that queries go on beside it
         try:
-            self._take_over_vectors(self.cache, self._model)
             self._prepare_vectors(ledger)
             ledger.set_note(UNFINISHED, "yes")
             report = self._make_indexer(ledger).run(engine, plan, report_progress, read_more)
@@ -350,10 +349,6 @@ class Indices:
         with self._guard:
             if not self._cache_is_whole():
                 shutil.rmtree(self._cache_folder, ignore_errors=True)
-            try:
-                self._take_over_vectors(self.cache, self._model)
-            except NeedsRepair:
-                shutil.rmtree(self._earlier_vectors)  # made again
             self.graph.drop()
             self._retire_ledger()
             remove_database(self._root.ledger)
@@ -394,7 +389,6 @@ class Indices:
         """
         ledger, cache = Ledger(self._root.ledger), self.open_cache(model)
         try:
-            self._take_over_vectors(cache, model)
             while True:
                 texts = ledger.texts()
                 known = cache.find(texts)
@@ -467,18 +461,6 @@ class Indices:
     def fingerprint(self) -> str:
         """Of the model whose vectors are searched."""
         return self._model.fingerprint
-
-    @property
-    def has_earlier_vectors(self) -> bool:
-        """Whether what was said has its vectors where an earlier layout kept them: the next run takes them over."""
-        return (self._earlier_vectors / self._model.fingerprint).is_dir()
-
-    def _take_over_vectors(self, cache: VectorCache, model: ModelFiles) -> None:
-        cache.take_over(self._earlier_vectors / model.fingerprint)
-
-    @property
-    def _earlier_vectors(self) -> Path:
-        return self._root.stretches / "vectors"
 
     @property
     def _cache_folder(self) -> Path:

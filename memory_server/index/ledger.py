@@ -135,36 +135,34 @@ class Ledger:
         extra = [extra_words(text) for text in texts]
         body = unify("\n".join(f"{text}\n{more}" for text, more in zip(texts, extra, strict=True)))
         source = self._write_source(document, state, body)
-        self.connection.executemany(
-            "insert into chunk(chunk_id, source, ordinal, first_line, last_line, headings, context, passage,"
-            " unified_context, unified_passage, extra, keys, word_count, text_hash, standing, settled_at, person_chars,"
-            " noted, takes_back) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    chunk.id,
-                    source,
-                    chunk.ordinal,
-                    chunk.lines.first,
-                    chunk.lines.last,
-                    json.dumps(chunk.headings, ensure_ascii=False),
-                    context,
-                    chunk.searchable,
-                    _unify_text(context),
-                    _unify_text(chunk.searchable),
-                    more,
-                    join_keys(chunk.keys),
-                    len(WORD.findall(chunk.searchable)),
-                    key if chunk.searchable else None,
-                    chunk.standing or "",
-                    chunk.settled_at,
-                    chunk.person_chars,
-                    "\n".join(chunk.noted),
-                    "\n".join(chunk.takes_back),
-                )
-                for chunk, more, key in zip(chunks, extra[1:], hashes, strict=True)
-                for context in [chunk.context(document) if chunk.searchable else ""]
-            ],
-        )
+        rows = [
+            {
+                "chunk_id": chunk.id,
+                "source": source,
+                "ordinal": chunk.ordinal,
+                "first_line": chunk.lines.first,
+                "last_line": chunk.lines.last,
+                "headings": json.dumps(chunk.headings, ensure_ascii=False),
+                "context": context,
+                "passage": chunk.searchable,
+                "unified_context": _unify_text(context),
+                "unified_passage": _unify_text(chunk.searchable),
+                "extra": more,
+                "keys": join_keys(chunk.keys),
+                "word_count": len(WORD.findall(chunk.searchable)),
+                "text_hash": key if chunk.searchable else None,
+                "standing": chunk.standing or "",
+                "settled_at": chunk.settled_at,
+                "person_chars": chunk.person_chars,
+                "noted": "\n".join(chunk.noted),
+                "takes_back": "\n".join(chunk.takes_back),
+            }
+            for chunk, more, key in zip(chunks, extra[1:], hashes, strict=True)
+            for context in [chunk.context(document) if chunk.searchable else ""]
+        ]
+        if rows:
+            marks = ", ".join(f":{column}" for column in rows[0])
+            self.connection.executemany(f"insert into chunk({', '.join(rows[0])}) values({marks})", rows)
 
     def _write_source(self, document: Document, state: SourceState, body: str) -> int:
         """The head of a source and the words of it all; returns its number, which stays."""

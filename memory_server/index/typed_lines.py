@@ -51,7 +51,7 @@ class TypedLines:
 
     def __init__(self, file: Path):
         """Opens nothing yet."""
-        self._database = SharedDatabase(file, SCHEMA, "digest.db")
+        self._database = SharedDatabase(file, SCHEMA)
         self.close = self._database.close
 
     def marks(self) -> dict[str, str]:

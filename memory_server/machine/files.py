@@ -5,7 +5,7 @@ import os
 import shutil
 import sqlite3
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TypeVar
@@ -181,13 +181,6 @@ def new_file(file: Path) -> BinaryIO:
     """A file of its owner's alone, open for writing. Raises FileExistsError where anything has its name already."""
     make_folder(file.parent)
     return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb")
-
-
-def write_new(file: Path, parts: Iterable[bytes]) -> None:
-    """Writes a file that is not there yet, in a folder of one's own. Whoever does so flushes all at the end."""
-    with new_file(file) as stream:
-        for part in parts:
-            stream.write(part)
 
 
 def remove_file(file: Path) -> None:

@@ -25,7 +25,7 @@ from crawler.compress.run import compress_closed
 from crawler.facts import gather_facts
 from crawler.model.client import LimitReached, PaidModel, Refused
 from crawler.quotes import session_turns
-from crawler.reading.model import OUTPUT_TOKENS, VERSION, Cost, ModelReader, Unread, estimate_cost
+from crawler.reading.model import OUTPUT_TOKENS, Cost, ModelReader, Unread, estimate_cost
 from crawler.reading.record import FOLDER, Reading, Readings
 from crawler.reading.repeats import count_failures, group_habits
 from crawler.reading.rules import read_by_rules
@@ -249,11 +249,6 @@ def waiting_projects(environment: Environment, root: MemoryRoot) -> Counter[str]
 def estimate_costs(sessions: int) -> Cost:
     """About what reading so many sessions takes, of which nothing is known but how many there are."""
     return Cost(sessions, -(-sessions // SESSIONS_A_CALL), SESSION_TOKENS * sessions, OUTPUT_TOKENS * sessions)
-
-
-def list_outdated(root: MemoryRoot) -> list[str]:
-    """The sessions that a model read under an older prompt."""
-    return [one.session_id for one in open_readings(root).every() if one.is_by_model and one.version < VERSION]
 
 
 def model_costs(environment: Environment, root: MemoryRoot) -> Cost:

@@ -8,10 +8,9 @@ from functools import partial
 import filelock
 import msgspec
 
-from crawler.archive.append import ArchiveReport, IngestLimits, IngestSettings
-from crawler.ingest import IngestReport, level_files
-from crawler.references import ReferenceSettings, ReferenceSource, SentFiles, build_wanted_root
-from crawler.sent import Known, WantedRoot
+from crawler.archive.append import ArchiveReport, Ingester, IngestLimits, IngestSettings
+from crawler.ingest import IngestReport
+from crawler.references import ReferenceSettings, ReferenceSource, SentFiles
 from crawler.transcripts.tail import FileState
 from memory_server.errors import NeedsRepair, Problem, UsageError
 from memory_server.root.paths import MemoryRoot
@@ -24,6 +23,7 @@ from parts.machines.fetch import Delivery, ask
 from parts.machines.mirror import Mirror
 from parts.machines.register import KnownMachine, Register
 from parts.machines.sessions import build_wanted_transcripts, make_found_file
+from parts.machines.wanted import Known, WantedRoot, build_wanted_root
 
 LOCK_SECONDS = 10.0  # how long to wait for another visit
 MOST_TRIES = 3  # times in one visit, where it turns out to be another machine than was asked
@@ -82,6 +82,12 @@ def _build_roots(
     source: ReferenceSource, settings: ReferenceSettings, root: MemoryRoot, machine: str
 ) -> list[WantedRoot]:
     return [build_wanted_root(source, settings, root.references, machine)]
+
+
+def level_files(settings: IngestSettings) -> dict[str, FileState]:
+    """The files of a machine of which only what is new is wanted, with how far each was read."""
+    with Ingester(settings) as ingester:
+        return ingester.level_files()
 
 
 def open_register(root: MemoryRoot) -> Register:

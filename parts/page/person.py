@@ -20,11 +20,11 @@ from memory_server.layers import episodes
 from memory_server.layers.episodes import MAX_TEXT_CHARS, GivenEpisode
 from memory_server.settings import MemorySettings, PersonSettings, read_person_settings
 from memory_server.settings_file import change_setting, parse_setting, setting_text, settings_keys, toml_value
-from oneiros.ingest.trainer_client import NO_TRAINER
 from oneiros.light.person_only import PERSON_SETTINGS
 from oneiros.served import ServedMemory
 from parts.page.plots import draw_line
 from parts.page.rendering import Renderer
+from parts.trainers.client import NO_TRAINER, find_machines, inspect_trainer
 
 NOTES = 20  # of one page
 GROUPS = {  # as they are shown
@@ -170,15 +170,15 @@ def change_free_setting(file: Path, key: str, typed: str) -> None:
 
 def trainer_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     """Trainers: their names at once, each of them by itself."""
-    routes = APIRouter()
+    routes, variables = APIRouter(), served.running.environment.variables
 
     @routes.get("/trainers")
     def trainers() -> HTMLResponse:
-        return render("trainers.html", names=served.running.trainers(), no_trainer=NO_TRAINER)
+        return render("trainers.html", names=[one.name for one in find_machines(variables)], no_trainer=NO_TRAINER)
 
     @routes.get("/pulse/trainers/{name}")
     def trainer(name: str) -> HTMLResponse:
-        seen = served.running.trainer(name)
+        seen = inspect_trainer(variables, name)
         curve = seen["training"].get("loss_history") or () if seen["training"] else ()
         plots = (
             [draw_line("Loss by step", "loss", [(float(step), float(loss)) for step, loss in curve])] if curve else []

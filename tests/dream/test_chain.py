@@ -133,17 +133,3 @@ def test_a_kill_between_chain_and_state_leaves_a_chain_that_is_known(
     root.decisions.write_bytes((after if written == "chain" else before)[root.decisions])
 
     assert Chain(root, "").trouble == ""
-
-
-def test_what_was_approved_before_there_was_a_chain_is_taken_over_unsigned(root: MemoryRoot) -> None:
-    for file in (root.decisions, root.decisions_head):
-        file.unlink()
-    lines = [json.loads(line) for line in root.approvals.read_bytes().splitlines()]
-    lines[0]["nonce"] = ""  # as earlier versions left it
-    root.approvals.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-
-    assert decisions_on(root).find_unexplained() == []
-
-    entries = Chain(root, "").entries
-    assert len(entries) == 7 and {entry.how for entry in entries} == {""}
-    assert decisions_on(root).find_unexplained() == []

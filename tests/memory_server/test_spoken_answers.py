@@ -18,9 +18,7 @@ from crawler.reading.record import FOLDER, Line, LineKind, Reading, Readings
 from memory_server.completeness import SkipKind
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
 from memory_server.embedding.catalogue import Catalogue
-from memory_server.embedding.vector_cache import VectorCache, token_bytes
 from memory_server.embedding.workers import WorkerPlan
-from memory_server.errors import NeedsRepair
 from memory_server.index.build import Changes
 from memory_server.index.raw import RawIndex
 from memory_server.language.cues import WantedState
@@ -725,71 +723,6 @@ def test_room_is_given_back_beside_questions(
 
         assert memory.indices.ledger.note("compacted") == "a run"
         assert [rows.fetchall() for rows in under_way] == [[(1,), (2,)]] * 3
-
-
-def apart(memory: Memory) -> Path:
-    """Moves the vectors of stretches to where an earlier layout kept them, and those of files alone stay."""
-    assert memory.stretches is not None
-    folder = memory.root.stretches / "vectors" / memory.model.fingerprint
-    with closing(VectorCache(folder, memory.model.card.dimensions, token_bytes(memory.model.token_dimensions))) as old:
-        memory.indices.cache.copy_rows(memory.stretches.ledger.texts(), old)
-    memory.indices.keep_vectors({*memory.indices.ledger.texts()})
-    return folder
-
-
-def test_vectors_of_an_earlier_layout_are_taken_over_and_nothing_is_embedded(
-    tmp_path: Path, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with opened(tmp_path, make_engine) as memory:
-        before, folder = recall(memory, QUESTION), apart(memory)
-    monkeypatch.setattr("memory_server.index.stretch_index.fill_cache", None)
-    monkeypatch.setattr("memory_server.index.build.fill_cache", None)
-
-    with reopened(tmp_path, make_engine) as memory:
-        assert memory.is_of_another_format()
-        memory.reindex()
-
-        assert recall(memory, QUESTION) == before
-        assert not memory.is_of_another_format() and not folder.exists()
-
-
-def test_a_kill_while_vectors_are_taken_over_costs_none(
-    tmp_path: Path, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with opened(tmp_path, make_engine) as memory:
-        before, folder = recall(memory, QUESTION), apart(memory)
-    monkeypatch.setattr("memory_server.index.stretch_index.fill_cache", None)
-    monkeypatch.setattr("memory_server.embedding.vector_cache.COPIED_AT_ONCE", 2)
-
-    for place in ("_write_at", "shutil.rmtree"):
-        with (
-            monkeypatch.context() as patched,
-            reopened(tmp_path, make_engine) as memory,
-            pytest.raises(KeyboardInterrupt),
-        ):
-            patched.setattr(f"memory_server.embedding.vector_cache.{place}", killed)
-            memory.reindex()
-        assert folder.exists()
-    with reopened(tmp_path, make_engine) as memory:
-        memory.reindex()
-
-        assert recall(memory, QUESTION) == before
-
-
-def test_a_damaged_file_of_earlier_vectors_goes_with_a_rebuild(tmp_path: Path, make_engine: MakeEngine) -> None:
-    with opened(tmp_path, make_engine) as memory:
-        before, folder = recall(memory, QUESTION), apart(memory)
-    folder.joinpath("keys.db").write_bytes(b"nonsense" * 1_000)
-
-    with reopened(tmp_path, make_engine) as memory:
-        with pytest.raises(NeedsRepair, match="rebuild"):
-            memory.reindex()
-        memory.reindex(rebuild=True)
-
-        assert recall(memory, QUESTION) == before
 
 
 def test_stretches_are_read_anew_where_their_vectors_come_and_not_for_those_of_files(

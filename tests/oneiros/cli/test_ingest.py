@@ -433,16 +433,6 @@ def test_the_status_of_a_project_counts_nothing_of_others(oneiros: Oneiros, home
     assert oneiros("status", "--project", "garden") == (1, oneiros("status", "--project", "garden")[1], "")
 
 
-def test_a_setting_by_its_older_name_is_taken_for_the_readers(oneiros: Oneiros, home: Path) -> None:
-    file = home / ".config" / "oneiros" / "config.toml"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text('compressor = "openai-url"\ncompressor_url = "ollama"\nrecorder = "model"\n', encoding="utf-8")
-
-    values = json.loads(oneiros("config", "--json")[1])
-
-    assert (values["reader"], values["reader_url"], "compressor" in values) == ("openai-url", "ollama", False)
-
-
 def test_a_memory_in_a_projects_repository_takes_in_that_project_alone(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

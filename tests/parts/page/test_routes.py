@@ -111,19 +111,13 @@ def page(memory: Memory, pages: PageSessions, tmp_path: Path) -> TestClient:
 
 
 def serve(memory: Memory, pages: PageSessions, tmp_path: Path) -> TestClient:
-    def trainer(name: str) -> dict[str, Any]:
-        nothing = {"training": None, "gpu": None, "inference": None, "log": ""}
-        return {"name": name, "url": "http://desk:3011", "error": "desk does not answer", **nothing}
-
     indexer = Indexer()
     running = Running(
-        environment=Environment({}, tmp_path, tmp_path),
+        environment=Environment({"ONEIROS_TRAINER_URLS": "desk=http://127.0.0.1:1"}, tmp_path, tmp_path),
         status=lambda: STATUS,
         indexing=indexer.state,
         poke=indexer.poke,
         spent=lambda: 0.25,
-        trainers=lambda: ["desk"],
-        trainer=trainer,
     )
     api: FastAPI = create_api(memory, indexer, "1", on_stop=lambda: None, on_restart=lambda: None)
     archive = open_archive(memory.root)
@@ -466,7 +460,7 @@ def test_a_hits_passage_is_shown_in_its_place(page: TestClient) -> None:
 
 
 def test_a_trainer_that_is_off_is_a_line(page: TestClient) -> None:
-    assert "desk does not answer" in page.get("/page/pulse/trainers/desk").text
+    assert "127.0.0.1:1 does not answer" in page.get("/page/pulse/trainers/desk").text
 
 
 def test_a_setting_of_the_persons_alone_has_a_command_in_the_place_of_a_field(page: TestClient) -> None:
