@@ -37,7 +37,7 @@ class Running:
     status: Callable[[], Mapping[str, Any]]  # as `oneiros status --json` tells it
     indexing: Callable[[], IndexingState]
     poke: Callable[..., object]  # something may have changed on the disk; of `Indexing`, with its options
-    spent: Callable[[], float]  # dollars of today
+    spent: Callable[[], float | None]  # dollars of today; None where that cannot be read, as the status says
     trainers: Callable[[], Sequence[str]]  # their names
     trainer: Callable[[str], Mapping[str, Any]]  # one look at one of them, within seconds, without its token
 

@@ -184,6 +184,8 @@ def _archive_text(found: Mapping[str, Any]) -> str:
 def _readings_text(found: Mapping[str, Any]) -> str:
     """By whom sessions were read, how many wait for the model, and what it has taken today."""
     text = f"{plural(found['by_rules'] + found['by_model'], 'session')}, {found['by_model']} of them by a model"
+    if found["tokens_today"] is None:
+        return f"{text}; reader: {found['reader']}; stopped: {found['stopped']}"
     if found["reader"] == "rules":
         more = " `oneiros config reader claude-cli` has Claude read" if shutil.which("claude") else ""
         return f"{text}; reader: rules, which offer little.{more}"

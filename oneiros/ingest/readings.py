@@ -30,7 +30,7 @@ from crawler.reading.record import FOLDER, Reading, Readings
 from crawler.reading.repeats import count_failures, group_habits
 from crawler.reading.rules import read_by_rules
 from dream.topics import read_topics
-from memory_server.errors import ContentError
+from memory_server.errors import ContentError, NeedsRepair
 from memory_server.layers.lessons import read_lessons
 from memory_server.layers.sessions import folder_name, project_name
 from memory_server.layers.topics import topic_heads
@@ -268,10 +268,14 @@ def model_costs(environment: Environment, root: MemoryRoot) -> Cost:
 
 
 def reading_states(environment: Environment, root: MemoryRoot, moment: dt.datetime) -> dict[str, object]:
-    """How readings stand: by whom, how many wait, what is spent and left today."""
+    """How readings stand: by whom, how many wait, what is spent and left today; None where the ledger is damaged."""
     archive, readings, person = open_archive(root), open_readings(root), environment.person
     marks = {one.session_id: one for one in readings.every()}
-    spent = spending(environment, root, moment).spent_today()
+    spent, stopped = None, ""
+    try:
+        spent = spending(environment, root, moment).spent_today()
+    except NeedsRepair as error:
+        stopped = str(error)
     by_model = sum(one.is_by_model for one in marks.values())
     waiting = (
         waiting_records(archive, readings, person, over_when(environment, root)) if person.reader != "rules" else []
@@ -281,10 +285,10 @@ def reading_states(environment: Environment, root: MemoryRoot, moment: dt.dateti
         "by_model": by_model,
         "by_rules": len(marks) - by_model,
         "waiting": len(waiting),
-        "tokens_today": spent.tokens,
+        "tokens_today": spent.tokens if spent else None,
         "tokens_a_day": person.reader_tokens_day,
-        "usd_today": round(spent.usd, 4),
-        "stopped": spent.stopped,
+        "usd_today": round(spent.usd, 4) if spent else None,
+        "stopped": spent.stopped if spent else stopped,
     }
 
 

@@ -110,7 +110,7 @@ def page(memory: Memory, pages: PageSessions, tmp_path: Path) -> TestClient:
     return serve(memory, pages, tmp_path)
 
 
-def serve(memory: Memory, pages: PageSessions, tmp_path: Path) -> TestClient:
+def serve(memory: Memory, pages: PageSessions, tmp_path: Path, spent: float | None = 0.25) -> TestClient:
     def trainer(name: str) -> dict[str, Any]:
         nothing = {"training": None, "gpu": None, "inference": None, "log": ""}
         return {"name": name, "url": "http://desk:3011", "error": "desk does not answer", **nothing}
@@ -121,7 +121,7 @@ def serve(memory: Memory, pages: PageSessions, tmp_path: Path) -> TestClient:
         status=lambda: STATUS,
         indexing=indexer.state,
         poke=indexer.poke,
-        spent=lambda: 0.25,
+        spent=lambda: spent,
         trainers=lambda: ["desk"],
         trainer=trainer,
     )
@@ -402,6 +402,10 @@ def test_today_names_what_expires_and_what_was_spent(page: TestClient) -> None:
     shown_html = page.get("/page/today").text
 
     assert "2 expire this week" in shown_html and "$0.25 of $5.00" in shown_html
+
+
+def test_today_says_where_it_is_unknown_what_was_spent(memory: Memory, pages: PageSessions, tmp_path: Path) -> None:
+    assert "Cost: unknown of $5.00" in serve(memory, pages, tmp_path, spent=None).get("/page/today").text
 
 
 def test_today_asks_about_the_first_change_and_shows_the_next_when_it_was_answered(
