@@ -17,6 +17,7 @@ from fastapi.testclient import TestClient
 from crawler.quotes import Quote
 from dream.decisions.page import Chosen, PageSessions
 from dream.records import Hunk, Metadata, Relation, State
+from dream.routes import add_routes
 from memory_server.document import Answer, SourcePath
 from memory_server.faces.guard import PAGE_HEADER
 from memory_server.faces.indexing import IndexingState
@@ -133,6 +134,20 @@ def serve(memory: Memory, pages: PageSessions, tmp_path: Path, spent: float | No
 
 def hunk_of(memory: Memory) -> str:
     return next(hunk.id for hunk in decisions_on(memory.root).store.hunks() if hunk.state is State.PENDING)
+
+
+def test_a_choice_by_rest_keeps_what_was_shown_for_the_passkey_that_signs_it(
+    memory: Memory, pages: PageSessions
+) -> None:
+    api = FastAPI()
+    add_routes(api, lambda: decisions_on(memory.root), pages)
+    program = TestClient(api, headers={PAGE_HEADER: pages.open(pages.new_code())})
+    hunk = decisions_on(memory.root).store.hunk(hunk_of(memory))
+    seen = hash_shown(decisions_on(memory.root), hunk)
+
+    program.post(f"/api/hunks/{hunk.id}/choose", json={"verdict": "accept", "shown": seen})
+
+    assert pages.choices() == {hunk.id: Chosen(hunk.id, "accept", shown=seen)}
 
 
 def test_the_shell_brings_a_policy_without_inline_scripts(page: TestClient) -> None:
