@@ -117,8 +117,7 @@ def build_running(environment: Environment, memory: Memory, indexer: IndexRuns) 
     return Running(
         environment=environment,
         status=partial(read_status, environment, memory),
-        indexing=indexer.state,
-        poke=indexer.poke,
+        indexing=indexer,
         spent=partial(read_spent, environment, memory),
         trainers=lambda: [machine.name for machine in find_machines(environment.variables)],
         trainer=partial(inspect_trainer, environment.variables),

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from itertools import groupby
 from pathlib import Path
+from typing import TypedDict
 
 from filelock import FileLock, Timeout
 
@@ -267,8 +268,21 @@ def model_costs(environment: Environment, root: MemoryRoot) -> Cost:
     return estimate_cost(unread)
 
 
-def reading_states(environment: Environment, root: MemoryRoot, moment: dt.datetime) -> dict[str, object]:
-    """How readings stand: by whom, how many wait, what is spent and left today; None where the ledger is damaged."""
+class ReadingStates(TypedDict):
+    """By whom sessions were read, how many wait, what is spent and left today, as the status tells it."""
+
+    reader: str
+    by_model: int
+    by_rules: int
+    waiting: int
+    tokens_today: int | None  # None where the ledger of what was paid is damaged
+    tokens_a_day: int
+    usd_today: float | None  # likewise
+    stopped: str  # why no model is asked; empty where one may be
+
+
+def reading_states(environment: Environment, root: MemoryRoot, moment: dt.datetime) -> ReadingStates:
+    """How readings stand."""
     archive, readings, person = open_archive(root), open_readings(root), environment.person
     marks = {one.session_id: one for one in readings.every()}
     spent, stopped = None, ""

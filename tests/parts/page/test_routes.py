@@ -120,8 +120,7 @@ def serve(memory: Memory, pages: PageSessions, tmp_path: Path, spent: float | No
     running = Running(
         environment=Environment({}, tmp_path, tmp_path),
         status=lambda: STATUS,
-        indexing=indexer.state,
-        poke=indexer.poke,
+        indexing=indexer,
         spent=lambda: spent,
         trainers=lambda: ["desk"],
         trainer=trainer,
