@@ -29,7 +29,7 @@ from memory_server.language.languages import NAMES, detect_language
 from memory_server.layers.topics import shorten_text, topic_heads
 from memory_server.layers.validate import ValidationRule
 from memory_server.lifecycle.gc import GcWanted
-from memory_server.machine.database import is_read_only
+from memory_server.machine.database import is_locked, is_read_only
 from memory_server.machine.files import find_refusal
 from memory_server.memory import Memory
 from memory_server.reading import read_lines
@@ -138,6 +138,10 @@ def _run_check(name: str, check: Callable[[], Iterable[Check]]) -> Iterator[tupl
     except OneirosError as error:
         yield name, make_failure(_format_error(error), error.remedy)
     except (sqlite3.Error, OSError) as error:
+        if isinstance(error, sqlite3.Error) and is_locked(error):
+            what = f"another process writes just now, so this was not proved ({error})"
+            yield name, warning(what, "oneiros doctor, when that one is done")
+            return
         refusal = find_refusal(error, None)
         yield name, make_failure(str(error), refusal.remedy if refusal else f"Run `{REBUILD}`; it loses no knowledge")
 

@@ -102,7 +102,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         wanted joining door here part
     """,
     "oneiros": """
-        parts light worker file_events environment served client checks claude founding ingest
+        checks parts light worker file_events environment served client claude founding ingest
         opening first_steps dreaming hooks daemon doctor cli
     """,
 }

@@ -35,7 +35,7 @@ from memory_server.index.keywords import SqliteKeywords
 from memory_server.index.schema import SCHEMA, SCHEMA_VERSION
 from memory_server.language.spelling import is_spelt_alike, unify
 from memory_server.language.words import extra_words
-from memory_server.machine.database import connect, erase_deleted, read_version, transaction
+from memory_server.machine.database import connect, erase_deleted, is_locked, read_version, transaction
 from memory_server.machine.files import file_identity, find_refusal
 
 VECTORS = "vectors"  # the note of the model whose vectors are confirmed; another whenever some were lost
@@ -384,12 +384,16 @@ class Ledger:
         return int(self.connection.execute("pragma data_version").fetchone()[0])
 
     def integrity_problems(self) -> list[str]:
-        """What SQLite and the keyword indices find wrong with themselves; compares the words with the text."""
+        """What SQLite and the keyword indices find wrong with themselves; compares the words with the text. Raises
+        sqlite3.OperationalError where another process keeps the file locked.
+        """
         found = [row[0] for row in self.connection.execute("pragma quick_check") if row[0] != "ok"]
         for table in ("stems", "words", "bodies"):
             try:
                 self.connection.execute(f"insert into {table}({table}, rank) values('integrity-check', 1)")
             except sqlite3.DatabaseError as error:
+                if is_locked(error):
+                    raise
                 found.append(f"{table}: {error}")
         return found
 

@@ -66,9 +66,15 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             connection.execute("pragma journal_mode=wal")
             return
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+            if not is_locked(error) or time.monotonic() > until:
                 raise
             time.sleep(0.01)
+
+
+def is_locked(error: sqlite3.Error) -> bool:
+    """Whether another connection's write did not end in time; nothing is wrong with the file then."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without what SQLite adds to it; Python's own errors have none
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def connect_shared(file: Path, schema: str) -> sqlite3.Connection:

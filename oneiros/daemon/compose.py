@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
+from memory_server.errors import NeedsRepair
 from memory_server.faces.mcp_server import create_server
 from memory_server.memory import Memory
 from oneiros.daemon.assistant_tools import assistant_tools, project_here
@@ -115,7 +116,14 @@ def build_running(environment: Environment, memory: Memory, indexer: IndexRuns) 
     return Running(
         environment=environment,
         status=partial(read_status, environment, memory),
-        indexing=indexer.state,
-        poke=indexer.poke,
-        spent=lambda: spending(environment, memory.root, now()).spent_today().usd,
+        indexing=indexer,
+        spent=partial(read_spent, environment, memory),
     )
+
+
+def read_spent(environment: Environment, memory: Memory) -> float | None:
+    """The dollars of today; None where their ledger is damaged."""
+    try:
+        return spending(environment, memory.root, now()).spent_today().usd
+    except NeedsRepair:
+        return None

@@ -185,7 +185,9 @@ class IndexRuns:
         except Interrupted:
             return None
         except Overtaken:
-            self._rebuild, self._anyway = self._rebuild or rebuild, True
+            with self._served:
+                self._rebuild |= rebuild
+                self._anyway = True
             return 0.0
         except Exception as error:  # told in the status, and tried again
             self._error = str(error) if isinstance(error, OneirosError) else f"indexing failed: {error!r}"

@@ -83,7 +83,7 @@ def archive_folder(root: MemoryRoot) -> Path:
 
 def open_archive(root: MemoryRoot) -> Archive:
     """Layer 3 of a memory."""
-    return Archive(archive_folder(root))
+    return Archive(archive_folder(root), root.hashes)
 
 
 def ingest_settings(environment: Environment, root: MemoryRoot, machine: str = "") -> IngestSettings:
@@ -93,6 +93,7 @@ def ingest_settings(environment: Environment, root: MemoryRoot, machine: str = "
     return IngestSettings(
         archive=archive_folder(root),
         state=root.sessions_database,
+        hashes=root.hashes,
         machine=machine or this_machine(environment),
         choice=Choice(allow=person.ingest_allow, deny=person.ingest_deny, only=own_project(root, dict(aliases))),
         aliases=aliases,

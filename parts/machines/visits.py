@@ -17,7 +17,7 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.root.state import make_state
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import ingest_settings, reference_settings, this_machine
-from oneiros.served import Take
+from oneiros.served import MachineState, Take
 from parts.machines.addresses import Address, parse_address
 from parts.machines.fetch import Delivery, ask
 from parts.machines.mirror import Mirror
@@ -95,14 +95,24 @@ def open_register(root: MemoryRoot) -> Register:
     return Register(root.state / "machines.json")
 
 
-def machines_json(environment: Environment, root: MemoryRoot, moment: datetime) -> list[dict[str, object]]:
+def machines_json(environment: Environment, root: MemoryRoot, moment: datetime) -> list[MachineState]:
     """How the machines of the settings stand, for `status`: as they were when they were last seen."""
-    register, found = open_register(root), []
+    register, found = open_register(root), list[MachineState]()
     for address in addresses(environment):
         known = register.find_machine(address) or KnownMachine("", address.name, address.url, "")
-        state = {"error": known.error, "tried": known.tried, "seen": known.seen, "noise": known.noise}
-        there = {"transcripts": known.transcripts(), "expiring": known.expiring(moment)}
-        found.append({"name": address.name, "id": known.id, "url": address.url, **state, **there})
+        found.append(
+            {
+                "name": address.name,
+                "id": known.id,
+                "url": address.url,
+                "error": known.error,
+                "tried": known.tried,
+                "seen": known.seen,
+                "noise": known.noise,
+                "transcripts": known.transcripts(),
+                "expiring": known.expiring(moment),
+            }
+        )
     return found
 
 

@@ -97,7 +97,7 @@ def note_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     def add(note: WrittenNote) -> HTMLResponse:
         tags = [tag.strip() for tag in note.tags.split(",") if tag.strip()]
         made = memory.add_episode(GivenEpisode(note.text, note.title, tags, note.project))
-        served.running.poke()
+        served.running.indexing.poke()
         return render_notes(notice=f"Taken in: {made.title}")
 
     @routes.get("/notes/{identity}")
@@ -107,7 +107,7 @@ def note_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     @routes.delete("/notes/{identity}")
     def delete(identity: str) -> HTMLResponse:
         path = episodes.delete_episode(root, identity)
-        served.running.poke()
+        served.running.indexing.poke()
         return render_notes(notice=f"Deleted: {path}")
 
     return routes
@@ -124,7 +124,7 @@ def setting_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         rows = {key: _row(key, value) for key, value in now.items()}
         groups = find_settings(rows, q)
         near = () if groups else difflib.get_close_matches("_".join(q.casefold().split()), rows)
-        return render("settings.html", groups=groups, near=near, q=q, state=running.indexing(), notice=notice)
+        return render("settings.html", groups=groups, near=near, q=q, state=running.indexing.state(), notice=notice)
 
     @routes.get("/settings")
     def settings(q: Searched = "") -> HTMLResponse:

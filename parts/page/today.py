@@ -112,7 +112,7 @@ def today_routes(served: ServedMemory, render: Renderer) -> APIRouter:
 
     @routes.get("/pulse/indexing")
     def indexing() -> HTMLResponse:
-        return render("indexing.html", state=running.indexing())
+        return render("indexing.html", state=running.indexing.state())
 
     return routes
 

@@ -64,6 +64,8 @@ def _state_lines(environment: Environment, root: MemoryRoot) -> list[str]:
     ]
     cost = model_costs(environment, root)
     lines.append(f"waits     {cost_text(cost)}" if cost.sessions else "waits     nothing")
+    if found["tokens_today"] is None:
+        return [*lines, f"stopped   {found['stopped']}"]
     if found["reader"] != "rules":
         lines.append(f"today     {found['tokens_today']:,} tokens; {limits_text(environment)}")
     if found["stopped"]:

@@ -16,7 +16,6 @@ from crawler.facts import parse_arguments
 from crawler.quotes import Quote, SessionTurns
 from crawler.transcripts.turns import Role, Turn
 from dream.changes import hash_text
-from dream.records import 
 from memory_server.language.cues import ignore_case
 
 GAP = "…"  # in the place of what differs, or is not shown

@@ -1,6 +1,7 @@
 """The health score: 100 for a memory in which nothing is found, and each deduction with its reason, counted once."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from dream.report.findings import Concern, Finding
 from memory_server.errors import Problem
 from memory_server.layers.validate import ValidationRule
+from memory_server.machine.database import connect
 from memory_server.memory import Memory
 from oneiros.checks import make_failure, ok, warning
 from oneiros.cli.main import main
@@ -41,6 +43,21 @@ def test_what_a_process_indexes_just_now_is_no_warning_of_doctor(
 
     assert [(one.state, one.repair) for one in behind] == [("warning", "oneiros reindex")]
     assert [(one.state, one.detail.partition("; ")[2]) for one in indexed] == [("ok", "process 12 is at it")]
+
+
+def test_what_another_process_keeps_locked_is_no_failure_of_doctor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = Environment({"HOME": str(tmp_path)}, tmp_path, tmp_path)
+    write_topic(new_root(environment.own_root.path), "mail", "The relay listens on port 2525.")
+    main(without_daemon(["reindex"]), environment)
+    monkeypatch.setattr("memory_server.machine.database.LOCK_SECONDS", 0.05)
+    with closing(connect(environment.own_root.derived_folder / "ledger.db")) as other:
+        other.execute("begin immediate")
+        [ledger] = [check for name, check in examine(environment) if name == "ledger"]
+
+    assert (ledger.state, ledger.repair) == ("warning", "oneiros doctor, when that one is done")
+    assert ledger.detail == "another process writes just now, so this was not proved (database is locked)"
 
 
 def test_each_kind_is_one_deduction_with_its_first_reason_and_step_the_largest_first() -> None:

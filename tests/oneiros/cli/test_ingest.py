@@ -10,7 +10,7 @@ from filelock import FileLock
 
 from crawler.transcripts.injected import is_own_chat
 from dream.decisions.presence import person_at_terminal
-from memory_server.root.paths import MemoryRoot
+from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.settings_file import change_setting
 from oneiros.cli.main import main
 from oneiros.environment import Environment
@@ -406,6 +406,22 @@ def test_status_tells_who_reads_sessions_how_many_wait_and_what_today_has_taken(
     assert list(found) == [
         *("reader", "by_model", "by_rules", "waiting", "tokens_today", "tokens_a_day", "usd_today", "stopped"),
     ]
+
+
+@pytest.mark.parametrize("reader", ["rules", "anthropic"])
+def test_status_names_a_damaged_ledger_of_what_was_paid(oneiros: Oneiros, home: Path, reader: str) -> None:
+    oneiros("ingest")
+    oneiros("config", "reader", reader)
+    ledger = MemoryRoot(home / "mem", state_home({}, home)).spent
+    ledger.parent.mkdir(parents=True, exist_ok=True)
+    ledger.write_bytes(b"\0\0\0")
+
+    code, status, _ = oneiros("status")
+
+    named = f"stopped: {ledger}: what was paid on which day cannot be read, so no model is asked. Mend the file"
+    assert code == 0 and named in status
+    assert json.loads(oneiros("readings", "--json")[1])["tokens_today"] is None
+    assert "stopped   " in oneiros("readings")[1]
 
 
 def test_the_status_of_a_project_counts_nothing_of_others(oneiros: Oneiros, home: Path) -> None:
