@@ -38,7 +38,7 @@ LINE_CHARS = 320  # of a passage, around the words that were looked up; --verbos
 Words = Annotated[list[str], typer.Argument(help="words, a question, or the query syntax", show_default=False)]
 Limit = Annotated[int, typer.Option("--limit", "-n", help="most hits")]
 PerSource = Annotated[int, typer.Option("--per-source", help="most passages of one file")]
-TYPE_HELP = f"a type of frontmatter, such as semantic; or only what sessions said of it: {', '.join(TYPES)}"
+SAID_OF_TYPE = f"; or only what sessions said of it: {', '.join(TYPES)}"
 Raw = Annotated[bool, typer.Option("--raw", help="archived turns too, as layer:raw")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="whole passages, and all that is known of them")]
 Explain = Annotated[bool, typer.Option("--explain", help="scores of both arms and the words looked up")]
@@ -79,7 +79,7 @@ def filter_option(field: Field) -> TyperOption:
         multiple=not field.is_day,
         expose_value=False,
         callback=keep,
-        help=TYPE_HELP if field.name == "type" else None,
+        help=field.help + SAID_OF_TYPE * (field.name == "type"),
         show_default=False,
     )
 
