@@ -18,7 +18,7 @@ from crawler.ingest import readmit
 from crawler.references import ScanReport
 from memory_server.document import LineRange
 from memory_server.errors import UsageError
-from memory_server.escaping import escape_line, escape_text, plural
+from memory_server.escaping import escape_line, escape_text, join_counts, plural
 from memory_server.index.build import Progress
 from memory_server.index.raw import raw_path
 from memory_server.layers.mif import parse_date
@@ -352,11 +352,6 @@ def format_taken(taken: ArchiveReport, nowhere: str) -> str:
     if taken.entries:
         new = f"{plural(len(taken.sessions), 'session')} {would}taken in, {entries}"
     return f"{'; '.join(filter(None, (new, files)))}."
-
-
-def join_counts(*counts: tuple[int, str]) -> str:
-    """What is said of counts as a list, without those that are none."""
-    return ", ".join(text for count, text in counts if count)
 
 
 def reference_lines(found: ScanReport) -> Iterator[str]:
