@@ -423,13 +423,13 @@ class Memory:
             return self.upkeep.reindex(report_progress, rebuild=rebuild)
         self.own()
         self._forget_notes(gone)
-        self.upkeep.reindex(report_progress)
+        report = self.upkeep.reindex(report_progress, rebuild=rebuild)
+        is_erased = self.upkeep.erase_removed()
         with self.indices.search_lock.exchanging():
-            self.upkeep.forget_vectors()
             self.upkeep.forget_of_models()
             shutil.rmtree(self.root.derived_folder / "trial", ignore_errors=True)  # of one that a kill ended
-        report = self.upkeep.reindex(report_progress, rebuild=True)
-        strike_out(self.root, gone)
+        if is_erased:
+            strike_out(self.root, gone)
         return report
 
     def _forgotten(self) -> frozenset[str]:

@@ -201,8 +201,9 @@ class Upkeep:
                     self._weigh(self.stretches, report_progress)
                 self._calibrate_stretches()
             shutil.rmtree(self.root.derived_folder / "raw-vectors", ignore_errors=True)  # of an earlier format
-            if self.fading().run != self.indices.ledger.note(COMPACTED):
-                self._compact()
+            if (run := self.fading().run) != self.indices.ledger.note(COMPACTED):
+                self.erase_removed()
+                self.indices.ledger.set_note(COMPACTED, run)
         give_back_freed()  # what the tables and scales were made of
         self.finished()
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
@@ -234,19 +235,20 @@ class Upkeep:
         self._weigh(self.indices, report_progress)
         self._calibrate()
 
-    def _compact(self) -> None:
-        """Gives back the room of what faded since this was last done."""
-        run, files = self.fading().run, [self.root.ledger]
-        if self.raw is not None and not self.raw.is_empty:
-            files.append(self.root.raw_index)
-        if self.stretches is not None and not self.stretches.is_empty:
-            files.append(self.stretches.file)
+    def erase_removed(self) -> bool:
+        """Rewrites indices that are level, and the vectors, without a byte of what faded or was removed; whether that
+        could be done.
+        """
+        files = [self.root.ledger]
+        files += [self.root.raw_index] if self.raw is not None else []
+        files += [self.stretches.file] if self.stretches is not None else []
         with self.indices.search_lock.exchanging():
             self.forget_vectors()
-        for file in files:
+        is_done = True
+        for file in filter(Path.exists, files):
             with closing(Ledger(file)) as ledger:  # SQLite compacts by no connection that a question reads with
-                ledger.compact()
-        self.indices.ledger.set_note(COMPACTED, run)
+                is_done &= ledger.compact()
+        return is_done
 
     def point(self) -> None:
         """Writes the pointers of `MEMORY.md`; a page that cannot be written keeps no file from being indexed."""
