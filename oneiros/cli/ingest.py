@@ -25,7 +25,7 @@ from memory_server.layers.mif import parse_date
 from memory_server.lifecycle.use import DRILLED, UseLog
 from memory_server.machine.clock import find_day_begin, local_day
 from memory_server.redaction import Redactor
-from memory_server.root.forgetting import note_forgotten
+from memory_server.root.forgetting import note_forgotten, strike_out
 from memory_server.root.places import require_memory
 from memory_server.settings import AGENTS
 from oneiros.cli.consent import require_person
@@ -171,8 +171,12 @@ def forget(
     if undo:
         if dry_run:
             raise UsageError("--undo does not go with --dry-run", remedy="Give one of them")
+        if not is_running(str(root.path)):
+            with open_memory(environment) as memory:
+                memory.own()  # before anything comes back, as below
         paths = readmit(what, settings, folders, now())
         note_forgotten(root.states, (hash_session_id(path.stem) for path in paths), is_undone=True)
+        strike_out(root, [path.stem for path in paths])
         ingest_once(environment, Wanted(paths=tuple(paths)), as_json=as_json)
         return
     plan = forgetting.plan(root, settings, what, folders)
