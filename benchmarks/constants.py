@@ -32,6 +32,7 @@ MEASURED: Mapping[str, Mapping[str, str]] = {
     },
     "Answers": {
         "memory_server/search/precedence.py": "SPOKEN",
+        "memory_server/search/spoken.py": "SAME_QUESTION",
         "memory_server/search/pipeline.py": "UNLIKELY_SCORE",
     },
     "In a model's hands": {"memory_server/search/pipeline.py": "NOTE_AHEAD"},

@@ -429,7 +429,7 @@ class Memory:
             return self.upkeep.reindex(report_progress, rebuild=rebuild)
         self.own()
         self._forget_notes(gone)
-        return self.upkeep.forget(gone, report_progress)
+        return self.upkeep.forget(gone, report_progress, rebuild=rebuild)
 
     def inspect(self) -> "Inspection":
         """What can be proven of the indices, each by asking for it."""

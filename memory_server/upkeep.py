@@ -181,8 +181,9 @@ class Upkeep:
                             self.forget_vectors()
                     self._weigh(self.stretches, report_progress)
                 self._calibrate_stretches()
-            if self.fading().run != self.indices.ledger.note(COMPACTED):
-                self._compact()
+            if (run := self.fading().run) != self.indices.ledger.note(COMPACTED):
+                self.erase_removed()
+                self.indices.ledger.set_note(COMPACTED, run)
         give_back_freed()  # what the tables and scales were made of
         self.finished()
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
@@ -193,15 +194,17 @@ class Upkeep:
         noted = sessions_to_forget(self.root)
         return noted.difference(self.raw.store.marks()) if noted and self.raw is not None else noted
 
-    def forget(self, session_ids: Collection[str], report_progress: Callable[[Progress], None]) -> Report:
-        """Brings everything level so that not a byte of some sessions is left, and strikes them out."""
-        self.reindex(report_progress)
+    def forget(
+        self, session_ids: Collection[str], report_progress: Callable[[Progress], None], *, rebuild: bool
+    ) -> Report:
+        """Brings everything level so that not a byte of some sessions is left, and strikes them out where it is so."""
+        report = self.reindex(report_progress, rebuild=rebuild)
+        is_erased = self.erase_removed()
         with self.indices.search_lock.exchanging():
-            self.forget_vectors()
             self.forget_of_models()
             shutil.rmtree(self.root.derived_folder / "trial", ignore_errors=True)  # of one that a kill ended
-        report = self.reindex(report_progress, rebuild=True)
-        strike_out(self.root, session_ids)
+        if is_erased:
+            strike_out(self.root, session_ids)
         return report
 
     def _read_turns(self, embedding: "OneCount", report_progress: Callable[[Progress], None], *, rebuild: bool) -> None:
@@ -230,19 +233,20 @@ class Upkeep:
         self._weigh(self.indices, report_progress)
         self._calibrate()
 
-    def _compact(self) -> None:
-        """Gives back the room of what faded since this was last done."""
-        run, files = self.fading().run, [self.root.ledger]
-        if self.raw is not None and not self.raw.is_empty:
-            files.append(self.root.raw_index)
-        if self.stretches is not None and not self.stretches.is_empty:
-            files.append(self.stretches.file)
+    def erase_removed(self) -> bool:
+        """Rewrites indices that are level, and the vectors, without a byte of what faded or was removed; whether that
+        could be done.
+        """
+        files = [self.root.ledger]
+        files += [self.root.raw_index] if self.raw is not None else []
+        files += [self.stretches.file] if self.stretches is not None else []
         with self.indices.search_lock.exchanging():
             self.forget_vectors()
-        for file in files:
+        is_done = True
+        for file in filter(Path.exists, files):
             with closing(Ledger(file)) as ledger:  # SQLite compacts by no connection that a question reads with
-                ledger.compact()
-        self.indices.ledger.set_note(COMPACTED, run)
+                is_done &= ledger.compact()
+        return is_done
 
     def point(self) -> None:
         """Writes the pointers of `MEMORY.md`; a page that cannot be written keeps no file from being indexed."""

@@ -51,7 +51,6 @@ REBUILD = "oneiros reindex --rebuild"
 WHOLE = 100
 REASON_CHARS = 160
 NAMED_ELSEWHERE = ("memory", "disk")  # checks of doctor whose warnings validate and report name one by one
-HARMLESS = ("settings",)  # their warning: a memory of a checkout that is not trusted, as may be meant
 # points of each finding, and of all of its kind at most; what loses or misleads weighs more than what is old. Two parts
 # of report do not count: problems of MEMORY.md, which validate tells, and changes, of which doctor has the doubts
 COSTS = {
@@ -177,7 +176,7 @@ def _settings(environment: Environment) -> Iterator[Check]:
     where = environment.person_file if environment.person_file.exists() else "defaults"
     yield ok(f"{where}; {len(environment.person.trusted_roots)} trusted memories")
     if ignored := environment.choice.ignored:
-        yield warning(f"{ignored} is not trusted and has no effect", f"oneiros trust {ignored}")
+        yield ok(f"{ignored} answers nothing here, it may be somebody else's; if it is to: oneiros trust {ignored}")
 
 
 def _state(memory: Memory) -> Iterator[Check]:
@@ -385,7 +384,7 @@ def _list_findings(
             yield "failed checks", f"{name}: {check.detail}", check.repair
         elif check.state == "warning" and name == "approval":
             yield "doubts about approved files", check.detail, check.repair
-        elif check.state == "warning" and name not in (*NAMED_ELSEWHERE, *HARMLESS):
+        elif check.state == "warning" and name not in NAMED_ELSEWHERE:
             yield "warnings", f"{name}: {check.detail}", check.repair
     for problem in problems:
         if problem.rule != ValidationRule.POINTER_DEAD:  # of Concern.LINKS

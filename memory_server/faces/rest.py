@@ -93,8 +93,7 @@ def filter_keys() -> dict[str, Any]:
     keys: dict[str, Any] = {}
     for field in FIELDS:
         default: Any = "" if field.is_day else ()
-        described = Field(default, description=field.help) if field.help else default
-        keys[field.key] = (Day if field.is_day else Several, described)
+        keys[field.key] = (Day if field.is_day else Several, Field(default, description=field.help))
         if field.key != field.name:
             keys[field.name] = (Several, Field((), description=f"only what sessions said of it: {', '.join(TYPES)}"))
     return keys

@@ -103,11 +103,13 @@ class Ledger:
             )
             raise find_refusal(error, self._file, "the ledger") or locked from error
 
-    def compact(self) -> None:
-        """Gives back the room of what was removed. Call with no run under way."""
+    def compact(self) -> bool:
+        """Gives back the room of what was removed, of which no byte stays; whether that could be done. Call with no run
+        under way.
+        """
         for table in ("stems", "words", "bodies"):
             self.connection.execute(f"insert into {table}({table}) values('optimize')")
-        erase_deleted(self.connection)
+        return erase_deleted(self.connection)
 
     # -- what was read ------------------------------------------------------------------------------------------
 

@@ -137,10 +137,11 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("commit")
 
 
-def erase_deleted(connection: sqlite3.Connection) -> None:
-    """Rewrites the file without the bytes that deleted rows left."""
+def erase_deleted(connection: sqlite3.Connection) -> bool:
+    """Rewrites the file without the bytes that deleted rows left; whether it did, which another reader may prevent."""
     connection.execute("vacuum")
-    connection.execute("pragma wal_checkpoint(truncate)")
+    is_busy, *_ = connection.execute("pragma wal_checkpoint(truncate)").fetchone()
+    return not is_busy
 
 
 def remove_database(file: Path) -> None:

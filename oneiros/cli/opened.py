@@ -12,7 +12,6 @@ from memory_server.search.question import Question
 from oneiros.cli.terminal.output import show_progress
 from oneiros.environment import Environment
 from oneiros.hooks.whereabouts import locate_project
-from oneiros.ingest.typed_lines import build_recorder
 from oneiros.opening import open_memory
 from oneiros.served import BesideMemory
 
@@ -22,6 +21,8 @@ def answer_locally(environment: Environment, question: Question, *, both: bool, 
     with open_memory(environment) as memory:
         behind = bring_level(memory)
         if question.types:
+            from oneiros.ingest.typed_lines import build_recorder  # noqa: PLC0415  what reads sessions, for few questions
+
             build_recorder(memory).bring_level()
         answer = memory.with_use(memory.search(question))
         if answer.hits and behind:

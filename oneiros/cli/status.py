@@ -114,7 +114,7 @@ def list_lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"problem   {error}"
     yield from (f"problem   {Problem(**problem)}" for problem in found["problems"])
     if ignored := found["ignored"]:
-        yield f"ignored   {ignored}  (not trusted; `oneiros trust {ignored}` lets it take effect)"
+        yield f"ignored   {ignored}  (answers nothing, it may be somebody else's; if it is to: oneiros trust {ignored})"
     yield f"sources   {_sources_text(found) or 'none'}"
     yield f"archive   {_archive_text(found)}"
     if found.get("readings"):  # an older daemon tells of none

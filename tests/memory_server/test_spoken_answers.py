@@ -317,6 +317,44 @@ def test_a_question_alone_is_never_shown(tmp_path: Path, make_engine: MakeEngine
     assert [hit.passage for hit in hits if hit.layer is Layer.RAW] == []
 
 
+ASKED = "Why does the staging relay use port 2525?"
+ASKED_AGAIN = [
+    (True, [ASKED.rstrip("?")]),
+    (True, [ASKED, "Let me look at it."]),
+    (
+        True,
+        [f"do you remember {ASKED[0].lower()}{ASKED[1:-1]}", "I could not find a note on it. Shall I search the code?"],
+    ),
+    (
+        True,
+        [ASKED, "I don't know; nothing here says why.", "Ok, test the parser of dates.", "It has nine cases by now."],
+    ),
+    (False, [ASKED, "Let me look. The carrier blocks 25."]),
+    (False, [ASKED, "I could not find that.", "No, because the carrier blocks 25.", "I see."]),
+    (False, ["Does the staging relay use port 2525?", "Yes."]),
+    (False, ["The staging relay uses port 2525 since the carrier blocks it.", "Noted."]),
+]
+
+
+@pytest.mark.parametrize(("is_in_vain", "talk"), ASKED_AGAIN)
+def test_what_only_asks_the_question_stands_behind_what_answers_it(
+    tmp_path: Path, make_engine: MakeEngine, is_in_vain: bool, talk: list[str]
+) -> None:
+    speakers = (person, assistant, person, assistant)
+    asked = [who(number, text) for number, (who, text) in enumerate(zip(speakers, talk, strict=False), start=1)]
+    answer = "The hosting provider blocks outgoing port 25, so mail goes through 2525 on the staging relay."
+    answered = [
+        person(21, "Mail from the test machine is blocked.", session=OTHER_SESSION),
+        assistant(22, answer, session=OTHER_SESSION),
+    ]
+    write_transcript(tmp_path / "live", *answered, session=OTHER_SESSION)
+
+    with holding(tmp_path, make_engine, asked) as memory:
+        order = found(memory, ASKED)
+
+    assert order == ([OTHER_SESSION, SESSION] if is_in_vain else [SESSION, OTHER_SESSION])
+
+
 def test_what_the_person_chose_where_they_were_asked_is_shown_whole(tmp_path: Path, make_engine: MakeEngine) -> None:
     chosen = f'The user answered: "Which port shall the relay take, given {LOG[:300]}?"="2525, as the others do"'
     records = [

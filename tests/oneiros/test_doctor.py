@@ -2,6 +2,7 @@
 
 import json
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -23,11 +24,14 @@ from tests.memories import new_root, open_memory, without_daemon, write_topic
 HEAD = {"id": "0b9e8d0a-5f55-4c3e-9c6e-7d1f6a1b2c3d", "type": "semantic", "created": "2026-11-01"}
 
 
-def test_a_memory_without_findings_has_100() -> None:
-    not_trusted = warning("/srv/shop/memory is not trusted and has no effect", "oneiros trust /srv/shop/memory")
-    checks = [("model", ok("embeds")), ("memory", ok("as it should be")), ("settings", not_trusted)]
+def test_a_memory_without_findings_has_100(tmp_path: Path) -> None:
+    new_root(shop := tmp_path / "shop" / "memory")
+    settings = list(islice(examine(Environment({"HOME": str(tmp_path)}, tmp_path, shop.parent)), 3))[1:]
+    checks = [("model", ok("embeds")), ("memory", ok("as it should be")), *settings]
     taken = list_deductions(checks, [], [])
 
+    not_trusted = f"{shop} answers nothing here, it may be somebody else's; if it is to: oneiros trust {shop}"
+    assert settings[1] == ("settings", ok(not_trusted))
     assert taken == () and Health(taken).score == 100
     assert next(health_lines(Health(taken))) == "health  100 of 100"
 

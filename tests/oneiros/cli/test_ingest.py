@@ -10,6 +10,7 @@ from filelock import FileLock
 
 from crawler.transcripts.injected import is_own_chat
 from dream.decisions.presence import person_at_terminal
+from memory_server.root.forgetting import note_forgetting, sessions_to_forget
 from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.settings_file import change_setting
 from oneiros.cli.main import main
@@ -325,6 +326,28 @@ def test_nothing_is_forgotten_while_another_process_owns_the_memory(oneiros: One
 
     assert code == 3 and "writes the indices of this memory" in err
     assert oneiros("drill", SESSION)[0] == 0
+
+
+def test_nothing_comes_back_while_another_process_owns_the_memory(oneiros: Oneiros, home: Path) -> None:
+    oneiros("ingest")
+    oneiros("forget", SESSION)
+
+    with FileLock(home / "mem" / ".oneiros" / "lock"):
+        code, _, err = oneiros("forget", SESSION, "--undo")
+        is_there = oneiros("drill", SESSION)[0] == 0
+
+    assert code == 3 and "writes the indices of this memory" in err and not is_there
+    assert oneiros("forget", SESSION, "--undo")[0] == 0 == oneiros("drill", SESSION)[0]
+
+
+def test_what_comes_back_waits_no_longer_to_be_forgotten(oneiros: Oneiros, home: Path) -> None:
+    oneiros("ingest")
+    oneiros("forget", SESSION)
+    root = Environment({"ONEIROS_ROOT": str(home / "mem")}, home, home).choice.root
+    note_forgetting(root, [SESSION])  # as a kill leaves it
+
+    assert oneiros("forget", SESSION, "--undo")[0] == 0
+    assert not sessions_to_forget(root)
 
 
 def test_a_damaged_archive_is_a_finding(oneiros: Oneiros, home: Path) -> None:
