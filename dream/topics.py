@@ -20,7 +20,7 @@ from dream.statements.reading import StatementReading, read_statement
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange, SourcePath
 from memory_server.errors import ContentError
-from memory_server.language.sentences import sentence_spans
+from memory_server.language.sentences import Span, sentence_spans
 from memory_server.language.words import Rarity, content_words, measure_rarity
 from memory_server.layers.footnotes import REFERENCE
 from memory_server.layers.mif import parse_date, parse_frontmatter
@@ -152,7 +152,7 @@ def _statements(
         plain = FOOTNOTE_REFERENCE.sub(lambda match: " " * len(match[0]), text)
         # where each line of the block begins in its text, and where the last one ends
         starts = [*accumulate((len(line) for _, line in block.lines), initial=0)]
-        for start, end in sentence_spans(plain):
+        for start, end in statement_spans(plain):
             first, last = bisect_right(starts, start) - 1, bisect_right(starts, end - 1) - 1
             where = LineRange(first_line + block.lines[first][0], first_line + block.lines[last][0])
             notes = FOOTNOTES_BEHIND.match(text, end)
@@ -162,6 +162,11 @@ def _statements(
             days = [noted[label] for label in REFERENCE.findall(notes[0] if notes else "") if label in noted]
             on = max(days, default=date)
             yield TopicStatement(bare, where, block.headings, before, after, read_statement(bare), on)
+
+
+def statement_spans(text: str) -> list[Span]:
+    """The sentences of a topic's text; what a semicolon parts is one, since half of it may tell nothing by itself."""
+    return sentence_spans(text.replace(";", ","))
 
 
 @dataclass(slots=True)

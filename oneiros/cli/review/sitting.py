@@ -7,6 +7,8 @@ see `dream/decisions/presence.py`. Until then a choice can be taken back, and no
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+import typer
+
 from crawler.archive.store import Archive
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import Unexplained, read_file
@@ -203,7 +205,10 @@ class TerminalReview:
         """The hunk where the person wants it, proposed so; the hunk as it is, where it cannot go there."""
         place, project = hunk.update.place, hunk.update.candidate.project
         known = list_names(project, read_topics(self._decisions.root))
-        wanted = ask_place(known, place.target, place.section, is_new_section=True)
+        try:
+            wanted = ask_place(known, place.target, place.section, is_new_section=True)
+        except typer.Abort:
+            return hunk
         if wanted is None:
             return hunk
         try:
