@@ -56,7 +56,7 @@ WEEK = dt.timedelta(days=7)
 MAX_QUESTIONS = 1_000
 SHOWN = 3  # findings of a part on the first screen
 # of a step: words that a shell takes as they are, or quoted; a name may hold anything else
-COMMAND = re.compile(r"""git -C .+|(?<![\w/'])oneiros(?: (?:'[^']*'|"[^"]*"|[\w@%+=:./-])+)+""")
+COMMAND = re.compile(r"""git -C [^`]+|(?<![\w/'])oneiros(?: (?:'[^']*'|"[^"]*"|[\w@%+=:./-])+)+""")
 COUNTED = ("offered", "accepted", "rejected")
 
 
