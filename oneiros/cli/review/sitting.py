@@ -193,6 +193,8 @@ class TerminalReview:
         if not text or (is_same and ask_key("Nothing was changed. Accept it as it stands", AS_IT_STANDS) != "y"):
             talk("Nothing was chosen for it.")
             return
+        if not is_same:
+            show(f"  in your words: {escape_text(text)}")
         self._choices.choose(Chosen(hunk.id, "accept", None if is_same else text))
 
     def _reject(self, hunk: Hunk) -> None:
@@ -262,6 +264,9 @@ class TerminalReview:
         taken = Counter((one.hunk.target, one.commit) for one in decided if one.hunk.state is State.ACCEPTED)
         for (target, commit), count in taken.items():
             talk(f"{plural(count, 'statement')} taken up in {target}{self._decisions.commit_in_words(commit)}.")
+        accepted = [one.hunk.id[:8] for one in decided if one.hunk.state is State.ACCEPTED]
+        if accepted:
+            talk("\n".join(["Undo it:", *(f"  oneiros dream revert {name}" for name in accepted)]))
         self.accepted += taken.total()
         self.rejected += len(decided) - taken.total()
         self.skipped += len(hunks) - len(decided)

@@ -475,7 +475,7 @@ def test_the_program_alone_says_what_is_there_to_do_now(shell: Shell, own: Path)
 
     code, out, error = shell()
 
-    waits = "1 transcript not archived yet; Claude Code deletes 0 of them this week"
+    waits = "1 transcript not archived yet"
     assert (code, out) == (0, f"{own}: 1 topic.\n  oneiros ingest  {waits}\n")
     assert error == "Ask: oneiros recall 'a question'. Every command: oneiros --help\n"
 
