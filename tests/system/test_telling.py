@@ -19,7 +19,7 @@ def topic(house: House) -> str:
 
 
 def test_a_person_says_what_is_true_and_it_is_found(house: House) -> None:
-    seen = at_terminal(house, [(INSTEAD, "r"), WORD], "remember", STATEMENT)
+    seen = at_terminal(house, [(INSTEAD, "r\n"), WORD], "remember", STATEMENT)
 
     assert seen.code == 0 and not seen.left and "in place of a line:" in seen.screen, seen
     assert "2526" in topic(house) and "2525" not in topic(house)
@@ -41,9 +41,9 @@ def test_a_wrong_word_takes_nothing_up(house: House) -> None:
 def test_with_a_key_a_no_takes_nothing_up_and_a_yes_is_signed(keyed: House) -> None:
     text = r"Do this \[y,n\]\? "
 
-    refused = at_terminal(keyed, [(INSTEAD, "r"), (text, "n\n")], "remember", STATEMENT)
+    refused = at_terminal(keyed, [(INSTEAD, "r\n"), (text, "n\n")], "remember", STATEMENT)
     before = topic(keyed)
-    taken = at_terminal(keyed, [(INSTEAD, "r"), (text, "y\n"), SIGN], "remember", STATEMENT)
+    taken = at_terminal(keyed, [(INSTEAD, "r\n"), (text, "y\n"), SIGN], "remember", STATEMENT)
 
     assert refused.code == 2 and "2526" not in before, refused
     assert taken.code == 0 and not taken.left and "2526" in topic(keyed), taken
@@ -52,7 +52,7 @@ def test_with_a_key_a_no_takes_nothing_up_and_a_yes_is_signed(keyed: House) -> N
 def test_the_assistant_can_say_nothing_for_the_person(house: House) -> None:
     before = topic(house)
 
-    posing = at_terminal(house, [WORD], "remember", STATEMENT, variables={"CLAUDECODE": "1"})
+    posing = at_terminal(house, [(INSTEAD, "r\n"), WORD], "remember", STATEMENT, variables={"CLAUDECODE": "1"})
     piped = subprocess.run(
         [*ONEIROS, "remember"],
         input=f"{STATEMENT}\n",
@@ -103,11 +103,11 @@ def test_what_is_wrong_with_it_stands_above_the_editor_that_opens_again(house: H
 
 
 def test_what_stands_beside_a_line_that_says_otherwise_leaves_it(house: House) -> None:
-    beside = at_terminal(house, [(INSTEAD, "b"), (WHERE, "\n"), WORD], "remember", STATEMENT)
+    beside = at_terminal(house, [(INSTEAD, "b\n"), (WHERE, "\n"), WORD], "remember", STATEMENT)
     other = "The relay of Lyon needs TLS."
     added = at_terminal(house, [(WHERE, "\n"), WORD], "remember", other)
-    known = at_terminal(house, [(r"nothing \[b,n,\?\]\? ", "n")], "remember", other)
-    replaced = at_terminal(house, [(INSTEAD, "r"), WORD], "remember", "The relay of Lille needs TLS.")
+    known = at_terminal(house, [(r"nothing \[b,n,\?\]\? ", "n\n")], "remember", other)
+    replaced = at_terminal(house, [(INSTEAD, "r\n"), WORD], "remember", "The relay of Lille needs TLS.")
 
     assert beside.code == added.code == replaced.code == 0 and known.code == 130, (beside, added, known, replaced)
     assert "says this already: The relay of Lyon needs TLS." in known.screen
