@@ -216,16 +216,23 @@ def format_name(path: SourcePath) -> str:
     return " ".join(PurePosixPath(path.removeprefix("topics/")).with_suffix("").parts).replace("-", " ")
 
 
-def read_noted_statements(text: str) -> dict[str, str]:
-    """What stands before each footnote reference of a topic, by its label: from the reference before it, or from the
-    beginning of its paragraph or item.
-    """
-    found: dict[str, str] = {}
-    for block in _blocks(parse_frontmatter(text).body):
+@dataclass(frozen=True, slots=True)
+class NotedStatement:
+    """What stands before a footnote reference: from the reference before it, or from the beginning of its block."""
+
+    label: str
+    text: str
+    lines: LineRange  # of its block, a paragraph or list item, in the file
+
+
+def list_noted_statements(text: str) -> Iterator[NotedStatement]:
+    """What stands before each footnote reference of a topic. Two branches may have given one label to two lines."""
+    parsed = parse_frontmatter(text)
+    for block in _blocks(parsed.body):
+        lines = LineRange(parsed.body_line + block.lines[0][0], parsed.body_line + block.lines[-1][0])
         block_text = LIST_SIGN.sub("", "".join(line for _, line in block.lines), count=1)
         at = 0
         for run in FOOTNOTES_BEHIND.finditer(block_text):
             statement = " ".join(block_text[at : run.start()].split())
-            found.update(dict.fromkeys(REFERENCE.findall(run[0]), statement))
+            yield from (NotedStatement(label, statement, lines) for label in REFERENCE.findall(run[0]))
             at = run.end()
-    return found

@@ -29,7 +29,7 @@ import msgspec
 from crawler.quotes import Quote
 from crawler.transcripts.transcript import is_whole_record
 from dream.records import DirectWords, Given, Hunk, Rejection, hash_text, split_words
-from dream.topics import read_noted_statements
+from dream.topics import list_noted_statements
 from memory_server.chunking import split_lines
 from memory_server.errors import ContentError
 from memory_server.escaping import escape_line
@@ -230,15 +230,17 @@ class ProposalStore:
         return before - len(self.hunks())
 
 
-def find_approvals(text: str, approvals: Iterable[Approval]) -> dict[str, Approval]:
+def find_approvals(text: str, approvals: Iterable[Approval], line: int = 0) -> dict[str, Approval]:
     """What was accepted of a topic, by the label of the footnote behind it: what it says in the same words, and what
     wrote a footnote of that name when those were named after hunks.
+
+    `line`: counts of a label that several statements have, for the one on that line, from 1.
     """
     accepted = [one for one in approvals if one.event is Event.ACCEPTED]
     by_label = {one.label: one for one in accepted if one.label}
     by_words = {tuple(split_words(one.text)): one for one in accepted if one.text}
-    statements = read_noted_statements(text)
-    by_statement = {label: by_words.get(tuple(split_words(one))) for label, one in statements.items()}
+    noted = sorted(list_noted_statements(text), key=lambda one: one.lines.first <= line <= one.lines.last)
+    by_statement = {one.label: by_words.get(tuple(split_words(one.text))) for one in noted}  # the last one counts
     named = {label: by_label.get(label) for label in find_footnotes(text).defined}
     return {label: one for label, one in (by_statement | {k: v for k, v in named.items() if v}).items() if one}
 
