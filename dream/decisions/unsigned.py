@@ -6,6 +6,7 @@ the telling, since an entry says of its own what its maker likes.
 """
 
 import datetime as dt
+import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -136,9 +137,12 @@ class UnsignedDecisions:
         return is_asked and bool(entry.terminal) and CLIENT_NAMES.isdisjoint(entry.ancestors)
 
     def _is_left(self, entry: ChainEntry) -> bool:
-        """Whether what was decided can still be seen: a file of it is there, or its removal is what was decided."""
+        """Whether what was decided can be seen: not of files that are gone since, by a change that is answered for."""
         files = [one for one in entry.files if one.path != "MEMORY.md"] or entry.files  # the page follows the topics
-        return not files or any(not one.after or (self._root.path / one.path).is_file() for one in files)
+        seen = {one.path for one in self._changes.values()}
+        return not files or any(
+            not one.after or one.path in seen or os.path.lexists(self._root.path / one.path) for one in files
+        )
 
     def _look(self, paths: Iterable[str]) -> str:
         """What the person can do about changes of these files."""

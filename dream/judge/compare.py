@@ -90,10 +90,8 @@ def find_rival(candidate: Candidate, topics: Topics) -> Match | None:
     """
     if known := find_known(candidate, topics):
         return known
-    matches, ours = (
-        find_matches(candidate, topics.limit_to_project(candidate.project)),
-        set(content_words(candidate.text)),
-    )
+    matches = find_matches(candidate, topics.limit_to_project(candidate.project))
+    ours = read_statement(candidate.text).words
     alike = (match for match in matches if _differ_in_one_word(ours, match.statement.reading.words))
     return _find_opposed(candidate, matches) or max(alike, key=lambda match: match.alike, default=None)
 
@@ -149,8 +147,19 @@ def find_known(candidate: Candidate, topics: Topics) -> Match | None:
     """
     topics, text = topics.limit_to_project(candidate.project), candidate.text
     sentences = [replace(candidate, text=text[first:end]) for first, end in statement_spans(text)]
-    known = [next((match for match in find_matches(one, topics) if match.is_known), None) for one in sentences]
+    known = [_find_same(one, topics) for one in sentences]
     return known[0] if known and all(known) else None
+
+
+def _find_same(sentence: Candidate, topics: Topics) -> Match | None:
+    reading = read_statement(sentence.text, sentence.context)
+    matches = (
+        make_match(reading, topic, statement, topics.rarity)
+        for topic in topics.files
+        for statement in topic.statements
+        if reading.words <= statement.reading.words
+    )
+    return next((match for match in matches if match.is_known), None)
 
 
 def make_match(ours: StatementReading, topic: TopicText, statement: TopicStatement, rarity: Rarity) -> Match:

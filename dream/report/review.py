@@ -182,7 +182,7 @@ class WeeklyReview:
             if any((today - one.proposed).days <= shown_days for one in expired if one.proposed):
                 path = f"proposals/{proposal.name}/proposal.md"
                 what = f"{plural(len(expired), 'hunk')} expired: nobody decided in time"
-                step = f"the page lists them, `remember` says what holds; one is oneiros dream why {expired[0].id}"
+                step = f"say what still holds; the page lists them, one is shown by oneiros dream why {expired[0].id}"
                 yield Finding(Concern.PROPOSALS, path, 0, what, step)
 
     def _index(self) -> Iterator[Finding]:
