@@ -104,7 +104,7 @@ ASKING = ignore_case(
 LOOKING = ignore_case(
     r"^\W*(?:(?:now|ok(?:ay)?|sure|yes|good),? )*(?:(?:let me|i['’]?ll|i will|i['’]m going to|i need to|let['’]s)"
     r" (?:\w+ )?(?:look|check|search|find|see|read|explore|examine|investigate|dig|grep|trace|understand)"
-    r"|looking|searching|checking|reading)\b"
+    r"|(?:looking|searching|checking) (?:at|for|into|through|whether|if))\b"
 )
 KNOWS_NOT = ignore_case(
     r"\b(?:i|we) (?:could|can|did|do|was|am)(?: ?not|n['’]t) (?:know|find|found|see|tell|recall|remember|sure|able)\b"

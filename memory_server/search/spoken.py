@@ -8,7 +8,7 @@ measured, and helps nowhere. Above a passage stand the lines that a model read i
 
 import datetime as dt
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice, takewhile
 from textwrap import shorten
@@ -39,6 +39,7 @@ PASSAGE_CHARS = 850  # of a stretch with what followed it
 FORGED_NOTE = re.compile(rf"(?m)^(?={NOTED})")  # a line that begins as if the program marked it
 FORGED = re.compile(rf"(?m)^(?={PERSON}|{REPLY}|{NOTED})")  # likewise, in what an assistant said
 OWN_MARK = "· "  # before such a line
+SAID_SHARE = 0.8  # of the telling words of a noted line: what a passage says by itself is not said twice
 MOST_NOTED, NOTED_CHARS = 2, 250  # lines of what a model read in it, characters of one
 QUESTION_CHARS = 150  # of what the person asked, as the line above what settled it
 STATEMENT_CHARS = 400  # of what they told without asking, which may be the answer
@@ -135,7 +136,7 @@ def build_spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage],
             parts = _unshown(whole.parts, shown)
             reading = replace(whole, parts=parts)
             if reading.parts and (said := reading.passage) not in texts:
-                reading = replace(reading, noted=_choose_noted((chunk, *parts), words, noted_before))
+                reading = replace(reading, noted=_choose_noted((chunk, *parts), words, {*noted_before, said}))
                 hit = replace(_hit(candidate, reading, retriever), amended=later.amended, newer=later.newer)
                 _add(hits, hit, most)
                 noted_before.update(reading.noted)
@@ -147,10 +148,14 @@ def build_spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage],
     return hits[: question.limit]
 
 
-def _choose_noted(parts: Sequence[StoredChunk], words: Collection[str], before: Collection[str]) -> list[str]:
-    """What a model read in some stretches, MOST_NOTED lines that are not shown yet: those with most words asked for."""
-    lines = dict.fromkeys(line for part in parts for line in part.noted.splitlines() if line not in before)
-    return sorted(lines, key=lambda line: -len(set(words) & set(content_words(line))))[:MOST_NOTED]
+def _choose_noted(parts: Sequence[StoredChunk], words: Collection[str], shown: Iterable[str]) -> list[str]:
+    """What a model read in some stretches, MOST_NOTED lines of which what is shown does not hold SAID_SHARE of the
+    telling words: those with most words asked for.
+    """
+    held = [set(content_words(text)) for text in shown]
+    lines = {line: set(content_words(line)) for part in parts for line in part.noted.splitlines()}
+    new = [line for line, own in lines.items() if not any(len(own & one) >= SAID_SHARE * len(own) for one in held)]
+    return sorted(new, key=lambda line: -len(set(words) & lines[line]))[:MOST_NOTED]
 
 
 def _unshown(parts: Sequence[StoredChunk], shown: Collection[tuple[int, int]]) -> Sequence[StoredChunk]:

@@ -503,25 +503,46 @@ def note_reading(folder: Path, session: str, words: str, text: str, *, beside: b
 def test_the_line_of_a_model_is_shown_as_its_own_and_the_questions_it_wrote_never(
     tmp_path: Path, make_engine: MakeEngine
 ) -> None:
-    said, key = "The relay is called Bruno.", "What name did the mail machine get?"
+    said, line, key = (
+        "The relay is called Bruno.",
+        "The name of the relay is Bruno.",
+        "What is the mail machine called?",
+    )
     with holding(tmp_path, make_engine, [person(1, f"{said} Keep it so."), assistant(2, "Done.")]) as memory:
-        note_reading(tmp_path, SESSION, said, said, questions=(key,))
+        note_reading(tmp_path, SESSION, said, line, questions=(key,))
         memory.reindex()
 
-        [hit] = recall(memory, "what name did the mail machine get").hits
+        [hit] = recall(memory, "what is the mail machine called").hits
 
-    assert hit.passage == f"noted: {said}\nyou: {said} Keep it so.\nreply: Done."
+    assert hit.passage == f"noted: {line}\nyou: {said} Keep it so.\nreply: Done."
+
+
+def test_what_a_passage_says_by_itself_is_not_said_twice(tmp_path: Path, make_engine: MakeEngine) -> None:
+    said = "The relay is called Bruno."
+    with holding(tmp_path, make_engine, [person(1, f"{said} Keep it so."), assistant(2, "Done.")]) as memory:
+        note_reading(tmp_path, SESSION, said, said)
+        memory.reindex()
+
+        [hit] = recall(memory, "what is the relay called").hits
+
+    assert hit.passage == f"you: {said} Keep it so.\nreply: Done."
 
 
 def test_of_what_a_model_read_the_lines_that_are_asked_for_are_shown(tmp_path: Path, make_engine: MakeEngine) -> None:
-    said = "The fence is green. The gate is red. The door is blue. The relay is called Bruno."
-    with holding(tmp_path, make_engine, [person(1, said), assistant(2, "Done.")]) as memory:
-        for line in said.rstrip(".").split(". "):
-            note_reading(tmp_path, SESSION, line, f"{line}.", beside=True)
+    read = {
+        "The fence is green.": "Green is the colour of the fence.",
+        "The gate is red.": "Red is the colour of the gate.",
+        "The relay is called Bruno.": "The name of the relay is Bruno.",
+    }
+    with holding(tmp_path, make_engine, [person(1, " ".join(read)), assistant(2, "Done.")]) as memory:
+        for words, line in read.items():
+            note_reading(tmp_path, SESSION, words, line, beside=True)
         memory.reindex()
         [hit] = recall(memory, "what is the relay called").hits
 
-    assert hit.passage.startswith("noted: The relay is called Bruno.\nnoted: ")
+    assert (
+        hit.passage.startswith("noted: The name of the relay is Bruno.\nnoted: ") and hit.passage.count("noted: ") == 2
+    )
 
 
 def test_nobody_writes_the_marks_of_the_program(tmp_path: Path, make_engine: MakeEngine) -> None:
