@@ -29,6 +29,7 @@ from crawler.archive.files import (
     state_of_file,
     with_log,
 )
+from crawler.archive.names import ProjectNames
 from crawler.archive.store import Archive, SessionKey
 from crawler.sources.agent import AgentSource, list_source_files
 from crawler.sources.conversation import AgentFile
@@ -37,6 +38,7 @@ from crawler.transcripts.tail import FileState, TailState, Verdict, copy_key
 from crawler.transcripts.transcript import BadLine, open_transcript, reading
 from crawler.transcripts.turns import PROMPT_KINDS
 from memory_server.errors import ContentError, NeedsRepair, Problem
+from memory_server.layers.sessions import project_name
 from memory_server.redaction import Redactor
 
 logger = logging.getLogger(__name__)
@@ -106,6 +108,7 @@ class Ingester:
         self._settings = settings
         self._tail = TailState(settings.state, settings.machine)
         self._projects = Projects(dict(settings.aliases))
+        self._names = ProjectNames(settings.archive)
         self._redactor = Redactor(settings.deny_words)
         self._lock = filelock.FileLock(settings.archive / ".lock", timeout=settings.lock_seconds)
         self._forgotten_copies = self.archive.forgotten_copies()
@@ -113,6 +116,10 @@ class Ingester:
             with self._hold_lock():
                 self._tail.fill(self._read_copies())
                 self.archive.remove_orphans()
+        if not self._names.exists():
+            with self._hold_lock():
+                records = sorted(self.archive.records(), key=lambda record: record.started)
+                self._names.settle(record.project or record.cwd for record in records)
 
     def close(self) -> None:
         self._tail.close()
@@ -309,7 +316,8 @@ class Ingester:
             is_foreign = choice.only and own != choice.only
             why = f"this memory is of the project {choice.only}" if is_foreign else "the settings leave out its project"
             refusal = RefusedFile(path, Verdict.DENIED, why)
-        if refusal is None and project and not is_project(project, own, read.cwd, path):
+        is_meant = is_project(project, own, read.cwd, path) or project == self._names.find(own)
+        if refusal is None and project and not is_meant:
             return False
         if refusal is None and self.archive.is_forgotten(read.session_id):
             refusal = RefusedFile(path, Verdict.EXCLUDED, LEFT_OUT)
@@ -327,7 +335,11 @@ class Ingester:
         stamps = Stamps(self._settings.latest, read.file.changed_ns)
         entries = fresh.drop_known(self._mark_entries(stamps.check(reader), read))
         project = self._mask(self._projects.identify(read.cwd))
-        key = SessionKey(read.session_id, read.source, self._settings.machine, project, read.agent)
+        if not report.is_dry_run:
+            report.remarks += self._names.settle([project])
+        name = self._names.find(project)
+        called = name if name != project_name(project) else ""
+        key = SessionKey(read.session_id, read.source, self._settings.machine, project, called, read.agent)
         masked = map(masker.redact, entries)
         try:
             added = sum(not one.is_link for one in masked) if report.is_dry_run else self.archive.add(key, masked)

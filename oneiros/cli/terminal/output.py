@@ -37,8 +37,21 @@ TERMS_WITH_LINKS = ("foot", "xterm-ghostty", "xterm-kitty", "alacritty", "wezter
 PROGRAMS_WITH_LINKS = ("vscode", "ghostty", "WezTerm", "iTerm.app", "Hyper", "rio")
 
 
+def name_typed_project(context: typer.Context, project: str) -> str:
+    """The name of a project that a person typed, which may be its folder."""
+    if "/" not in project:
+        return project
+    from oneiros.hooks.whereabouts import locate_project  # this is more than most commands cost
+
+    environment = context.obj
+    folder = (environment.working_folder / Path(project).expanduser()).resolve()
+    is_there = folder.is_dir()
+    return locate_project(str(folder), environment.choice.root, environment.person) if is_there else project
+
+
 def require_known(context: typer.Context, project: str) -> str:
     """The project. Raises UsageError where there is none of that name but one that is nearly called so."""
+    project = name_typed_project(context, project)
     root = context.obj.choice.root if project else None
     if root and root.index_page.exists():
         from memory_server.fields import fold  # these are more than most commands cost
@@ -51,7 +64,9 @@ def require_known(context: typer.Context, project: str) -> str:
     return project
 
 
-OfAnyProject = Annotated[str, typer.Option("--project", help="of this project alone", show_default=False)]
+OfAnyProject = Annotated[
+    str, typer.Option("--project", help="of this project alone", show_default=False, callback=name_typed_project)
+]
 OfProject = Annotated[
     str, typer.Option("--project", help="of this project alone", show_default=False, callback=require_known)
 ]
