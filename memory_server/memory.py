@@ -419,6 +419,8 @@ class Memory:
 
         Of sessions that were to be forgotten, and whose archive is gone, not a byte is left in anything derived.
         """
+        if rebuild:
+            self.typed_lines.drop_damaged()
         if not (gone := self._forgotten()):
             return self.upkeep.reindex(report_progress, rebuild=rebuild)
         self.own()

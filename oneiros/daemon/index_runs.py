@@ -89,6 +89,8 @@ class IndexRuns:
                 self._written = self._wanted
             self._rebuild |= rebuild
             self._anyway |= anyway
+            if rebuild:
+                self._error = ""  # which it is to mend
             self._poked_at = time.monotonic()
             ticket = self._wanted
         self.worker.poke()
