@@ -94,10 +94,9 @@ def _collect_status(environment: Environment) -> dict[str, Any]:
 
         with open_memory(environment) as memory:
             found, indexing = read_status(environment, memory), None
-    jobs, hooks = found.pop("schedule"), found.pop("hooks")
-    running = {"daemon": daemon_json(choice.root), "indexing": indexing, "schedule": jobs, "hooks": hooks}
+    running = {"daemon": daemon_json(choice.root), "indexing": indexing}
     chosen = {"chosen": choice.reason, "ignored": ignored, "places": environment.places(choice.root)}
-    return {**found, **chosen, **running}
+    return type(found)({**found, **chosen, **running})  # which says of itself what an older daemon left out
 
 
 def list_lines(found: Mapping[str, Any]) -> Iterator[str]:
