@@ -19,7 +19,7 @@ from types import TracebackType
 
 from memory_server.aging import Aging
 from memory_server.completeness import SkipKind, Skipped, select_skipped, tell_lacks, tell_skipped
-from memory_server.document import UNAPPROVED, Answer, Layer, LineRange, SourcePath, parse_place
+from memory_server.document import UNAPPROVED, Answer, Certainty, Layer, LineRange, SourcePath, parse_place
 from memory_server.embedding.catalogue import Catalogue, unread_note
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.in_use import ModelInUse
@@ -40,7 +40,7 @@ from memory_server.layers.episodes import Episode, GivenEpisode, write_episode
 from memory_server.layers.ontology import ONTOLOGY, Ontology, read_ontology
 from memory_server.layers.questions import NoQuestions, StatementQuestions
 from memory_server.layers.sessions import cut_id8, find_subject, parse_id8
-from memory_server.layers.topics import Unapproved, is_topic, parse_document
+from memory_server.layers.topics import Unapproved, find_merge_marks, is_topic, parse_document, read_text
 from memory_server.layers.validate import validate_root
 from memory_server.lifecycle.fading import FadingOf, forget_marks
 from memory_server.lifecycle.findable import read_losses
@@ -61,8 +61,8 @@ from memory_server.root.forgetting import sessions_to_forget, strike_out
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory, require_own_folders
 from memory_server.search.as_of import join_topics, question_then, topic_hits
-from memory_server.search.pipeline import Pipeline
-from memory_server.search.precedence import SPOKEN, is_tied, settle_ties
+from memory_server.search.pipeline import Pipeline, format_unapproved_note
+from memory_server.search.precedence import ORDER, SPOKEN, falling, is_tied, settle_ties
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion, QueryLog
 from memory_server.search.question import EMPTY, Question, Search, clean, parse_logged
 from memory_server.search.ranking.calibration import NOTE as CALIBRATION_NOTE
@@ -77,6 +77,7 @@ logger = logging.getLogger(__name__)
 
 NOTHING_THEN = "No topic as it was on %s, and no session up to then, answers that."
 CACHED_STATEMENTS = 500  # with their tokens, some 20 kB each
+IN_MERGE = "A merge is not finished in %s: what it says is not settled before the person has chosen a side."
 NOT_INDEXED = "Nothing is indexed yet: the indices are %s."
 
 
@@ -223,7 +224,7 @@ class Memory:
             if question.filter.as_of is not None:
                 answer = self._answer_past(question, min(question.filter.as_of, self.today))
             else:
-                answer = self._in_order(question, self.pipeline().answer(question))
+                answer = self._with_open_merges(self._in_order(question, self.pipeline().answer(question)))
         return replace(answer, lacks=tell_lacks(skipped, [hit.path for hit in answer.hits]))
 
     def _answer_past(self, question: Question, day: dt.date) -> Answer:
@@ -256,6 +257,26 @@ class Memory:
         uses = self.aging().measure_use([hit.path for hit in answer.hits])
         ordered = settle_ties(scores, [uses[hit.path]["strength"] for hit in answer.hits])
         return replace(answer, hits=tuple(answer.hits[place] for place in ordered))
+
+    def _with_open_merges(self, answer: Answer) -> Answer:
+        """An answer in which topics with both sides of a merge are at most likely, decide nothing, and are named."""
+        paths = dict.fromkeys(hit.path for hit in answer.hits if is_topic(hit.path))
+        opened = {path for path in paths if self._is_in_merge(path)}
+        if not opened:
+            return answer
+        shown = [replace(hit, decides=hit.decides and hit.path not in opened) for hit in answer.hits]
+        least = [Certainty.LIKELY if hit.path in opened else Certainty.SURE for hit in shown]
+        words = [max(hit.certainty, one, key=ORDER.index) for hit, one in zip(shown, least, strict=True)]
+        hits = tuple(falling(shown, words))
+        others = format_unapproved_note([hit for hit in hits if hit.path not in opened])
+        note = answer.note.replace(format_unapproved_note(answer.hits), others).strip()
+        return replace(answer, hits=hits, note=" ".join(filter(None, [note, IN_MERGE % ", ".join(sorted(opened))])))
+
+    def _is_in_merge(self, path: SourcePath) -> bool:
+        try:
+            return bool(find_merge_marks(read_text(self.root.file(path))))
+        except (ContentError, OSError):
+            return False
 
     def settled_uses(self) -> Mapping[SourcePath, int]:
         """How often each source was opened up to the day on which an approval last changed the memory: what orders

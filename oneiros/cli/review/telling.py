@@ -17,7 +17,7 @@ from dream.topics import read_topics
 from memory_server.errors import ContentError, UsageError
 from memory_server.escaping import escape_line
 from memory_server.machine.clock import local_day
-from oneiros.cli.consent import ask_consent, sign_at_end
+from oneiros.cli.consent import ask_consent, require_clean_tree, sign_at_end
 from oneiros.cli.review.asking import ask_place
 from oneiros.cli.review.editing import reword_text
 from oneiros.cli.terminal.output import OfAnyProject, OfProject, data, see_stdout, show, talk
@@ -107,6 +107,7 @@ class _Telling:
         if not (self._topic or hunk.update.place.old_text) and sys.stdin.isatty():
             hunk = self._refile_hunk(hunk)
         self._show(hunk)
+        require_clean_tree(self._environment)
         consent = ask_consent(self._environment)
         with sign_at_end(self._environment, self._decisions):
             decided = self._decisions.take_up(hunk, consent)
