@@ -247,6 +247,8 @@ class IndexRuns:
         if anyway or not memory.upkeep.changes().is_empty or memory.is_unfinished():
             self._stage = Progress("reading", 0, 0)
             self._last = memory.reindex(rebuild=rebuild, report_progress=self._show)
+        else:
+            memory.upkeep.point()  # a commit alone may have approved a topic
         if memory.upkeep.next_model:
             memory.change_model(self._show)
         self._runs += 1

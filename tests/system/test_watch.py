@@ -1,5 +1,6 @@
 """What changes in the folder is found without anybody asking for it."""
 
+import dataclasses
 import datetime as dt
 import subprocess
 from collections.abc import Iterator
@@ -66,6 +67,24 @@ def test_saved_renamed_and_deleted_topics_are_followed(tmp_path: Path) -> None:
         (topics / "birds" / "heron.md").unlink()
         wait_until(lambda: memory.upkeep.changes().is_empty)
         assert found(memory, "kranichsee") == []
+
+
+def test_a_commit_alone_is_looked_at(tmp_path: Path) -> None:
+    def commit() -> None:
+        person = ("-c", "user.name=t", "-c", "user.email=t@t")
+        command = ["git", "-C", str(folder), *person, "commit", "-q", "--allow-empty", "-m", "x"]
+        subprocess.run(command, check=True, capture_output=True)
+
+    folder = tmp_path / "m"
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    commit()
+    with watched(folder) as (memory, _):
+        pointed: list[str] = []
+        memory.upkeep = dataclasses.replace(memory.upkeep, unapproved=lambda _: pointed.append("asked") or {})
+
+        commit()
+
+        wait_until(lambda: pointed != [])
 
 
 def test_a_checkout_of_many_files_is_followed(tmp_path: Path) -> None:

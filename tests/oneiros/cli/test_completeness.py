@@ -169,6 +169,18 @@ def test_a_merge_that_is_not_finished_settles_nothing(home: Home, monkeypatch: p
     assert "a merge is under way" in home.run("dream", "adopt", "topics/invoices.md") and not asked
 
 
+def test_what_was_adopted_is_pointed_to_at_once(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.run("dream", "adopt", "topics/mail.md")
+    home.topic("# Door\n\nThe door is green.\n", "door.md")
+    home.run("reindex")
+    page = home.memory / "MEMORY.md"
+    assert "door.md" not in page.read_text(encoding="utf-8")
+
+    home.run("dream", "adopt", "topics/door.md")
+
+    assert "door.md" in page.read_text(encoding="utf-8")
+
+
 def test_status_looks_at_the_transcripts_once(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[Iterable[Path]] = []
 
