@@ -10,14 +10,21 @@ from pathlib import Path
 import msgspec
 
 from memory_server.layers.sessions import find_project_folder, project_name
-from memory_server.machine.files import read_json, replace_file
+from memory_server.machine.files import read_records, replace_file
+
+
+class NamedFolder(msgspec.Struct, frozen=True):
+    """A folder that a project is called by, and what it is called."""
+
+    folder: str
+    name: str
 
 
 class ProjectNames:
     """The names of the projects whose sessions an archive holds."""
 
     def __init__(self, archive: Path):
-        self._file = archive / "projects.json"
+        self._file = archive / "projects.jsonl"
 
     def exists(self) -> bool:
         """Whether any was decided."""
@@ -35,7 +42,8 @@ class ProjectNames:
             if Path(place := find_project_folder(project)).is_dir():
                 decided[place] = _decide_name(decided, project)
         if decided != known or not self.exists():
-            replace_file(self._file, msgspec.json.format(msgspec.json.encode(decided)) + b"\n")
+            lines = (msgspec.json.encode(NamedFolder(place, name)) + b"\n" for place, name in decided.items())
+            replace_file(self._file, b"".join(lines))
         return [
             f"the project {place} is called {name} here, since another folder is called {project_name(place)}"
             for place, name in decided.items()
@@ -43,7 +51,7 @@ class ProjectNames:
         ]
 
     def _read(self) -> dict[str, str]:
-        return read_json(self._file, dict[str, str], {})
+        return {one.folder: one.name for one in read_records(self._file, NamedFolder)}
 
 
 def _decide_name(known: dict[str, str], project: str) -> str:

@@ -94,9 +94,11 @@ def _collect_status(environment: Environment) -> dict[str, Any]:
 
         with open_memory(environment) as memory:
             found, indexing = read_status(environment, memory), None
-    running = {"daemon": daemon_json(choice.root), "indexing": indexing}
+    jobs, hooks = found["schedule"], found["hooks"]
+    running = {"daemon": daemon_json(choice.root), "indexing": indexing, "schedule": jobs, "hooks": hooks}
     chosen = {"chosen": choice.reason, "ignored": ignored, "places": environment.places(choice.root)}
-    return type(found)({**found, **chosen, **running})  # which says of itself what an older daemon left out
+    held = {name: value for name, value in found.items() if name not in running}
+    return type(found)({**held, **chosen, **running})  # which says of itself what an older daemon left out
 
 
 def list_lines(found: Mapping[str, Any]) -> Iterator[str]:

@@ -42,6 +42,7 @@ def read_status(environment: Environment, memory: Memory) -> dict[str, Any]:
             *_list_unforgotten(memory),
             *_list_uncompressed(environment, memory),
             *_list_waiting(environment, memory),
+            *_list_first_steps(memory),
         ],
         "readings": reading_states(environment, memory.root, now()),
         "machines": machines.machines_json(environment, memory.root, now()) if machines else [],
@@ -82,6 +83,17 @@ def _list_waiting(environment: Environment, memory: Memory) -> list[str]:
     except (OneirosError, OSError):
         unexplained = []  # `doctor` says why
     return [waits] if (waits := say_what_waits(proposed, unexplained)) else []
+
+
+def _list_first_steps(memory: Memory) -> list[str]:
+    """What of the first day is left once sessions were taken in, as long as nothing was ever proposed."""
+    archived = open_archive(memory.root).folder / "sessions"
+    if (memory.root.path / "proposals").is_dir() or not any(archived.glob("*.json")):
+        return []
+    return [
+        "what you wrote down in CLAUDE.md, rules and ADRs is not offered yet: oneiros import",
+        "what you said that is worth keeping is not proposed yet: oneiros dream",
+    ]
 
 
 def project_status(environment: Environment, project: str) -> dict[str, Any]:

@@ -176,7 +176,7 @@ def test_a_repository_that_moved_keeps_its_name(tmp_path: Path) -> None:
 def test_what_an_archive_holds_already_keeps_its_name(tmp_path: Path) -> None:
     root, first, second = tmp_path / "root", repository(tmp_path / "z" / "shop"), repository(tmp_path / "b" / "shop")
     take_in(root, first, SESSION)
-    (settings_in(root).archive / "projects.json").unlink()  # as before names were kept
+    (settings_in(root).archive / "projects.jsonl").unlink()  # as before names were kept
 
     assert take_in(root, second, OTHER_SESSION) == "b-shop"
     assert ProjectNames(settings_in(root).archive).find(str(first)) == "shop"

@@ -360,7 +360,7 @@ def beside_lost_disk(home: Home) -> None:
 
 
 def damaged_list(home: Home) -> None:
-    home.write(home.memory / ".oneiros" / "sessions.db", b"no database" * 100)
+    home.write(home.memory / ".oneiros" / "sessions.db", b"SQLite format 3\0" + b"no database" * 100)
 
 
 BROKEN = "1 broken frontmatter read key by key: `oneiros validate`"

@@ -96,7 +96,10 @@ def test_an_interrupted_ingest_is_told_and_gone_on_with_before_anything_is_index
 ) -> None:
     memory = tmp_path / ".oneiros" / "memory"
     assert oneiros("init")[0] == oneiros("ingest")[0] == 0
+    assert "oneiros import" in oneiros()[1] and "oneiros dream" in oneiros()[1]
+    (memory / "proposals").mkdir()
     assert "Nothing waits for you" in oneiros()[2]
+    (memory / "proposals").rmdir()
     for made in (memory / "sessions" / "compressed").rglob("*.md"):
         made.unlink()
 
