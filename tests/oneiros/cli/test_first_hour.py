@@ -152,6 +152,26 @@ def test_sessions_are_not_taken_into_the_example_unasked(
     assert not (tmp_path / ".oneiros" / "memory" / "sessions" / "archive").exists()
 
 
+def test_looking_makes_nothing_where_no_memory_is(oneiros: Oneiros, tmp_path: Path) -> None:
+    assert "There is no memory yet" in oneiros()[1]
+
+    assert not (tmp_path / ".oneiros").exists()
+
+
+def test_a_memory_that_was_moved_is_missed_and_found_again(oneiros: Oneiros, tmp_path: Path) -> None:
+    place = tmp_path / ".oneiros" / "memory"
+    oneiros("init")
+    oneiros("ingest")
+    place.rename(tmp_path / "notes")
+
+    told = " ".join(oneiros()[1].split())
+
+    assert f"The memory that lay in {place} is there no more" in told and f"ln -s ITS_FOLDER {place}" in told
+    assert not place.exists()
+    place.symlink_to(tmp_path / "notes")
+    assert "1 archived" in oneiros()[1]
+
+
 def test_the_example_is_left_by_one_command_and_stays_beside(
     oneiros: Oneiros, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
