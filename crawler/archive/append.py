@@ -109,6 +109,7 @@ class Ingester:
         self._tail = TailState(settings.state, settings.machine)
         self._projects = Projects(dict(settings.aliases))
         self._names = ProjectNames(settings.archive)
+        self._has_names = False  # whether the projects of the archive have theirs
         self._redactor = Redactor(settings.deny_words)
         self._lock = filelock.FileLock(settings.archive / ".lock", timeout=settings.lock_seconds)
         self._forgotten_copies = self.archive.forgotten_copies()
@@ -116,10 +117,6 @@ class Ingester:
             with self._hold_lock():
                 self._tail.fill(self._read_copies())
                 self.archive.remove_orphans()
-        if not self._names.exists():
-            with self._hold_lock():
-                records = sorted(self.archive.records(), key=lambda record: record.started)
-                self._names.settle(record.project or record.cwd for record in records)
 
     def close(self) -> None:
         self._tail.close()
@@ -336,7 +333,7 @@ class Ingester:
         entries = fresh.drop_known(self._mark_entries(stamps.check(reader), read))
         project = self._mask(self._projects.identify(read.cwd))
         if not report.is_dry_run:
-            report.remarks += self._names.settle([project])
+            report.remarks += self._names.settle([*self._list_earlier_projects(), project])
         name = self._names.find(project)
         called = name if name != project_name(project) else ""
         key = SessionKey(read.session_id, read.source, self._settings.machine, project, called, read.agent)
@@ -360,6 +357,14 @@ class Ingester:
             state = read.make_state(reader, self._rules(None))
             is_held = self.archive.holds(read.session_id)  # else there was nothing in it
             self._tail.put(state if is_held else replace(state, session_id=""), fresh.keys)
+
+    def _list_earlier_projects(self) -> list[str]:
+        """Those of an archive whose projects have no names yet, the oldest first; asked for once."""
+        if self._has_names:
+            return []
+        self._has_names = True
+        records = [] if self._names.exists() else sorted(self.archive.records(), key=lambda record: record.started)
+        return [record.project or record.cwd for record in records]
 
     def _leave_out(self, read: Read, report: ArchiveReport) -> None:
         """Keeps a session out. What is held of it is the caller's to forget; until then the file is read again."""

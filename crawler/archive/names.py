@@ -41,7 +41,7 @@ class ProjectNames:
         for project in projects:
             if Path(place := find_project_folder(project)).is_dir():
                 decided[place] = _decide_name(decided, project)
-        if decided != known or not self.exists():
+        if decided != known:
             lines = (msgspec.json.encode(NamedFolder(place, name)) + b"\n" for place, name in decided.items())
             replace_file(self._file, b"".join(lines))
         return [
