@@ -32,6 +32,7 @@ MEASURED: Mapping[str, Mapping[str, str]] = {
     },
     "Answers": {
         "memory_server/search/precedence.py": "SPOKEN",
+        "memory_server/search/spoken.py": "SAME_QUESTION",
         "memory_server/search/pipeline.py": "UNLIKELY_SCORE",
     },
     "In a model's hands": {"memory_server/search/pipeline.py": "NOTE_AHEAD"},
@@ -60,11 +61,10 @@ MEASURED: Mapping[str, Mapping[str, str]] = {
 }
 ARITHMETIC: Mapping[str, str] = {
     "memory_server/index/snapshot.py": "EXACT_STEP",
-    "memory_server/embedding/token_vectors.py": "EXACT_STEP",
     "memory_server/search/certainty.py": "LEAST_ODDS",
     "memory_server/search/precedence.py": "EPSILON",
     "memory_server/search/ranking/ranking.py": "MOST_EXPONENT",
-    "memory_server/search/ranking/scoring.py": "LEAST_UNIT",
+    "memory_server/search/ranking/scoring.py": "LEAST_UNIT EXACT_STEP",
 }
 NO_CHOICE, BY_HAND = "no choice: arithmetic", "by hand"
 

@@ -27,7 +27,7 @@ from benchmarks.strangers import ReadQuestions
 from benchmarks.topics import LABELS, copy_memory, make_topics, open_indexed
 from dream.proposals.questions import ApprovedQuestions
 from memory_server.document import Certainty
-from memory_server.layers.questions import NoQuestions, StatementQuestions
+from memory_server.index.build import NoQuestions, StatementQuestions
 from memory_server.memory import Memory
 from memory_server.search.question import parse_query
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 import lzma
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,8 +74,7 @@ def build_reader(
 def replay(*recordings: Path, is_partial: bool = False) -> RecordedClient:
     """A model that answers as was recorded. `is_partial`: sessions that nobody read stay as rules read them."""
     pairs = [pair for recording in recordings for pair in recorded_pairs(recording)]
-    answered = (one for _, answer in pairs for one in json.loads(answer))
-    objects = {str(one["session"])[:8]: one for one in answered if "session" in one}  # the others mend statements
+    objects = {str(one["session"])[:8]: one for one in sessions_answered(pairs)}
     return RecordedClient({hash_prompt(text): answer for text, answer in pairs}, objects, is_partial=is_partial)
 
 
@@ -91,6 +90,11 @@ def recorded_pairs(place: Path) -> Iterator[tuple[str, str]]:
             text = file.read_text(encoding="utf-8")
             text = text.partition("\n")[2] if text.startswith("[") else text  # behind the arguments of the call
             yield text, answer.read_text(encoding="utf-8")
+
+
+def sessions_answered(pairs: Iterable[tuple[str, str]]) -> Iterator[Mapping[str, Any]]:
+    """What was answered about each session; statements that were written again are no session."""
+    yield from (one for _, answer in pairs for one in json.loads(answer) if "session" in one)
 
 
 def hash_prompt(text: str) -> str:

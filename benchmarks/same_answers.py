@@ -159,7 +159,7 @@ def ask_all(root: MemoryRoot, wanted: Sequence[Mapping[str, Any]]) -> list[dict[
     person = PersonSettings(embedding_share=1.0, query_log=False)
     with Memory(root, person=person, catalogue=catalogue(), now=lambda: NOON, sessions=lambda: store) as memory:
         memory.indices.own()
-        if memory.upkeep.is_of_another_format():
+        if memory.is_of_another_format():
             memory.reindex()
         api = create_api(memory, IndexRuns(memory), "benchmark", on_stop=lambda: None, on_restart=lambda: None)
         with TestClient(api) as client:

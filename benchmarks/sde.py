@@ -30,6 +30,7 @@ from benchmarks.answers import LabelledQuestion, Shown, ask_fts5, ask_recall, as
 from benchmarks.in_hands import ask_recall as ask_server
 from benchmarks.machine import stamp_run
 from benchmarks.metrics import confidence
+from benchmarks.recorded import replay
 from memory_server.memory import Memory
 
 TASKS = Path(__file__).parent / "sde_tasks.tsv"
@@ -56,12 +57,14 @@ def main() -> None:
     """Reads the command line, asks everything and prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkout", type=Path, help="of sde-bench")
+    parser.add_argument("--recorded", type=Path, help="readings by a recorded model in the place of rules")
     parser.add_argument("--json", type=Path, help="figures to FILE")
     options = parser.parse_args()
+    client = replay(options.recorded, is_partial=True) if options.recorded else None
     tasks = read_tasks(options.checkout)
     with tempfile.TemporaryDirectory(prefix="oneiros-sde-") as folder:
         write_chats(Path(folder) / "live", tasks, read_decoys(options.checkout))
-        with memory_of_transcripts(Path(folder)) as memory:
+        with memory_of_transcripts(Path(folder), client=client) as memory:
             found = {**stamp_run(), **measure(memory, tasks)}
     print_tables(found)
     if options.json:

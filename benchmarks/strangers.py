@@ -6,14 +6,21 @@ Of the ten strangers five had no say in any choice.
 """
 
 import datetime as dt
-import json
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.recorded import RECORDING, build_reader, load_unread, newest_first, read_all, recorded_pairs
+from benchmarks.recorded import (
+    RECORDING,
+    build_reader,
+    load_unread,
+    newest_first,
+    read_all,
+    recorded_pairs,
+    sessions_answered,
+)
 from crawler.archive.store import Archive
 from crawler.reading.record import RULES, Holds
 from dream.candidates import CONFIDENCE
@@ -86,9 +93,8 @@ class ReadQuestions:
 
     def __init__(self, labels: Sequence[Mapping[str, Any]]):
         lines: dict[str, list[Any]] = {}
-        for _, answer in recorded_pairs(RECORDING):
-            for session in json.loads(answer):
-                lines.setdefault(str(session["session"])[:8], []).extend(session["lines"])
+        for session in sessions_answered(recorded_pairs(RECORDING)):
+            lines.setdefault(str(session["session"])[:8], []).extend(session["lines"])
         self._by_words: dict[tuple[str, ...], tuple[str, ...]] = {}
         for label in labels:
             quoted = _plain(label["quote"])

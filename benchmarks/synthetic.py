@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from memory_server.chunking import chunk_document
 from memory_server.embedding.engine import Embedded, Engine, Vectors
 from memory_server.embedding.model import ModelFiles
-from memory_server.embedding.token_vectors import pack_tokens, token_bytes
-from memory_server.embedding.vector_cache import VectorCache, text_hash
+from memory_server.embedding.vector_cache import VectorCache, pack_tokens, text_hash, token_bytes
 from memory_server.index.ledger import build_embedded_text
 from memory_server.language.words import FUNCTION_WORDS
 from memory_server.layers.topics import find_sources, read_document

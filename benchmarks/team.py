@@ -41,7 +41,7 @@ from benchmarks.machine import machine_text
 from benchmarks.scale import find_states, make_timed_engine, questions, report_step, spread
 from benchmarks.synthetic import SEED, fill_vectors, write_corpus
 from memory_server.document import Answer, Layer
-from memory_server.embedding.in_use import ModelInUse
+from memory_server.embedding.engine import ModelInUse
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.question import Question, parse_query

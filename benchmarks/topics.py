@@ -53,7 +53,7 @@ from crawler.archived import ArchivedSessions
 from dream.proposals.questions import ApprovedQuestions
 from dream.proposals.store import ProposalStore
 from memory_server.document import Layer
-from memory_server.layers.questions import NoQuestions, StatementQuestions
+from memory_server.index.build import NoQuestions, StatementQuestions
 from memory_server.machine.files import replace_file
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot

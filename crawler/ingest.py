@@ -16,7 +16,7 @@ from crawler.closed import ClosedWhen
 from crawler.compress.run import CompressReport, compress_closed
 from crawler.reading.record import FOLDER, Readings
 from crawler.sources.agent import AgentSource
-from crawler.transcripts.tail import FileState, is_uuid
+from crawler.transcripts.tail import is_uuid
 from memory_server.errors import ContentError, Problem
 from memory_server.layers.sessions import find_session_files, newest_files
 from memory_server.machine.files import remove_file
@@ -95,12 +95,6 @@ def ingest(
         for session_id in written.session_ids:
             ingester.seal(session_id)
         return IngestReport(report, written)
-
-
-def level_files(settings: IngestSettings) -> dict[str, FileState]:
-    """The files of a machine of which only what is new is wanted, with how far each was read."""
-    with Ingester(settings) as ingester:
-        return ingester.level_files()
 
 
 def forgetter(settings: IngestSettings, compressed: Path) -> Callable[[Sequence[str]], None]:

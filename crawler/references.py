@@ -26,7 +26,7 @@ import yaml
 
 from crawler.archive.choice import git_common_directory
 from crawler.archive.discovery import is_utf8
-from crawler.sent import Known, SentFile, WantedRoot
+from crawler.sent import SentFile
 from crawler.transcripts.injected import is_own_chat
 from memory_server.errors import NeedsRepair
 from memory_server.escaping import escape_line
@@ -34,7 +34,7 @@ from memory_server.layers.sessions import project_name
 from memory_server.machine.clock import local_day
 from memory_server.machine.files import read_json, replace_file
 from memory_server.redaction import Redactor
-from memory_server.root.git import SAFE_GIT, run_git
+from memory_server.root.git import run_git
 
 SKIPPED_FOLDERS = frozenset(
     ".git .hg .svn .venv venv env node_modules vendor third_party dist build target out coverage __pycache__ .next"
@@ -104,7 +104,9 @@ class ScanReport:
     barren: list[str] = field(default_factory=list)  # sources of which nothing is held
 
 
-class _Known(msgspec.Struct, frozen=True, omit_defaults=True):
+class KnownReference(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is noted of a file that was read."""
+
     path: str  # where the file lies
     size: int
     changed_ns: int
@@ -118,7 +120,7 @@ class _Known(msgspec.Struct, frozen=True, omit_defaults=True):
         """The hash of the file alone."""
         return self.content.partition("-")[0]
 
-    def is_level(self, found: "_Known") -> bool:
+    def is_level(self, found: "KnownReference") -> bool:
         """Whether a file is as it was read; `found` has the rules in the place of the content."""
         is_same = (self.path, self.size, self.changed_ns) == (found.path, found.size, found.changed_ns)
         return is_same and self.content.endswith(f"-{found.content}") and not self.same_as
@@ -158,8 +160,8 @@ def scan(
     """
     report = ScanReport()
     state = folder / "state.json"
-    known = read_json(state, dict[str, _Known], {})
-    present: dict[str, _Known] = {}
+    known = read_json(state, dict[str, KnownReference], {})
+    present: dict[str, KnownReference] = {}
     fresh: dict[str, tuple[_Candidate, bytes]] = {}
     for name, old in known.items():
         if _stays(old, settings, due) and (old.same_as or (folder / name).exists()):
@@ -192,7 +194,7 @@ def scan(
     return report
 
 
-def _stays(old: _Known, settings: ReferenceSettings, due: Collection[str] | None) -> bool:
+def _stays(old: KnownReference, settings: ReferenceSettings, due: Collection[str] | None) -> bool:
     """Whether a file counts as it was: of a source that is not looked at now, or that another machine sends."""
     machines = {source.name: source.machine for source in settings.all_sources}
     if old.source == CLIENT_PROJECT:
@@ -200,26 +202,26 @@ def _stays(old: _Known, settings: ReferenceSettings, due: Collection[str] | None
     return old.source in machines and bool(machines[old.source] or (due is not None and old.source not in due))
 
 
-def _entry(candidate: _Candidate, settings: ReferenceSettings) -> _Known:
+def _entry(candidate: _Candidate, settings: ReferenceSettings) -> KnownReference:
     """What is noted of a file, with the rules in the place of its content."""
     rules = settings.rules(candidate.source)
     if sent := candidate.sent:
-        return _Known(candidate.shown, sent.size, sent.changed_ns, rules, candidate.source, sent.inode)
+        return KnownReference(candidate.shown, sent.size, sent.changed_ns, rules, candidate.source, sent.inode)
     found = candidate.path.stat()
-    return _Known(candidate.shown, found.st_size, found.st_mtime_ns, rules, candidate.source)
+    return KnownReference(candidate.shown, found.st_size, found.st_mtime_ns, rules, candidate.source)
 
 
 def _write_copies(
-    present: dict[str, _Known],
+    present: dict[str, KnownReference],
     fresh: Mapping[str, tuple[_Candidate, bytes]],
-    known: Mapping[str, _Known],
+    known: Mapping[str, KnownReference],
     folder: Path,
     settings: ReferenceSettings,
     report: ScanReport,
-) -> dict[str, _Known]:
+) -> dict[str, KnownReference]:
     """Writes the copies of what is new, one of each content; what is then held."""
     redactor = Redactor(settings.deny_words)
-    held: dict[str, _Known] = {}
+    held: dict[str, KnownReference] = {}
     first: dict[str, str] = {}  # of each content the copy that holds it; one that is there stays
     for name, entry in present.items():
         if name not in fresh and not entry.same_as:
@@ -310,25 +312,6 @@ def _find_files(source: ReferenceSource, report: ScanReport) -> Iterator[tuple[P
                         report.refused.setdefault(trouble, []).append(str(path))
 
 
-def build_wanted_root(source: ReferenceSource, settings: ReferenceSettings, folder: Path, machine: str) -> WantedRoot:
-    """What is asked for of a source on another machine, of which the copies in `folder` hold what was sent before."""
-    rules = settings.rules(source.name)
-    return WantedRoot(
-        folders=source.roots,
-        endings=tuple(ending.lower() for ending in source.endings),
-        skip=tuple(sorted(SKIPPED_FOLDERS)),
-        hidden=False,
-        must_be_there=True,
-        most={"": MAX_BYTES, NOTEBOOK: NOTEBOOK_BYTES},
-        git=("git", "-C", "{folder}", *SAFE_GIT, *LIST_FILES),
-        known={
-            old.path.removeprefix(f"{machine}:"): Known(old.inode, old.size, old.changed_ns)
-            for name, old in read_json(folder / "state.json", dict[str, _Known], {}).items()
-            if old.source == source.name and old.content.endswith(rules) and (old.same_as or (folder / name).exists())
-        },
-    )
-
-
 def client_memories(folder: Path) -> Iterator[Path]:
     """The client's own memory files below `~/.claude`: the person's CLAUDE.md and the notes of each project."""
     yield from (path for path in (folder / "CLAUDE.md",) if path.is_file())
@@ -375,7 +358,9 @@ def _find_trouble(path: Path) -> str:
     return "" if found.st_size <= most else f"longer than {most // 1024} KB"
 
 
-def _copy(candidate: _Candidate, text: str, entry: _Known, tags: Sequence[tuple[str, str]], redactor: Redactor) -> str:
+def _copy(
+    candidate: _Candidate, text: str, entry: KnownReference, tags: Sequence[tuple[str, str]], redactor: Redactor
+) -> str:
     """The Markdown that stands for a file; code stands in a fence."""
     body = redactor.redact(text).text
     if not is_markdown(candidate.path):

@@ -10,7 +10,9 @@ from datetime import datetime
 
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import SessionKey
-from crawler.sources.conversation import Conversation, hash_texts
+from crawler.sources.conversation import hash_texts
+from crawler.transcripts.entry import Entry, EntryPart, PartKind
+from crawler.transcripts.injected import cut_injected, cut_reminder_span
 from memory_server.errors import UsageError
 
 AGENT = "reported"  # as `agent:` filters by it
@@ -47,10 +49,13 @@ def take_reported(pair: ReportedPair, settings: IngestSettings, *, is_timed: boo
         raise UsageError("the settings leave out its project", remedy="`oneiros config ingest_allow` shows which count")
     time = pair.time.isoformat(timespec="milliseconds")
     name = pair.session or "\0".join((pair.project, pair.instance, time[:10]))
-    talk = Conversation(AGENT, hash_texts(AGENT, name))
-    pair_id = hash_texts(time if is_timed else "", pair.prompt, pair.reply)
-    talk.other(f"The person, as reported: {pair.prompt}", time, f"{pair_id}-prompt")
-    talk.other(f"The assistant, as reported: {pair.reply}", time, f"{pair_id}-reply")
-    key = SessionKey(talk.session_id, machine=pair.instance, project=pair.project, agent=AGENT)
+    session_id, pair_id = hash_texts(AGENT, name), hash_texts(time if is_timed else "", pair.prompt, pair.reply)
+    entries = [Entry(id=hash_texts(session_id, "main"))]  # the root of the chain
+    halves = {"prompt": f"The person, as reported: {pair.prompt}", "reply": f"The assistant, as reported: {pair.reply}"}
+    for half, text in halves.items():
+        part = EntryPart(PartKind.TEAMMATE, cut_reminder_span(cut_injected(text)).strip())
+        own_id, parent = hash_texts(f"{pair_id}-{half}"), entries[-1].id
+        entries.append(Entry(id=own_id, parent=parent, time=time, parts=(part,), session_id=session_id))
+    key = SessionKey(session_id, machine=pair.instance, project=pair.project, agent=AGENT)
     with Ingester(settings) as ingester:
-        return TakenPair(talk.session_id, ingester.append(key, talk.entries))
+        return TakenPair(session_id, ingester.append(key, entries))

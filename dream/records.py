@@ -18,6 +18,7 @@ import msgspec
 
 from crawler.quotes import Quote
 from crawler.transcripts.turns import Role
+from dream.changes import hash_text
 from memory_server.document import LineRange, SourcePath
 from memory_server.machine.clock import find_day_begin
 
@@ -215,35 +216,6 @@ class Update:
     why: str  # the comparison in a sentence, for the reviewer
 
 
-@dataclass(frozen=True, slots=True)
-class Occurrence:
-    """Steps as they were taken once."""
-
-    session_id: str
-    entries: tuple[str, ...]  # of the calls, one a step
-    time: dt.datetime | None  # aware
-    commands: tuple[str, ...]  # one a step, masked
-
-
-@dataclass(frozen=True, slots=True)
-class Habit:
-    """The same steps, taken in two or more sessions."""
-
-    project: str  # empty where it is done in several
-    keys: tuple[str, ...]  # what makes each step the same
-    times: tuple[Occurrence, ...]  # one of each session, oldest first
-    quotes: tuple[Quote, ...] = ()  # of the person, who asked for it or wished that it were one step
-
-    @property
-    def id(self) -> str:
-        return hash_text("\n".join((self.project, *self.keys)))[:12]
-
-    @property
-    def last(self) -> dt.datetime | None:
-        """When it was done last."""
-        return max((done.time for done in self.times if done.time), default=None)
-
-
 WEIGHT = {  # what a person wants to see first: what is wrong in a topic before what is missing
     Relation.SUPERSEDES: 0.4,
     Relation.CONTRADICTS: 0.3,
@@ -358,8 +330,3 @@ def make_hunk_id(evidence: Sequence[Words], target: str, origin: StatementOrigin
     marks = sorted(words.mark for words in evidence)
     moved = [origin.approval] if origin else []
     return hashlib.sha256("\n".join([target, *marks, *moved]).encode()).hexdigest()[:12]
-
-
-def hash_text(text: str | None) -> str:
-    """What tells one state of a file from another; empty for a file that is not there."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() if text is not None else ""

@@ -83,7 +83,7 @@ def _add_choosing(api: FastAPI, decisions: Callable[[], Decisions], pages: PageS
             raise HTTPException(403, NO_PAGE)
         hunk, text = decisions().store.hunk(name), wanted.text
         text = decisions().check_wording(text) if text is not None else None
-        pages.choose(Chosen(hunk.id, wanted.verdict, text, wanted.reason))
+        pages.choose(Chosen(hunk.id, wanted.verdict, text, wanted.reason, wanted.shown))
         return {"hunk": hunk.id, "chosen": wanted.verdict}
 
 

@@ -100,3 +100,16 @@ def tell_lacks(found: Sequence[Skipped], paths: Collection[str]) -> str:
     """
     is_shown = {one: one.kind is not SkipKind.FRONTMATTER or not paths or one.where in paths for one in found}
     return tell_skipped([one for one in found if is_shown[one]])
+
+
+def how_level(files: int, passages: int, owner: str, sessions: int = 0) -> str:
+    """How far indices are from the disk, and who is at it or what to do.
+
+    `files` are still to be read or removed, `sessions` to be indexed turn by turn, `passages` to be found by meaning;
+    `owner` writes them, empty for nobody.
+    """
+    counts = ((files, "file"), (sessions, "session"), (passages, "passage"))
+    left = [f"{count} {name}{'s' * (count > 1)}" for count, name in counts if count]
+    if not left:
+        return LEVEL
+    return f"{' and '.join(left)} behind; {f'{owner} is at it' if owner else 'bring them level: oneiros reindex'}"

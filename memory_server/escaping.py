@@ -26,6 +26,11 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def join_counts(*counts: tuple[int, str], between: str = ", ") -> str:
+    """What is said of counts as a list, without those that are none."""
+    return between.join(text for count, text in counts if count)
+
+
 def _escape_character(character: str) -> str:
     number = ord(character)
     return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"

@@ -58,7 +58,7 @@ class Field:
     kind: FilterKind = FilterKind.NAME
     column: str = ""  # the attribute of `SourceHead`, and the column of an index; the name where none is given
     key: str = ""  # of REST; the name where none is given
-    help: str = ""
+    help: str = dataclasses.field(kw_only=True)
     example: str = "NAME"
     is_choice: bool = False  # few enough values to be offered on the page
     plural: str = ""  # the attribute of `Filter` with what is wanted
@@ -119,11 +119,15 @@ class Filter:
 
     layers: Annotated[
         tuple[Layer, ...],
-        Field("layer", FilterKind.LAYER, help="only these layers", example="topic", is_choice=True),
+        Field(
+            "layer", FilterKind.LAYER, help=f"only these layers: {', '.join(Layer)}", example="topic", is_choice=True
+        ),
     ] = ()
-    topics: Annotated[Names, Field("topic", FilterKind.TOPIC, "path")] = ()
+    topics: Annotated[
+        Names, Field("topic", FilterKind.TOPIC, "path", help="only these topics, by the names of their files")
+    ] = ()
     projects: Annotated[Names, Field("project", help="only of these projects", is_choice=True)] = ()
-    machines: Annotated[Names, Field("machine")] = ()
+    machines: Annotated[Names, Field("machine", help="only of sessions on these machines of your settings")] = ()
     namespaces: Annotated[
         Names, Field("namespace", FilterKind.SPACE, help="only of these namespaces, and of those below them")
     ] = ()
@@ -140,13 +144,22 @@ class Filter:
             is_choice=True,
         ),
     ] = ()
-    tags: Annotated[Names, Field("tag", FilterKind.NAMES, "tags", is_choice=True)] = ()
+    tags: Annotated[
+        Names, Field("tag", FilterKind.NAMES, "tags", help="only of what has one of these tags", is_choice=True)
+    ] = ()
     entities: Annotated[
         Names,
         Field("entity", FilterKind.NAMES, "entities", help="only of what names these things in `entity` or `entities`"),
     ] = ()
-    after: Annotated[Day, Field("after", FilterKind.AFTER, "date", example="2026-01-31")] = None
-    before: Annotated[Day, Field("before", FilterKind.BEFORE, "date", example="2026-03")] = None
+    after: Annotated[
+        Day,
+        Field(
+            "after", FilterKind.AFTER, "date", help="only of this day, month or year and later", example="2026-01-31"
+        ),
+    ] = None
+    before: Annotated[
+        Day, Field("before", FilterKind.BEFORE, "date", help="only of what is earlier than this", example="2026-03")
+    ] = None
     as_of: Annotated[
         Day,
         Field(

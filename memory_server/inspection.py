@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from memory_server.document import Answer, ChunkId, Layer
 from memory_server.index.indices import Indices
 from memory_server.language.cues import says_nothing
-from memory_server.machine.refusals import repairable
+from memory_server.machine.files import repairable
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.pipeline import Pipeline
 from memory_server.search.question import MAX_LIMIT, Question, Search, parse_query

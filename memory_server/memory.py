@@ -1,77 +1,67 @@
 """`Memory`: the one door to a memory root. MCP tool, REST route, command and hook call the same method here.
 
 What a call does stands in the rooms below: `search/pipeline.py`, `reading.py`, `upkeep.py`, `inspection.py`. Here they
-are put together over one root, and whatever was opened is closed again. The process that owns a root alone opens
-ChromaDB and writes; any other may open it at the same time, gets the same answers, and cannot reindex.
+are put together over one root, and whatever was opened is closed again. A room that few questions enter is imported
+by the method that hands it out. The process that owns a root alone opens ChromaDB and writes; any other may open it at
+the same time, gets the same answers, and cannot reindex.
 """
 
 import datetime as dt
 import logging
-import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from memory_server.aging import Aging
-from memory_server.completeness import SkipKind, Skipped, select_skipped, tell_lacks, tell_skipped
-from memory_server.document import UNAPPROVED, Answer, Certainty, Layer, LineRange, SourcePath, parse_place
+from memory_server.completeness import SkipKind, Skipped, how_level, select_skipped, tell_lacks, tell_skipped
+from memory_server.document import Answer, Certainty, Layer, LineRange, SourcePath
 from memory_server.embedding.catalogue import Catalogue, unread_note
-from memory_server.embedding.engine import Embedded, Engine
-from memory_server.embedding.in_use import ModelInUse
+from memory_server.embedding.engine import Embedded, Engine, ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import ContentError, OneirosError, Problem
+from memory_server.escaping import escape_line
 from memory_server.further import FurtherModels, Trial
-from memory_server.index.build import Progress, Report
+from memory_server.index.build import NoQuestions, Progress, Report, StatementQuestions
 from memory_server.index.indices import Indices, NotOwner
-from memory_server.index.raw import RawIndex, SessionStore, raw_path, session_of_path
+from memory_server.index.ledger import is_of_another_format
+from memory_server.index.raw import TURNS_READ, RawIndex, SessionStore, raw_path
 from memory_server.index.stretch_index import StretchIndex
 from memory_server.index.typed_lines import TypedLines
-from memory_server.inspection import Inspection
 from memory_server.language.words import Stemmer
-from memory_server.layers.blackboard import Blackboard, WaitingNote
-from memory_server.layers.episodes import Episode, GivenEpisode, write_episode
-from memory_server.layers.ontology import ONTOLOGY, Ontology, read_ontology
-from memory_server.layers.questions import NoQuestions, StatementQuestions
 from memory_server.layers.sessions import cut_id8, find_subject, parse_id8
-from memory_server.layers.topics import Unapproved, find_merge_marks, is_topic, parse_document, read_text
-from memory_server.layers.validate import validate_root
+from memory_server.layers.topics import ONTOLOGY, Unapproved, find_merge_marks, is_topic, read_text
 from memory_server.lifecycle.fading import FadingOf, forget_marks
-from memory_server.lifecycle.findable import read_losses
 from memory_server.lifecycle.use import CONFIRMED, DRILLED, UseLog
 from memory_server.machine.clock import local_day
-from memory_server.machine.refusals import repairable
-from memory_server.reading import (
-    TURNS_READ,
-    SourceText,
-    find_archived_session,
-    find_session_id,
-    make_reading,
-    read_lines,
-    read_turns,
-)
+from memory_server.machine.files import repairable
 from memory_server.redaction import Redactor
-from memory_server.root.forgetting import sessions_to_forget, strike_out
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory, require_own_folders
-from memory_server.search.as_of import join_topics, question_then, topic_hits
 from memory_server.search.pipeline import Pipeline, format_unapproved_note
 from memory_server.search.precedence import ORDER, SPOKEN, falling, is_tied, settle_ties
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion, QueryLog
 from memory_server.search.question import EMPTY, Question, Search, clean, parse_logged
-from memory_server.search.ranking.calibration import NOTE as CALIBRATION_NOTE
 from memory_server.search.ranking.ranking import SILENCE
-from memory_server.search.ranking.scoring import mutual_match
+from memory_server.search.ranking.scoring import CALIBRATION_NOTE, mutual_match
 from memory_server.search.raw_turns import RawSearcher
 from memory_server.search.retrieval import Retriever
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
-from memory_server.upkeep import Status, Upkeep, how_level
+
+if TYPE_CHECKING:
+    from memory_server.aging import Aging
+    from memory_server.inspection import Inspection
+    from memory_server.layers.blackboard import Blackboard, WaitingNote
+    from memory_server.layers.episodes import Episode, GivenEpisode
+    from memory_server.layers.ontology import Ontology
+    from memory_server.reading import Reader, SourceText
+    from memory_server.upkeep import Status, Upkeep
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +69,11 @@ NOTHING_THEN = "No topic as it was on %s, and no session up to then, answers tha
 CACHED_STATEMENTS = 500  # with their tokens, some 20 kB each
 IN_MERGE = "A merge is not finished in %s: what it says is not settled before the person has chosen a side."
 NOT_INDEXED = "Nothing is indexed yet: the indices are %s."
+
+
+def wait_for_nothing(_: bool) -> str:
+    """Before a search of indices that are taken as they are."""
+    return ""
 
 
 class Memory:
@@ -97,7 +92,7 @@ class Memory:
         approved_on: Callable[[], dt.date | None] = lambda: None,
         questions: Callable[[], StatementQuestions] = NoQuestions,
         further: FurtherModels | None = None,
-        before_search: Callable[[bool], str] = lambda _: "",
+        before_search: Callable[[bool], str] = wait_for_nothing,
         elsewhere: Callable[[], Sequence[Skipped]] = lambda: (),
     ):
         """Opens a root that exists. Loads nothing heavy: the model and the indices come with the first search.
@@ -134,21 +129,6 @@ class Memory:
         )
         self.typed_lines = TypedLines(root.sessions_database)
         self.embedding = EmbeddingControl(self._worker_plan)
-        self.upkeep = Upkeep(
-            root=self.root,
-            indices=self.indices,
-            raw=self.raw,
-            stretches=self.stretches,
-            model=self._model,
-            find_model=lambda name: self.further.with_late(catalogue.find(name)),
-            further=self.further,
-            stemmer=self._stemmer,
-            control=lambda: self.embedding,
-            fading=self.fading,
-            finished=lambda: self.aging().note_findable(),
-            unapproved=unapproved,
-            uses=self.settled_uses,
-        )
         self._before_search = before_search
         self._elsewhere = elsewhere
         # what hooks compare prompts with stays the same from one to the next
@@ -175,6 +155,27 @@ class Memory:
         self._model.close()
         self._query_log.close()
         self.use.close()
+
+    @cached_property
+    def upkeep(self) -> "Upkeep":
+        """The runs that keep the indices level."""
+        from memory_server.upkeep import Upkeep
+
+        return Upkeep(
+            root=self.root,
+            indices=self.indices,
+            raw=self.raw,
+            stretches=self.stretches,
+            model=self._model,
+            find_model=lambda name: self.further.with_late(self.catalogue.find(name)),
+            further=self.further,
+            stemmer=self._stemmer,
+            control=lambda: self.embedding,
+            fading=self.fading,
+            finished=lambda: self.aging().note_findable(),
+            unapproved=self.unapproved,
+            uses=self.settled_uses,
+        )
 
     @property
     def today(self) -> dt.date:
@@ -229,6 +230,8 @@ class Memory:
 
     def _answer_past(self, question: Question, day: dt.date) -> Answer:
         """The answer of topics as git had them on a day, and of sessions up to then."""
+        from memory_server.search.as_of import join_topics, question_then, topic_hits
+
         pipeline, then, layers = self.pipeline(), question_then(question, day), question.filter.layers
         answer = pipeline.answer(then) if then.filter.layers else Answer(())
         answer = answer if answer.hits or answer.note == EMPTY else replace(answer, note=NOTHING_THEN % day)
@@ -270,7 +273,11 @@ class Memory:
         hits = tuple(falling(shown, words))
         others = format_unapproved_note([hit for hit in hits if hit.path not in opened])
         note = answer.note.replace(format_unapproved_note(answer.hits), others).strip()
-        return replace(answer, hits=hits, note=" ".join(filter(None, [note, IN_MERGE % ", ".join(sorted(opened))])))
+        return replace(
+            answer,
+            hits=hits,
+            note=" ".join(filter(None, [note, IN_MERGE % ", ".join(map(escape_line, sorted(opened)))])),
+        )
 
     def _is_in_merge(self, path: SourcePath) -> bool:
         try:
@@ -359,27 +366,21 @@ class Memory:
 
     # -- reading ------------------------------------------------------------------------------------------------
 
+    @property
+    def _reader(self) -> "Reader":
+        from memory_server.reading import Reader
+
+        return Reader(self.root, self.raw.store if self.raw is not None else None, self.unapproved, self.today)
+
     def read(
         self, name: str, first: int | None = None, last: int | None = None, *, with_tools: bool = False
-    ) -> SourceText:
+    ) -> "SourceText":
         """Lines of a topic or another source, by name or path, which may end in its lines: `mail:12-30`.
 
         Of an archived session, `5f0c2a9e:66`, the lines are its turns; see `read_turns`. Raises ContentError where
         there is no such source.
         """
-        place = parse_place(name)
-        if first is None and last is None:
-            first, last = place.first, place.last
-        session_id = find_archived_session(self.raw.store.marks(), place.name) if self.raw is not None else ""
-        if self.raw is not None and session_id and (first is not None or session_of_path(place.name)):
-            reading = read_turns(self.raw.store, session_id, first, last, with_tools=with_tools)
-        else:
-            reading = read_lines(self.root, cut_id8(session_id) or place.name, first or 1, last, self.today)
-            texts = self.unapproved([reading.path]) if reading.layer is Layer.TOPIC else {}
-            if approved := texts.get(reading.path):
-                reading = make_reading(parse_document(reading.path, approved), approved, first or 1, last, self.today)
-            elif texts:
-                reading = replace(reading, marks=(UNAPPROVED, *reading.marks))
+        reading = self._reader.read(name, first, last, with_tools=with_tools)
         self._log(lambda log: log.read(reading.path, str(reading.lines)))
         self._count(lambda use: use.count_access(reading.path, reading.lines))
         return reading
@@ -389,10 +390,8 @@ class Memory:
 
         `first` counts raw turns from 1. Raises ContentError where there is no such session.
         """
-        if self.raw is None:
-            raise ContentError("this memory keeps no archive", remedy="Read the session's file by its path")
-        session_id, first = find_session_id(self.root, name), max(1, first)
-        text = self.raw.store.at_depth(session_id, depth, first - 1)
+        first = max(1, first)
+        session_id, text = self._reader.read_session(name, depth, first)
         self.note_drilled(session_id, depth, first)
         return text
 
@@ -403,23 +402,33 @@ class Memory:
 
     def handoff(self) -> str:
         """Where the last sessions stopped, and what those that run say."""
-        return Blackboard(self.root).text(self._now())
+        return self._blackboard.text(self._now())
 
-    def find_waiting_note(self, session_id: str, project: str) -> WaitingNote | None:
+    def find_waiting_note(self, session_id: str, project: str) -> "WaitingNote | None":
         """What another session left for one of this project."""
-        return Blackboard(self.root).find_waiting_note(session_id, project, self._now())
+        return self._blackboard.find_waiting_note(session_id, project, self._now())
 
     def validate(self) -> list[Problem]:
         """What is wrong with the files of this memory."""
+        from memory_server.layers.validate import validate_root
+
         return validate_root(self.root, self.settings, self.unapproved, self.settled_uses())
 
     def note_for_sessions(self, session_id: str, kind: str, text: str) -> None:
         """Tells other sessions of this memory something, masked. Raises UsageError as `Blackboard.tell` does."""
         require_own_folders(self.root)
-        Blackboard(self.root).tell(session_id, kind, self._redactor().redact(clean(text)).text, self._now())
+        self._blackboard.tell(session_id, kind, self._redactor().redact(clean(text)).text, self._now())
 
-    def ontology(self) -> Ontology | None:
+    @property
+    def _blackboard(self) -> "Blackboard":
+        from memory_server.layers.blackboard import Blackboard
+
+        return Blackboard(self.root)
+
+    def ontology(self) -> "Ontology | None":
         """What `ontology.yaml` says; None where there is none, nobody approved it as it stands, or it is broken."""
+        from memory_server.layers.ontology import read_ontology
+
         try:
             found = read_ontology(self.root)
         except ContentError:
@@ -428,8 +437,10 @@ class Memory:
 
     # -- episodes -----------------------------------------------------------------------------------------------
 
-    def add_episode(self, given: GivenEpisode) -> Episode:
+    def add_episode(self, given: "GivenEpisode") -> "Episode":
         """Takes a note in: masked, of layer 2, found after the next reindex. Raises as `write_episode` does."""
+        from memory_server.layers.episodes import write_episode
+
         with self._noting:
             return write_episode(self.root, given, now=self._now(), redactor=self._redactor())
 
@@ -442,26 +453,16 @@ class Memory:
         """
         if rebuild:
             self.typed_lines.drop_damaged()
-        if not (gone := self._forgotten()):
+        if not (gone := self.upkeep.find_forgotten()):
             return self.upkeep.reindex(report_progress, rebuild=rebuild)
         self.own()
         self._forget_notes(gone)
-        self.upkeep.reindex(report_progress)
-        with self.indices.search_lock.exchanging():
-            self.upkeep.forget_vectors()
-            self.upkeep.forget_of_models()
-            shutil.rmtree(self.root.derived_folder / "trial", ignore_errors=True)  # of one that a kill ended
-        report = self.upkeep.reindex(report_progress, rebuild=True)
-        strike_out(self.root, gone)
-        return report
+        return self.upkeep.forget(gone, report_progress, rebuild=rebuild)
 
-    def _forgotten(self) -> frozenset[str]:
-        """The sessions to be forgotten that are out of the archive; one that is still there is not struck out yet."""
-        noted = sessions_to_forget(self.root)
-        return noted.difference(self.raw.store.marks()) if noted and self.raw is not None else noted
-
-    def inspect(self) -> Inspection:
+    def inspect(self) -> "Inspection":
         """What can be proven of the indices, each by asking for it."""
+        from memory_server.inspection import Inspection
+
         return Inspection(self.root, self.indices, self.pipeline)
 
     def owner(self) -> str:
@@ -477,7 +478,7 @@ class Memory:
         """Removes sessions from typed lines, blackboard and query log; the ledger must still know them."""
         for session_id in session_ids:
             self.typed_lines.remove(session_id)
-            Blackboard(self.root).forget(session_id)
+            self._blackboard.forget(session_id)
         names = set(map(cut_id8, session_ids))
         paths = [
             *map(raw_path, session_ids),
@@ -489,9 +490,16 @@ class Memory:
         self.use.forget([path for path in self.use.paths() if find_subject(path) in subjects])
         self._query_log.forget(set().union(*(ledger.find_ids(paths) for ledger in ledgers)), paths)
 
+    def is_of_another_format(self) -> bool:
+        """Whether another version of the program made one of the indices: the next run makes it anew."""
+        of_turns = [self.root.raw_index] if self.raw else []
+        of_stretches = [self.stretches.file] if self.stretches else []
+        files = [self.root.ledger, *of_turns, *of_stretches]
+        return any(map(is_of_another_format, files))
+
     def is_unfinished(self) -> bool:
         """Whether a run is due although no source has changed: one was interrupted, or a session is to be forgotten."""
-        return self.upkeep.is_unfinished() or bool(self._forgotten())
+        return self.upkeep.is_unfinished() or bool(self.upkeep.find_forgotten())
 
     def plan_model(self, name: str) -> ModelFiles:
         """Notes that the memory is to use another model, so that a restart goes on with it. Embeds nothing yet."""
@@ -509,40 +517,14 @@ class Memory:
         finally:
             self.settings = read_memory_settings(self.root.settings)
 
-    def status(self, elsewhere: Sequence[Skipped] | None = None) -> Status:
+    def status(self, elsewhere: Sequence[Skipped] | None = None) -> "Status":
         """How this memory stands. Searches nothing and loads no model. `elsewhere`: what was never brought here, where
         whoever asks knows it.
         """
-        changes = self.upkeep.changes()
-        with repairable(self.root.derived_folder):
-            counts, unfinished = self.indices.ledger.counts(), self.upkeep.count_unfinished(changes)
-        sources = [source.layer for source in changes.sources]
-        archived = len(self.raw.store.marks()) if self.raw is not None else 0
-        logged, used = 0, (0, 0, 0)
+        status = self.upkeep.describe(self._list_elsewhere() if elsewhere is None else elsewhere)
         with suppress(sqlite3.Error):  # a log that cannot be read stands in nobody's way
-            logged, used = self._query_log.count(), self.use.counts()
-        return Status(
-            root=self.root.path,
-            model=self.model.card.name,
-            model_reason=self.model.reason,
-            sources={layer: sources.count(layer) for layer in Layer} | {Layer.RAW: archived},
-            topics=sum(is_topic(source.path) for source in changes.sources),
-            passages=counts["searchable"],
-            semantic=counts["semantic"],
-            changed=len(changes.changed),
-            removed=len(changes.removed),
-            unfinished=unfinished,
-            problems=changes.skipped,
-            skipped=(
-                *self.upkeep.list_skipped(changes, unfinished),
-                *(self._list_elsewhere() if elsewhere is None else elsewhere),
-            ),
-            index_bytes=sum(file.stat().st_size for file in self.root.derived_folder.rglob("*") if file.is_file()),
-            owner=self.owner(),
-            queries_logged=logged,
-            losses=tuple(map(str, read_losses(self.root))),
-            used=used,
-        )
+            return replace(status, queries_logged=self._query_log.count(), used=self.use.counts())
+        return status
 
     # -- the query log ------------------------------------------------------------------------------------------
 
@@ -609,8 +591,10 @@ class Memory:
 
     # -- use ----------------------------------------------------------------------------------------------------
 
-    def aging(self) -> Aging:
+    def aging(self) -> "Aging":
         """What time does to this memory."""
+        from memory_server.aging import Aging
+
         return Aging(self.root, self.indices, self.raw, self.use, self.person, self.today)
 
     def with_use(self, answer: Answer) -> Answer:

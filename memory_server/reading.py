@@ -10,17 +10,24 @@ from pathlib import Path
 from textwrap import shorten
 
 from memory_server.chunking import split_lines
-from memory_server.document import Document, Layer, LineRange, SourcePath
+from memory_server.document import UNAPPROVED, Document, Layer, LineRange, SourcePath, parse_place
 from memory_server.errors import ContentError, UsageError, nearest_or
 from memory_server.escaping import escape_line
 from memory_server.fields import fold
-from memory_server.index.raw import ArchivedTurn, SessionStore, session_of_path
+from memory_server.index.raw import TURNS_READ, ArchivedTurn, SessionStore, session_of_path
+from memory_server.layers.sessions import cut_id8
 from memory_server.layers.sessions import read_session as session_file
-from memory_server.layers.topics import SourceFile, document_and_text, find_sources, topic_name
+from memory_server.layers.topics import (
+    SourceFile,
+    Unapproved,
+    document_and_text,
+    find_sources,
+    parse_document,
+    topic_name,
+)
 from memory_server.root.paths import MemoryRoot
 
 LEAST_ID = 8  # characters of a session's id by which it is named
-TURNS_READ = 20  # of an archived session, where no end is named
 BEFORE_CHARS = 300  # of what was said before the turn that is read, where no end is named
 
 
@@ -48,6 +55,37 @@ class SourceText:
         if not self.numbers:
             return self.lines.first + part
         return self.numbers[part] if part < len(self.numbers) else self.lines.last + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads the sources of one root. Nothing is counted or logged."""
+
+    root: MemoryRoot
+    store: SessionStore | None  # None where there is no archive
+    unapproved: Unapproved
+    today: dt.date
+
+    def read(self, name: str, first: int | None, last: int | None, *, with_tools: bool) -> SourceText:
+        """Lines or turns of a source; see `Memory.read`."""
+        place = parse_place(name)
+        if first is None and last is None:
+            first, last = place.first, place.last
+        session_id = find_archived_session(self.store.marks(), place.name) if self.store is not None else ""
+        if self.store is not None and session_id and (first is not None or session_of_path(place.name)):
+            return read_turns(self.store, session_id, first, last, with_tools=with_tools)
+        reading = read_lines(self.root, cut_id8(session_id) or place.name, first or 1, last, self.today)
+        texts = self.unapproved([reading.path]) if reading.layer is Layer.TOPIC else {}
+        if approved := texts.get(reading.path):
+            return make_reading(parse_document(reading.path, approved), approved, first or 1, last, self.today)
+        return replace(reading, marks=(UNAPPROVED, *reading.marks)) if texts else reading
+
+    def read_session(self, name: str, depth: str, first: int) -> tuple[str, str]:
+        """The id of a session, and the session at a depth; see `Memory.read_session`."""
+        if self.store is None:
+            raise ContentError("this memory keeps no archive", remedy="Read the session's file by its path")
+        session_id = find_session_id(self.root, name)
+        return session_id, self.store.at_depth(session_id, depth, first - 1)
 
 
 def read_lines(root: MemoryRoot, name: str, first: int, last: int | None, today: dt.date | None = None) -> SourceText:

@@ -42,13 +42,6 @@ ChatBackEnd = Literal["", "claude-cli", "anthropic", "openai-url", "trainer"]
 Reader = Literal["rules", "claude-cli", "anthropic", "openai-url", "trainer"]
 
 
-OLD_NAMES = {
-    f"compressor{rest}": f"reader{rest}" for rest in ("", "_model", "_url", "_key_variable", "_usd_in", "_usd_out")
-}  # of the version before, read for one more
-OLD_VALUES = {"extractive": "rules"}
-WITHOUT_USE = ("recorder", "dream_extractor")  # one reader does what these chose
-
-
 def setting(default: Value, says: str) -> Value:
     """A field of the settings: its default, and what a person is told of it."""
     return field(default=default, metadata={"says": says})
@@ -243,8 +236,6 @@ def check_settings(values: Mapping[str, object], kind: type[Settings]) -> Settin
     Raises UsageError, whose text begins with the key, for an unknown key and for a value that does not fit.
     """
     known = [one.name for one in fields(kind)]  # type: ignore[arg-type]  # a dataclass
-    if kind is PersonSettings:
-        values = by_their_names(values)
     for key in values:
         if key not in known:
             raise UsageError(f"{key} is no setting here", remedy=f"Remove it; known ones: {', '.join(known)}")
@@ -255,13 +246,6 @@ def check_settings(values: Mapping[str, object], kind: type[Settings]) -> Settin
         shown = repr(values[key])[:100]
         [wanted] = (one.type for one in inspect.type_info(kind).fields if one.name == key)  # type: ignore[attr-defined]
         raise UsageError(f"{key} is {shown}", remedy=f"It takes {_describe_kind(wanted)}") from error
-
-
-def by_their_names(values: Mapping[str, object]) -> dict[str, object]:
-    """The values of a person's settings, those with a name of an older version under the one that they have."""
-    renamed = {OLD_NAMES[key]: OLD_VALUES.get(str(value), value) for key, value in values.items() if key in OLD_NAMES}
-    current = {key: value for key, value in values.items() if key not in OLD_NAMES and key not in WITHOUT_USE}
-    return {**renamed, **current}
 
 
 def _describe_kind(kind: inspect.Type) -> str:

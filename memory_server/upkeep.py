@@ -6,14 +6,14 @@ stretches of what was said, and the scales by which scores are read.
 
 import logging
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_server.completeness import LEVEL, SkipKind, Skipped, select_skipped
+from memory_server.completeness import SkipKind, Skipped, how_level, select_skipped
 from memory_server.document import Layer, SourcePath
-from memory_server.embedding.in_use import ModelInUse
+from memory_server.embedding.engine import ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.vector_cache import TextHash
 from memory_server.embedding.workers import EmbeddingControl
@@ -27,15 +27,16 @@ from memory_server.index.stretch_index import StretchIndex
 from memory_server.language.words import Stemmer
 from memory_server.layers.index_page import write_index_page
 from memory_server.layers.notes import bring_notes_level
-from memory_server.layers.topics import Unapproved
+from memory_server.layers.topics import Unapproved, is_topic
 from memory_server.lifecycle.fading import Fading
+from memory_server.lifecycle.findable import read_losses
 from memory_server.machine.database import is_read_only
-from memory_server.machine.files import remove_file, remove_other_folders, replace_file
+from memory_server.machine.files import remove_file, remove_other_folders, repairable, replace_file
 from memory_server.machine.process import give_back_freed
-from memory_server.machine.refusals import repairable
+from memory_server.root.forgetting import sessions_to_forget, strike_out
 from memory_server.root.paths import MemoryRoot
-from memory_server.search.ranking.calibration import NOTE as CALIBRATION_NOTE
 from memory_server.search.ranking.calibration import calibrate
+from memory_server.search.ranking.scoring import CALIBRATION_NOTE
 from memory_server.settings import read_memory_settings
 from memory_server.settings_file import change_setting
 
@@ -49,19 +50,6 @@ SMALL_REST = 300  # passages likewise that an interrupted run has left
 def is_small(changes: Changes) -> bool:
     """Whether a search may wait for it."""
     return changes.count <= SMALL_CHANGE and changes.unfinished <= SMALL_REST
-
-
-def how_level(files: int, passages: int, owner: str, sessions: int = 0) -> str:
-    """How far indices are from the disk, and who is at it or what to do.
-
-    `files` are still to be read or removed, `sessions` to be indexed turn by turn, `passages` to be found by meaning;
-    `owner` writes them, empty for nobody.
-    """
-    counts = ((files, "file"), (sessions, "session"), (passages, "passage"))
-    left = [f"{count} {name}{'s' * (count > 1)}" for count, name in counts if count]
-    if not left:
-        return LEVEL
-    return f"{' and '.join(left)} behind; {f'{owner} is at it' if owner else 'bring them level: oneiros reindex'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +69,7 @@ class Status:
     problems: tuple[Problem, ...]
     index_bytes: int
     owner: str  # which process owns the root; empty where none does
-    queries_logged: int
+    queries_logged: int = 0
     losses: tuple[str, ...] = ()  # what is found no more, although no command took it away
     used: tuple[int, int, int] = (0, 0, 0)  # sources that were found, opened, drilled into
     skipped: tuple[Skipped, ...] = ()  # what an answer lacks
@@ -171,13 +159,6 @@ class Upkeep:
             return False
         return self.raw.bring_level(report_progress, waits=False) > 0
 
-    def is_of_another_format(self) -> bool:
-        """Whether another version of the program made one of the indices: the next run makes it anew."""
-        of_turns = [self.root.raw_index] if self.raw else []
-        of_stretches = [self.stretches.file] if self.stretches else []
-        files = [self.root.ledger, *of_turns, *of_stretches]
-        return any(map(is_of_another_format, files)) or self.indices.has_earlier_vectors
-
     def reindex(self, report_progress: Callable[[Progress], None], *, rebuild: bool = False) -> Report:
         """Brings everything level with the disk. Raises NeedsRepair where another process owns the root."""
         with repairable(self.root.derived_folder):
@@ -200,12 +181,30 @@ class Upkeep:
                             self.forget_vectors()
                     self._weigh(self.stretches, report_progress)
                 self._calibrate_stretches()
-            shutil.rmtree(self.root.derived_folder / "raw-vectors", ignore_errors=True)  # of an earlier format
-            if self.fading().run != self.indices.ledger.note(COMPACTED):
-                self._compact()
+            if (run := self.fading().run) != self.indices.ledger.note(COMPACTED):
+                self.erase_removed()
+                self.indices.ledger.set_note(COMPACTED, run)
         give_back_freed()  # what the tables and scales were made of
         self.finished()
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
+        return report
+
+    def find_forgotten(self) -> frozenset[str]:
+        """The sessions to be forgotten that are out of the archive; one that is still there is not struck out yet."""
+        noted = sessions_to_forget(self.root)
+        return noted.difference(self.raw.store.marks()) if noted and self.raw is not None else noted
+
+    def forget(
+        self, session_ids: Collection[str], report_progress: Callable[[Progress], None], *, rebuild: bool
+    ) -> Report:
+        """Brings everything level so that not a byte of some sessions is left, and strikes them out where it is so."""
+        report = self.reindex(report_progress, rebuild=rebuild)
+        is_erased = self.erase_removed()
+        with self.indices.search_lock.exchanging():
+            self.forget_of_models()
+            shutil.rmtree(self.root.derived_folder / "trial", ignore_errors=True)  # of one that a kill ended
+        if is_erased:
+            strike_out(self.root, session_ids)
         return report
 
     def _read_turns(self, embedding: "OneCount", report_progress: Callable[[Progress], None], *, rebuild: bool) -> None:
@@ -234,19 +233,20 @@ class Upkeep:
         self._weigh(self.indices, report_progress)
         self._calibrate()
 
-    def _compact(self) -> None:
-        """Gives back the room of what faded since this was last done."""
-        run, files = self.fading().run, [self.root.ledger]
-        if self.raw is not None and not self.raw.is_empty:
-            files.append(self.root.raw_index)
-        if self.stretches is not None and not self.stretches.is_empty:
-            files.append(self.stretches.file)
+    def erase_removed(self) -> bool:
+        """Rewrites indices that are level, and the vectors, without a byte of what faded or was removed; whether that
+        could be done.
+        """
+        files = [self.root.ledger]
+        files += [self.root.raw_index] if self.raw is not None else []
+        files += [self.stretches.file] if self.stretches is not None else []
         with self.indices.search_lock.exchanging():
             self.forget_vectors()
-        for file in files:
+        is_done = True
+        for file in filter(Path.exists, files):
             with closing(Ledger(file)) as ledger:  # SQLite compacts by no connection that a question reads with
-                ledger.compact()
-        self.indices.ledger.set_note(COMPACTED, run)
+                is_done &= ledger.compact()
+        return is_done
 
     def point(self) -> None:
         """Writes the pointers of `MEMORY.md`; a page that cannot be written keeps no file from being indexed."""
@@ -268,7 +268,6 @@ class Upkeep:
     def forget_of_models(self) -> None:
         """Keeps of the weights in use those of texts that a source still holds, and nothing of models not in use."""
         remove_other_folders(self.root.vector_cache, self.model.files.fingerprint)
-        remove_other_folders(self.root.stretches / "vectors")  # of an earlier layout
         self.further.keep_alone(self._collect_texts)
 
     def _collect_texts(self) -> set[TextHash]:
@@ -297,6 +296,32 @@ class Upkeep:
         )
 
     # -- checks -------------------------------------------------------------------------------------------------
+
+    def describe(self, elsewhere: Sequence[Skipped]) -> Status:
+        """How the memory stands, but for what was asked of it. `elsewhere`: what was never brought here."""
+        changes = self.changes()
+        with repairable(self.root.derived_folder):
+            counts, unfinished = self.indices.ledger.counts(), self.count_unfinished(changes)
+        sources = [source.layer for source in changes.sources]
+        archived = len(self.raw.store.marks()) if self.raw is not None else 0
+        model = self.model.files
+        return Status(
+            root=self.root.path,
+            model=model.card.name,
+            model_reason=model.reason,
+            sources={layer: sources.count(layer) for layer in Layer} | {Layer.RAW: archived},
+            topics=sum(is_topic(source.path) for source in changes.sources),
+            passages=counts["searchable"],
+            semantic=counts["semantic"],
+            changed=len(changes.changed),
+            removed=len(changes.removed),
+            unfinished=unfinished,
+            problems=changes.skipped,
+            skipped=(*self.list_skipped(changes, unfinished), *elsewhere),
+            index_bytes=sum(file.stat().st_size for file in self.root.derived_folder.rglob("*") if file.is_file()),
+            owner=self.indices.owner(),
+            losses=tuple(map(str, read_losses(self.root))),
+        )
 
     def is_unfinished(self) -> bool:
         """Whether there is work although no file has changed: an interrupted run left passages that are not found by

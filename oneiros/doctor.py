@@ -29,8 +29,8 @@ from memory_server.language.languages import NAMES, detect_language
 from memory_server.layers.topics import shorten_text, topic_heads
 from memory_server.layers.validate import ValidationRule
 from memory_server.lifecycle.gc import GcWanted
-from memory_server.machine.database import is_read_only
-from memory_server.machine.refusals import find_refusal
+from memory_server.machine.database import is_locked, is_read_only
+from memory_server.machine.files import find_refusal
 from memory_server.memory import Memory
 from memory_server.reading import read_lines
 from memory_server.root.state import states_without_root
@@ -51,7 +51,6 @@ REBUILD = "oneiros reindex --rebuild"
 WHOLE = 100
 REASON_CHARS = 160
 NAMED_ELSEWHERE = ("memory", "disk")  # checks of doctor whose warnings validate and report name one by one
-HARMLESS = ("settings",)  # their warning: a memory of a checkout that is not trusted, as may be meant
 # points of each finding, and of all of its kind at most; what loses or misleads weighs more than what is old. Two parts
 # of report do not count: problems of MEMORY.md, which validate tells, and changes, of which doctor has the doubts
 COSTS = {
@@ -138,6 +137,10 @@ def _run_check(name: str, check: Callable[[], Iterable[Check]]) -> Iterator[tupl
     except OneirosError as error:
         yield name, make_failure(_format_error(error), error.remedy)
     except (sqlite3.Error, OSError) as error:
+        if isinstance(error, sqlite3.Error) and is_locked(error):
+            what = f"another process writes just now, so this was not proved ({error})"
+            yield name, warning(what, "oneiros doctor, when that one is done")
+            return
         refusal = find_refusal(error, None)
         yield name, make_failure(str(error), refusal.remedy if refusal else f"Run `{REBUILD}`; it loses no knowledge")
 
@@ -179,7 +182,7 @@ def _settings(environment: Environment) -> Iterator[Check]:
     where = environment.person_file if environment.person_file.exists() else "defaults"
     yield ok(f"{where}; {len(environment.person.trusted_roots)} trusted memories")
     if ignored := environment.choice.ignored:
-        yield warning(f"{ignored} is not trusted and has no effect", f"oneiros trust {ignored}")
+        yield ok(f"{ignored} answers nothing here, it may be somebody else's; if it is to: oneiros trust {ignored}")
 
 
 def _state(memory: Memory) -> Iterator[Check]:
@@ -387,7 +390,7 @@ def _list_findings(
             yield "failed checks", f"{name}: {check.detail}", check.repair
         elif check.state == "warning" and name == "approval":
             yield "doubts about approved files", check.detail, check.repair
-        elif check.state == "warning" and name not in (*NAMED_ELSEWHERE, *HARMLESS):
+        elif check.state == "warning" and name not in NAMED_ELSEWHERE:
             yield "warnings", f"{name}: {check.detail}", check.repair
     for problem in problems:
         if problem.rule != ValidationRule.POINTER_DEAD:  # of Concern.LINKS

@@ -9,10 +9,10 @@ from memory_server.completeness import Skipped
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.errors import NeedsRepair
 from memory_server.further import FurtherModels
+from memory_server.index.build import StatementQuestions
 from memory_server.index.raw import SessionStore
-from memory_server.layers.questions import StatementQuestions
 from memory_server.machine.process import prepare_process
-from memory_server.memory import Memory
+from memory_server.memory import Memory, wait_for_nothing
 from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
 
@@ -24,7 +24,7 @@ def open_memory(
     root: MemoryRoot | None = None,
     *,
     as_it_is: bool = False,
-    before_search: Callable[[bool], str] = lambda _: "",
+    before_search: Callable[[bool], str] = wait_for_nothing,
 ) -> Memory:
     """The chosen memory, or another one. Raises NeedsRepair where none has been made.
 
@@ -47,7 +47,7 @@ def open_memory(
         before_search=before_search,
         elsewhere=partial(look_elsewhere, environment, root),
     )
-    if not as_it_is and memory.upkeep.is_of_another_format():
+    if not as_it_is and memory.is_of_another_format():
         logger.warning("Another version of oneiros made the indices: they are made anew, with the vectors there are.")
         try:
             memory.reindex()

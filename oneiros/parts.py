@@ -3,10 +3,12 @@
 A part is a folder, or another package, with one function that says what it brings: as data, and as functions that
 import what they need when they are called. Nothing is registered by an import. Core imports no part;
 `load_shipped_parts` alone asks for the table of those that come with the program, and gives none where it is not there.
+What an Environment is, and what `served.py` describes, stands above this module: both are `Any` here.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from memory_server.errors import NeedsRepair
 
@@ -15,15 +17,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import typer
-    from fastapi import FastAPI
+    from fastapi import APIRouter, FastAPI
 
+    from crawler.model.client import ModelClient
     from crawler.sources.agent import AgentSource
     from memory_server.embedding.catalogue import Catalogue
     from memory_server.further import FurtherModels
+    from memory_server.memory import Memory
+    from memory_server.root.paths import MemoryRoot
     from memory_server.settings import PersonSettings
+    from oneiros.checks import Check
 
 ENTRY_POINTS = "oneiros.parts"  # the group under which other packages name the function of theirs
-DoctorCheck = Callable[[Any, Any], Iterable[Any]]  # an Environment and a MemoryRoot to what was found, a Check each
+DoctorCheck: TypeAlias = "Callable[[Any, MemoryRoot], Iterable[Check]]"  # the first is an Environment
 
 
 class PartCommand(NamedTuple):
@@ -41,7 +47,7 @@ class View(NamedTuple):
     name: str
     after: str  # the view behind which it is listed
     templates: "Path"
-    routes: Callable[[Any, Any], Any]  # what is served and the page's renderer to an APIRouter
+    routes: "Callable[[Any, Any], APIRouter]"  # of a ServedMemory and the page's renderer
 
 
 class McpClient(NamedTuple):
@@ -81,9 +87,10 @@ class Part(NamedTuple):
     site: Callable[[tuple[View, ...]], Site] | None = None  # what serves the views of all parts, and its own
     routes: "Callable[[FastAPI, Any], None] | None" = None  # beside those of the API; the second is a ServedMemory
     sources: "Callable[[], tuple[AgentSource, ...]] | None" = None  # readers of other agents' conversations
+    readers: "Mapping[str, Callable[[Any], ModelClient]]" = MappingProxyType({})  # by `reader`, of an Environment
     clients: "Callable[[Path, Mapping[str, str]], Mapping[str, McpClient]] | None" = None  # by home and variables
     machines: Callable[[], Any] | None = None  # what reaches other machines: an OtherMachines of served.py
-    door: Callable[[Any, Any], Any] | None = None  # an Environment and a Memory to the daemon's BesideDoor
+    door: "Callable[[Any, Memory], Any] | None" = None  # of an Environment: the daemon's BesideDoor
     beside: Callable[[Any], Any] | None = None  # an Environment to a BesideMemory, None where none stands there
     on_founding: Callable[[Any, bool], None] | None = None  # behind `init`: the Environment, and whether it is new
     checks: tuple[tuple[str, DoctorCheck], ...] = ()  # by their names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict
 
 from memory_server.faces.door import Door
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dream.decisions.accept import Decisions
     from dream.decisions.page import PageSessions
     from memory_server.document import Answer
-    from memory_server.faces.indexing import IndexingState
+    from memory_server.faces.indexing import Indexing
     from memory_server.memory import Memory
     from memory_server.root.paths import MemoryRoot
     from memory_server.search.question import Question
@@ -35,11 +35,8 @@ class Running:
 
     environment: Environment  # the person's settings as they were at first: a `replace` of it reads them anew
     status: Callable[[], Mapping[str, Any]]  # as `oneiros status --json` tells it
-    indexing: Callable[[], IndexingState]
-    poke: Callable[..., object]  # something may have changed on the disk; of `Indexing`, with its options
-    spent: Callable[[], float]  # dollars of today
-    trainers: Callable[[], Sequence[str]]  # their names
-    trainer: Callable[[str], Mapping[str, Any]]  # one look at one of them, within seconds, without its token
+    indexing: Indexing
+    spent: Callable[[], float | None]  # dollars of today; None where that cannot be read, as the status says
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +48,20 @@ class ServedMemory:
     decisions: Callable[[], Decisions]  # with the person's present settings
     pages: PageSessions
     running: Running
+
+
+class MachineState(TypedDict):
+    """How another machine stood when it was last seen, as the status tells it. Times are ISO 8601, or empty."""
+
+    name: str
+    id: str  # empty before it was seen
+    url: str
+    error: str  # of the last visit; empty where it went well
+    tried: str
+    seen: str
+    noise: str  # what it says before it answers
+    transcripts: int
+    expiring: int  # of these, those that the client there deletes this week
 
 
 class OtherMachines(Protocol):
@@ -69,7 +80,7 @@ class OtherMachines(Protocol):
     ) -> tuple[dict[str, SentFiles], list[str]]:
         """What they send of these sources, by their names, and what went wrong; files last as long as the mirrors."""
 
-    def machines_json(self, environment: Environment, root: MemoryRoot, moment: datetime) -> list[dict[str, object]]:
+    def machines_json(self, environment: Environment, root: MemoryRoot, moment: datetime) -> list[MachineState]:
         """How they stand, for `status`."""
 
 

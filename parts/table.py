@@ -1,4 +1,4 @@
-"""The parts that come with the program, in the order in which they are asked."""
+"""The parts that come with the program, in the order in which they are asked: routes before their aliases."""
 
 from parts.agents.part import part as agents
 from parts.aliases.part import part as aliases
@@ -20,6 +20,6 @@ from parts.two_memories.part import part as two_memories
 from parts.uninstalling.part import part as uninstalling
 
 PARTS = (
-    *(agents, aliases, arranging, chat, clients, models, keeping, machines, trainers, notes, page),
+    *(trainers, agents, aliases, arranging, chat, clients, models, keeping, machines, notes, page),
     *(readings, signing, taking_over, team, tracing, two_memories, uninstalling),
 )

@@ -17,7 +17,7 @@ from memory_server.embedding.catalogue import PACKAGED_MODEL, Catalogue
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
-from memory_server.layers.questions import NoQuestions, StatementQuestions
+from memory_server.index.build import NoQuestions, StatementQuestions
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.root.state import write_mark

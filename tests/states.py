@@ -13,7 +13,7 @@ from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import unit_rows
 from memory_server.memory import Memory
-from memory_server.search.ranking.calibration import NOTE as CALIBRATION_NOTE
+from memory_server.search.ranking.scoring import CALIBRATION_NOTE
 from tests.memories import searches_of
 
 PIECE = re.compile(r"\w+|[^\w\s]")

@@ -20,7 +20,8 @@ MAY_IMPORT = {
 }
 CORE = {"memory_server", "crawler", "dream", "oneiros"}
 OTHER_PARTS = {
-    "parts.chat": {"parts.page"},  # its view of the page is drawn by the page's renderer
+    "parts.page": {"parts.trainers"},  # its view of them
+    "parts.chat": {"parts.page", "parts.trainers"},  # its view is drawn by the page's renderer; a model to talk with
     "parts.aliases": {"parts.chat"},  # an earlier system's address of its conversations
 }
 # What imports every part, by who alone asks for it and does without where it is not there.
@@ -36,11 +37,11 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         compress references notes archived reported ingest
     """,
     "dream": """
-        records evidence statements topics judge candidates proposals progress
+        changes records evidence statements topics judge candidates proposals progress
         decisions blame report run mcp_tools routes
     """,
     "parts.agents": """
-        codex gemini copilot opencode cursor chat table checks part
+        conversation files codex gemini copilot opencode cursor chat table checks part
     """,
     "parts.aliases": """
         anamnesis conversations fading table part
@@ -61,7 +62,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         fading bundle pruning backup commands part
     """,
     "parts.machines": """
-        addresses connection mirror remote fetch register sessions visits part
+        addresses connection wanted mirror remote fetch register sessions visits part
     """,
     "parts.models": """
         torch_engine sparse_engine late_engine cross_engine sparse further trial
@@ -81,7 +82,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         command part
     """,
     "parts.taking_over": """
-        refusals habits instructions cutting duplicates foreign_stores takeover importing
+        deeds skill installing refusals habits instructions cutting duplicates foreign_stores takeover importing
         exchange bundles export commands part
     """,
     "parts.team": """
@@ -91,6 +92,9 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     "parts.tracing": """
         command part
     """,
+    "parts.trainers": """
+        client reader routes command part
+    """,
     "parts.uninstalling": """
         removal command part
     """,
@@ -98,7 +102,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         wanted joining door here part
     """,
     "oneiros": """
-        parts light hook worker file_events environment served client checks claude founding ingest
+        checks parts light worker file_events environment served client claude founding ingest
         opening first_steps dreaming hooks daemon doctor cli
     """,
 }

@@ -71,6 +71,7 @@ class IngestSettings:
     deny_words: tuple[str, ...] = ()  # masked besides what looks like a secret
     lock_seconds: float = 60.0  # how long to wait for another ingester
     latest: datetime | None = None  # what is stamped later was stamped by a wrong clock; None: nothing is
+    hashes: Path | None = None  # where an `Archive` keeps them
 
 
 @dataclass(slots=True)
@@ -104,7 +105,7 @@ class Ingester:
 
     def __init__(self, settings: IngestSettings):
         settings.archive.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.archive = Archive(settings.archive)
+        self.archive = Archive(settings.archive, settings.hashes)
         self._settings = settings
         self._tail = TailState(settings.state, settings.machine)
         self._projects = Projects(dict(settings.aliases))

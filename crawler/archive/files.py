@@ -18,7 +18,7 @@ import msgspec
 
 from crawler.archive.discovery import RECORDS_JUDGED, FoundFile, Origin, find_session_id, find_source, judge
 from crawler.sources.agent import AgentSource
-from crawler.sources.conversation import AgentFile, Conversation, version_key
+from crawler.sources.conversation import AgentConversation, AgentFile, version_key
 from crawler.transcripts.entry import Entry, EntryPart, PartKind, is_made_of_another
 from crawler.transcripts.injected import is_own_session
 from crawler.transcripts.tail import FileState, PrefixHash, TailState, Verdict, copy_key
@@ -164,7 +164,7 @@ class ConversationRead:
     is_agents = False  # its reader has told already which entries are a sub-agent's
     offset = 0
 
-    def __init__(self, file: FoundFile, talk: Conversation, *, is_first: bool):
+    def __init__(self, file: FoundFile, talk: AgentConversation, *, is_first: bool):
         self.file = replace(file, path=file.path / talk.key) if talk.key else file
         self.agent = talk.agent
         self.session_id = talk.session_id
@@ -226,28 +226,6 @@ def state_of_file(
     reason = msgspec.json.encode(Seen(source.NAME, version, dict(unknown))).decode()
     state = make_state(file, Verdict.TAKEN, session_id, reason=reason)
     return replace(state, rules=rules, unread=len(found.bad_lines))
-
-
-@dataclass(slots=True)
-class SeenOfAgent:
-    """What is known of all files of an agent that were read."""
-
-    files: int = 0
-    version: str = ""
-    unknown: Counter[str] = field(default_factory=Counter)
-
-
-def collect_seen(states: Iterator[FileState]) -> dict[str, SeenOfAgent]:
-    """The files read of each agent, by its name."""
-    found: dict[str, SeenOfAgent] = {}
-    for state in states:
-        if state.verdict is Verdict.TAKEN and state.reason:
-            seen = msgspec.json.decode(state.reason, type=Seen)
-            of_agent = found.setdefault(seen.agent, SeenOfAgent())
-            of_agent.files += 1
-            of_agent.unknown.update(seen.unknown)
-            of_agent.version = max(of_agent.version, seen.version, key=version_key)
-    return found
 
 
 class FreshEntries:

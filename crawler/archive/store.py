@@ -86,8 +86,10 @@ class SessionKey:
 class Archive:
     """The archive below one folder. Several processes may read; one at a time may write (see `ingest.py`)."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, hashes: Path | None = None):
+        """`hashes`: a folder in which what was hashed of each session is kept; it may be deleted at any time."""
         self.folder = folder
+        self._hashes = hashes
         self._objects = folder / "objects"
         self._sessions = folder / "sessions"
         self._forgotten = folder / "forgotten.jsonl"
@@ -208,13 +210,42 @@ class Archive:
             yield from join_turns(lambda name=name: self.entries(session_id, name))  # type: ignore[misc]
 
     def hash_session(self, session_id: str) -> str:
-        """A hash of everything held of a session, the same however many steps it was read in."""
+        """A hash of everything held of a session, the same however many steps it was read in.
+
+        It is kept with that of the names of its objects, which never change, since it costs unpacking them. Raises
+        ContentError where one is missing or torn.
+        """
+        record = self.record(session_id)
+        if self._hashes is None or not record.segments:
+            return self._hash_entries(session_id)
+        objects, file = hash_objects(record), self._hashes / session_id
+        with suppress(OSError, ValueError):
+            of, kept = file.read_text(encoding="ascii").split()
+            if of == objects and len(kept) == len(of):
+                self._check_objects(record)
+                return kept
+        found = self._hash_entries(session_id)
+        with suppress(OSError):  # of a memory that may only be read
+            replace_file(file, f"{objects} {found}")
+        return found
+
+    def _forget_hash(self, session_id: str) -> None:
+        if self._hashes is not None:
+            remove_file(self._hashes / session_id)
+
+    def _hash_entries(self, session_id: str) -> str:
         state = hashlib.blake2b(digest_size=16)
         for source in self.sources(session_id):
             state.update(source.encode() + b"\0")
             for entry in self.entries(session_id, source):
                 state.update(msgspec.json.encode(entry))
         return state.hexdigest()
+
+    def _check_objects(self, record: SessionRecord) -> None:
+        for segment in record.segments:
+            path, last = self._object_path(segment.object), segment.frames[-1]
+            if not path.is_file() or path.stat().st_size != last.offset + last.size:
+                raise _make_damage_error(path)
 
     def verify(self) -> list[Problem]:
         """Reads every object again; reports what is missing, damaged, or named by no session."""
@@ -240,6 +271,7 @@ class Archive:
         """
         self._add_mark(_Forgotten(hash_session_id(session_id), tuple(sorted(copies))))
         path = self.record_file(session_id)
+        self._forget_hash(session_id)
         if not path.exists():
             return False
         try:
@@ -253,6 +285,7 @@ class Archive:
     def take_out(self, session_id: str) -> None:
         """Removes a session without a mark; the caller has written it elsewhere. The record goes first."""
         own = {segment.object for segment in self.record(session_id).segments}
+        self._forget_hash(session_id)
         remove_file(self.record_file(session_id))
         self._remove_objects(own)
 
@@ -431,6 +464,12 @@ def collect_ids(record: SessionRecord) -> tuple[set[str], set[str]]:
         for position, entry_id in enumerate(segment.entries):
             (linked if position in links else spoken).add(entry_id)
     return spoken, linked
+
+
+def hash_objects(record: SessionRecord) -> str:
+    """A hash of which objects a session is made of; it changes when the session grows or is packed anew."""
+    names = "\n".join(f"{segment.source} {segment.object}" for segment in record.segments)
+    return hashlib.blake2b(names.encode(), digest_size=16).hexdigest()
 
 
 def hash_session_id(session_id: str) -> str:

@@ -1,7 +1,8 @@
 """What a model may cost a run and a day, in dollars and in tokens, with a hard stop.
 
 Money is counted before it is spent: an estimate is reserved, and replaced by the true price afterwards. The ledger of
-spending is one small file, so that `status` can show it and another process sees it.
+spending is one small file, so that `status` can show it and another process sees it. Where it cannot be read, nothing
+is asked: the limit of the day would begin anew.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ from pathlib import Path
 import msgspec
 from filelock import FileLock
 
-from memory_server.machine.files import make_folder, replace_file
+from memory_server.errors import NeedsRepair
+from memory_server.machine.files import UNREADABLE_JSON, make_folder, replace_file
 
 CHARS_PER_TOKEN = 3.5  # a little fewer than English has, so that estimates are high rather than low
 
@@ -42,7 +44,7 @@ class Spent(msgspec.Struct, frozen=True, omit_defaults=True):
 class Budget:
     """The limits of one run. `today` is passed in; a day's spending of earlier runs counts too.
 
-    `day_tokens` 0: no limit but that of money.
+    `day_tokens` 0: no limit but that of money. Whatever reads the ledger raises NeedsRepair where that is damaged.
     """
 
     def __init__(self, ledger: Path, *, today: date, run_usd: float, day_usd: float, day_tokens: int = 0):
@@ -89,7 +91,12 @@ class Budget:
             replace_file(self._ledger, msgspec.json.encode(days, order="sorted"))
 
     def _days(self) -> dict[str, Spent]:
-        if not self._ledger.exists():
+        try:
+            found = msgspec.json.decode(self._ledger.read_bytes(), type=dict[str, Spent | float])
+        except FileNotFoundError:
             return {}
-        found = msgspec.json.decode(self._ledger.read_bytes(), type=dict[str, Spent | float])
+        except (*UNREADABLE_JSON, OSError) as error:
+            what = "what was paid on which day cannot be read, so no model is asked"
+            remedy = "Mend the file, or move it away: what today has cost is then counted from nothing"
+            raise NeedsRepair(what, where=self._ledger, remedy=remedy) from error
         return {day: spent if isinstance(spent, Spent) else Spent(usd=spent) for day, spent in found.items()}

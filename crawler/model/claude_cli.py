@@ -35,7 +35,8 @@ class ClaudeCliClient:
                 self._arguments(),
                 input=f"{prompt.instructions}\n{prompt.session}",
                 capture_output=True,
-                text=True,
+                encoding="utf-8",
+                errors="replace",
                 timeout=CLAUDE_SECONDS,
                 cwd=self.folder,
                 env={**self.environment, RECURSION_GUARD: "1"},
@@ -43,6 +44,8 @@ class ClaudeCliClient:
             )
         except FileNotFoundError as error:
             raise Refused(f"`{self.command}` is not installed") from error
+        except OSError as error:
+            raise Refused(f"`{self.command}` cannot be run: {error.strerror}") from error
         except subprocess.TimeoutExpired as error:
             raise Busy(f"`{self.command}` gave no answer in {CLAUDE_SECONDS:.0f} s") from error
         if done.returncode != 0 and LIMIT.search(done.stdout + done.stderr):
@@ -66,6 +69,8 @@ def parse_completion(output: str) -> Completion:
             raise LimitReached(LIMIT_MET)
         if value.get("is_error"):
             raise Refused(f"the Claude command line failed: {value.get('result')}")
-        return Completion(str(value["result"]), int(usage.get("input_tokens", 0)), int(usage.get("output_tokens", 0)))
+        return Completion(
+            str(value["result"] or ""), int(usage.get("input_tokens", 0)), int(usage.get("output_tokens", 0))
+        )
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise Refused("the Claude command line answered no JSON") from error

@@ -109,7 +109,7 @@ class PaidModel:
             self._budget.spend(-estimate)
             self._budget.stop(str(error))
             raise
-        except Refused:
+        except BaseException:  # also an interruption: what was not answered is not spent
             self._budget.spend(-estimate)
             raise
         cost = price.compute_cost(completion.input_tokens, completion.output_tokens)

@@ -31,10 +31,14 @@ Write each statement again as one plain sentence in the present tense. It says w
 wanted it ("Sessions are kept in the database", no "the person says that ..."), and it keeps to the words: whoever sees
 these alone must agree with it. Take the speaker's own words for what is said, with their numbers, names, negations and
 conditions; of what was said and then put right, say the last state alone. Put a name in the place of "it" or "this"
-only as the words around name it. Add no reason, no generalisation, no always or never; leave a clause out rather than
-the statement. quotes: the words that the sentence rests on, out of what is quoted or stands around it, copied letter by
-letter, 3 to 40 words, never across "…", the person's first. Leave out a statement of what was only asked, supposed or
-offered, and one that cannot be mended.
+only as the words around name it. Add no reason, no generalisation, no always or never. What may go is a reason or a
+clause beside it, never what the statement settles or tells, nor a "maybe", "should" or "ideally" of the words. quotes:
+the words that the sentence rests on, out of what is quoted or stands around it, copied letter by letter, 3 to 40 words,
+never across "…", the person's first.
+
+What you write is read next month by somebody who has not seen the session. Leave a statement out rather than narrow it
+to what was done, asked or found on this one occasion (a commit, a task, a count of the moment), and where the words
+only ask, suppose or offer it.
 
 Answer with one JSON list and nothing else: [{{"statement": 1, "text": "...", "quotes": [{{"entry": "1a2b3c4d",
 "text": "..."}}]}}]

@@ -68,7 +68,7 @@ class TailState:
     def __init__(self, path: Path, machine: str):
         self._machine = machine
         remove_damaged(path)
-        self._db = connect_shared(path, SCHEMA, path.with_name("ingest.sqlite"))
+        self._db = connect_shared(path, SCHEMA)
 
     def close(self) -> None:
         self._db.close()

@@ -9,26 +9,24 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
-from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from dream.changes import Event, hash_text
 from dream.decisions.approvals import Approvals, Unexplained, list_approved_files, suspicious
 from dream.decisions.chain import Chain, ChainEntry
-from dream.decisions.journal import DecisionLog, Journal, Plan, new_nonce
+from dream.decisions.journal import DecisionLog, Journal, Plan
 from dream.decisions.page import Chosen
 from dream.decisions.passkey import Passkey
 from dream.decisions.planning import Arrangement, Planner, Texts, describe_undoing, find_movable, make_move, may_move
 from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository, find_repository, require_git
-from dream.decisions.skills import put_skill, require_place, require_untouched, take_skill
 from dream.decisions.unsigned import UnsignedDecisions
 from dream.judge.gate import is_deceptive
 from dream.progress import DreamProgress
 from dream.proposals.offering import ProposalQueue
-from dream.proposals.skill import forget_drafts, make_name, skill_text
-from dream.proposals.store import Approval, Event, FileChange, ProposalStore
-from dream.records import Candidate, Habit, Hunk, Rejection, State, Words, hash_text, make_hunk_id
+from dream.proposals.store import Approval, ProposalStore, forget_drafts
+from dream.records import Candidate, Hunk, Rejection, State, Words, make_hunk_id
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.machine.clock import local_day
@@ -292,46 +290,11 @@ class Decisions:
         self._bring_level()
         return Arranged(arranged.name, describe_undoing(arranged), self._find_commit(plan))
 
-    def install(self, habit: Habit, file: Path, shown: str, consent: Consent) -> None:
-        """Puts a skill where `file` says; `shown` is how that is noted.
-
-        Raises UsageError where another is there, NeedsRepair where the disk refuses: then it can be accepted again.
-        """
-        with self.hold_lock():
-            self._log.chain.require_sound()
-            text = skill_text(habit)
-            if file.exists() and any(one.files[0].path == shown for one in self.list_installed()):
-                raise UsageError("it is installed already", where=file, remedy="`oneiros skills revert` takes it away")
-            require_place(file, text)
-            made = put_skill(file, text)
-            change = FileChange(shown, "", hash_text(text), hash_text(text))
-            approval = Approval(
-                Event.INSTALLED, self.now(), (change,), habit.id, label=made, text=make_name(habit), nonce=new_nonce()
-            )
-            self.store.add_approval(approval)
-            self._log.add(self._log.entry(approval, consent))
-
-    def list_installed(self) -> list[Approval]:
-        """The skills that were installed and not taken away again, by decisions that the chain vouches for."""
-        found: dict[str, Approval] = {}
-        for one in self.store.approvals():
-            if one.event is Event.INSTALLED:
-                found[one.files[0].path] = one
-            elif one.event is Event.REVERTED:
-                found.pop(one.files[0].path if one.files else "", None)
-        return [one for one in found.values() if self._log.chain.find_entry(one)]
-
-    def uninstall(self, installed: Approval, file: Path, consent: Consent) -> None:
-        """Takes a skill away, if it is still there. Raises ContentError where it has changed since."""
-        with self.hold_lock():
-            require_untouched(file, installed.files[0].after)
-            change = replace(installed.files[0], before=installed.files[0].after, after="", approved="")
-            approval = Approval(Event.REVERTED, self.now(), (change,), installed.name, nonce=new_nonce())
-            entry = self._log.entry(approval, consent)
-            self._log.chain.require_sound()
-            take_skill(file, installed.label)
-            self.store.add_approval(approval)
-            self._log.add(entry)
+    def add_decision(self, approval: Approval, consent: Consent) -> None:
+        """Notes a decision that changes no file of the memory. Call it under `hold_lock`."""
+        entry = self._log.entry(approval, consent)
+        self.store.add_approval(approval)
+        self._log.add(entry)
 
     def find_unexplained(self) -> list[Unexplained]:
         """The changes of layer 1 that nobody has answered for."""
@@ -363,7 +326,7 @@ class Decisions:
             is_signed = any(entry.is_by_key for entry in self._log.chain.entries)
             chain = Chain(self.root, (earlier_key or self._person.signing_key) if is_signed else "")
             self._log.own += [name for place, name in enumerate(chain.entry_hashes) if chain.counts(place)]
-            before = Approvals(self.root, self.store, chain)
+            before = Approvals(self.root, chain)
             doubted = {one.path for one in before.find_unexplained()}
             paths = [path for path in list_approved_files(self.root) if path not in doubted]
             if paths:
@@ -418,7 +381,6 @@ class Decisions:
         lock = FileLock(self.root.derived_folder / "dream.lock", timeout=LOCK_SECONDS)
         try:
             with lock:
-                self._log.take_earlier()
                 if begins_anew:
                     self._log.begin_anew(begins_anew)
                 journal = Journal(self.store, self._repository(), self._log)

@@ -13,20 +13,20 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dream.decisions.chain import Chain, FileHashes, make_entry
+from dream.changes import APPROVED, Event, FileChange, Splice, check_path, hash_text
+from dream.decisions.chain import Chain, FileHashes
 from dream.decisions.repository import Repository, find_repository, refusal_of_git
-from dream.proposals.store import APPROVED, Event, FileChange, ProposalStore, Splice, check_path
-from dream.records import hash_text
 from memory_server.chunking import split_lines
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, OneirosError
 from memory_server.escaping import escape_line
 from memory_server.layers.index_page import find_markers, is_as_written, with_pointers
 from memory_server.layers.mif import Value, parse_frontmatter
-from memory_server.layers.ontology import ONTOLOGY
 from memory_server.layers.topics import (
     LEFT_OUT,
+    ONTOLOGY,
     TopicHead,
     find_sources,
     is_topic,
@@ -40,6 +40,9 @@ from memory_server.machine.clock import local_day
 from memory_server.machine.files import change_stamp, is_plain_file
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
+
+if TYPE_CHECKING:
+    pass
 
 NEW = "new"  # what became of a file that was never approved
 UNSIGNED = "decided without a signature"
@@ -90,18 +93,14 @@ class Unexplained:
 class Approvals:
     """The approvals of one memory root as they stand now."""
 
-    def __init__(self, root: MemoryRoot, store: ProposalStore, chain: Chain):
+    def __init__(self, root: MemoryRoot, chain: Chain):
         self._root = root
         self.chain = chain
-        is_from_before = not chain.is_kept and not chain.has_key
-        earlier = store.approvals() if is_from_before else []
-        self.is_new = not chain.is_kept and not chain.has_key and not earlier
+        self.is_new = not chain.is_kept and not chain.has_key
         self._places: dict[str, list[tuple[int, FileHashes]]] = {}
-        entries = [make_entry(one, "") for one in earlier] or chain.entries
-        for place, entry in enumerate(entries):
+        for place, entry in enumerate(chain.entries):
             for change in filter(_is_of_layer_1, entry.files):
                 self._places.setdefault(change.path, []).append((place, change))
-        self._counts = (lambda _: True) if earlier else chain.counts
         self.by_commit: dict[str, str] = {}  # path -> sha256 of what a commit alone explains, once asked for all
 
     @cached_property
@@ -114,7 +113,7 @@ class Approvals:
         """The last decision that counts about each file."""
         found = {}
         for path, changes in self._places.items():
-            counted = next((change for place, change in reversed(changes) if self._counts(place)), None)
+            counted = next((change for place, change in reversed(changes) if self.chain.counts(place)), None)
             if counted:
                 found[path] = counted
         return found
@@ -346,7 +345,7 @@ def read_file(root: MemoryRoot, path: str) -> str | None:
 
 def read_approvals(root: MemoryRoot, public_key: str) -> Approvals:
     """The approvals of a memory as its files tell them; nothing is written."""
-    return Approvals(root, ProposalStore(root), Chain(root, public_key))
+    return Approvals(root, Chain(root, public_key))
 
 
 class UnapprovedFiles:

@@ -17,18 +17,21 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from dream.changes import Event, FileChange
 from dream.decisions.key import verify
 from dream.decisions.passkey import Assertion, Passkey, vouches
-from dream.proposals.store import Approval, Event, FileChange
 from memory_server.errors import NeedsRepair
 from memory_server.escaping import plural
 from memory_server.machine.files import UNREADABLE_JSON, is_plain_file, replace_file
 from memory_server.root.paths import MemoryRoot
+
+if TYPE_CHECKING:
+    from dream.proposals.store import Approval
 
 Time = Annotated[dt.datetime, msgspec.Meta(tz=True)]
 
@@ -98,14 +101,6 @@ class ChainEntry:
     def name(self) -> str:
         """The hash of its line."""
         return hashlib.sha256(self.line).hexdigest()
-
-
-def link_entries(entries: Sequence[ChainEntry], last: str) -> list[ChainEntry]:
-    """Entries as they follow one another behind the one of this name."""
-    found: list[ChainEntry] = []
-    for entry in entries:
-        found.append(replace(entry, previous=found[-1].name if found else last))
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,14 +254,14 @@ class Chain:
     def is_begun_anew(self) -> bool:
         return bool(self.entries) and self.entries[0].event is Event.BEGUN
 
-    def find_entry(self, approval: Approval) -> ChainEntry | None:
+    def find_entry(self, approval: "Approval") -> ChainEntry | None:
         """The entry that counts for the words and the way back of an approval; None where they are not what it says."""
         files = hash_changes(approval.files)
         found = (place for place, entry in enumerate(self.entries) if entry.nonce == approval.name)
         counted = (self.entries[place] for place in found if self.counts(place))
         return next((entry for entry in counted if entry.files == files), None)
 
-    def is_approval_signed(self, approval: Approval) -> bool:
+    def is_approval_signed(self, approval: "Approval") -> bool:
         """Whether the person's key or a passkey vouches for an approval as it is noted."""
         entry = self.find_entry(approval)
         return entry is not None and self.is_signed(self.entries.index(entry))
@@ -361,7 +356,7 @@ def read_record(file: Path) -> bytes:
     return file.read_bytes()
 
 
-def make_entry(approval: Approval, how: str, terminal: str = "", ancestors: Sequence[str] = ()) -> ChainEntry:
+def make_entry(approval: "Approval", how: str, terminal: str = "", ancestors: Sequence[str] = ()) -> ChainEntry:
     """The entry of an approval."""
     return ChainEntry(
         approval.event,

@@ -18,13 +18,14 @@ from typing import Annotated
 
 import msgspec
 
+from dream.changes import Event, FileChange, check_path, hash_text
 from dream.decisions.approvals import Approvals
 from dream.decisions.chain import Chain, ChainEntry, hash_changes, make_entry
 from dream.decisions.key import fingerprint
 from dream.decisions.presence import Consent, How, ancestors
 from dream.decisions.repository import Repository, require_rest
-from dream.proposals.store import Approval, Event, FileChange, ProposalStore, check_path
-from dream.records import Hunk, Rejection, hash_text, make_hunk_id
+from dream.proposals.store import Approval, ProposalStore
+from dream.records import Hunk, Rejection, make_hunk_id
 from memory_server.errors import ContentError, NeedsRepair
 from memory_server.layers.topics import read_text
 from memory_server.machine.files import replace_file
@@ -49,12 +50,12 @@ class DecisionLog:
 
     def approvals(self) -> Approvals:
         """The approvals; where they are kept for the first time, what is there is noted as found."""
-        approvals = Approvals(self._store.root, self._store, self.chain)
+        approvals = Approvals(self._store.root, self.chain)
         if approvals.is_new and (found := approvals.present()):
             approval = Approval(Event.FOUND, self._now(), tuple(found), nonce=new_nonce())
             self.chain.add([make_entry(approval, "")])
             self._store.add_approval(approval)
-            return Approvals(self._store.root, self._store, self.chain)
+            return Approvals(self._store.root, self.chain)
         return approvals
 
     def rejections(self) -> list[Rejection]:
@@ -78,14 +79,6 @@ class DecisionLog:
     def add(self, entry: ChainEntry) -> None:
         """Adds a decision that changes no file."""
         self.own += self.chain.add([entry])
-
-    def take_earlier(self) -> None:
-        """Makes entries of the decisions from before there was a chain; nobody signed them."""
-        if self.chain.is_kept:
-            return
-        rejected = (Approval(Event.REJECTED, one.at, (), hunk=one.hunk) for one in self._store.rejections())
-        entries = [make_entry(one, "") for one in (*self._store.approvals(), *rejected)]
-        self.chain.add(sorted(entries, key=lambda entry: entry.at))
 
     def begin_anew(self, consent: Consent) -> None:
         """Begins a new chain where the one there is cannot go on."""

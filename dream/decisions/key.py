@@ -13,32 +13,15 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
-from memory_server.errors import NeedsRepair, UsageError
-from memory_server.machine.files import make_folder, replace_file
+from memory_server.errors import NeedsRepair
+from memory_server.machine.files import replace_file
 
 PROGRAM = "ssh-keygen"
 SYSTEM_FOLDERS = f"{os.defpath}:/usr/local/bin:/opt/homebrew/bin"  # looked at before the path, which anybody may set
 UNLOCKERS = ("SSH_AUTH_SOCK", "SSH_SK_PROVIDER")
 NAMESPACE = "oneiros"
-SOFTWARE, HARDWARE = "ed25519", "ed25519-sk"
 LOST = "Bring it, or take `signing_key` out of your settings and run `oneiros key new`"
 SECONDS, TYPING_SECONDS = 20.0, 300.0
-
-
-def new_key(file: Path, kind: str = SOFTWARE) -> str:
-    """Makes a key whose passphrase is typed on the terminal; returns the public line, its fingerprint at the end.
-
-    Raises UsageError for an empty passphrase, unless the key is a hardware one.
-    """
-    make_folder(file.parent)
-    _run("-q", "-t", kind, "-f", str(file), "-C", NAMESPACE, at_terminal=True)
-    public = file.with_name(f"{file.name}.pub")
-    if kind == SOFTWARE and _has_no_passphrase(file):
-        file.unlink()
-        public.unlink()
-        raise UsageError("a key without a passphrase signs for everybody", remedy="Run it again and type one")
-    kind_and_key = " ".join(public.read_text(encoding="utf-8").split()[:2])
-    return f"{kind_and_key} {fingerprint(kind_and_key)}"
 
 
 def fingerprint(public_line: str) -> str:
@@ -54,7 +37,7 @@ def sign(file: Path, message: bytes) -> str:
     """The signature of a message; the passphrase is asked for on the terminal. Raises NeedsRepair without one."""
     if not file.is_file():
         raise NeedsRepair("the signing key is not on this machine", where=file, remedy=LOST)
-    return _run("-q", "-Y", "sign", "-f", str(file), "-n", NAMESPACE, data=message, at_terminal=True)
+    return run_keygen("-q", "-Y", "sign", "-f", str(file), "-n", NAMESPACE, data=message, at_terminal=True)
 
 
 @lru_cache(maxsize=4096)  # one takes 5 ms
@@ -67,21 +50,13 @@ def verify(public_key: str, message: bytes, signature: str) -> bool:
         signed = Path(folder, "signature")
         replace_file(signed, signature)
         try:
-            output = _run("-Y", "check-novalidate", "-n", NAMESPACE, "-s", str(signed), data=message)
+            output = run_keygen("-Y", "check-novalidate", "-n", NAMESPACE, "-s", str(signed), data=message)
         except NeedsRepair:
             return False
     return fingerprint(public_key) in output.split()
 
 
-def _has_no_passphrase(file: Path) -> bool:
-    try:
-        _run("-y", "-P", "", "-f", str(file))
-    except NeedsRepair:
-        return False
-    return True
-
-
-def _run(*arguments: str, data: bytes | None = None, at_terminal: bool = False) -> str:
+def run_keygen(*arguments: str, data: bytes | None = None, at_terminal: bool = False) -> str:
     """What `ssh-keygen` prints; at a terminal it speaks for itself. Raises NeedsRepair where it fails."""
     own = {name: value for name, value in os.environ.items() if name not in UNLOCKERS}
     done: subprocess.CompletedProcess[bytes]

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from dream.records import hash_text
+from dream.changes import hash_text
 from memory_server.errors import UsageError
 from memory_server.machine.files import UNREADABLE_JSON, replace_file
 

@@ -1,14 +1,14 @@
 """A passkey: a key pair in a device of the person's, which asks for a finger, a face or a PIN before it signs.
 
-Here is what a browser is asked, and how its answers are checked, when they come as well as years later on another
-machine (WebAuthn level 2, sections 7.1 and 7.2, by `webauthn`). An origin is compared in full, since the name
-`localhost` is shared by all ports of a machine. Whose passkeys count and what they sign is `chain.py`'s to say.
+Here its answers are checked, when they come as well as years later on another machine (WebAuthn level 2, section 7.2,
+by `webauthn`). An origin is compared in full, since the name `localhost` is shared by all ports of a machine. Whose
+passkeys count and what they sign is `chain.py`'s to say.
 """
 
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -18,8 +18,6 @@ from memory_server.errors import UsageError
 Checked = TypeVar("Checked")
 
 RP_ID = "localhost"  # browsers take no IP address for it, and this name over plain HTTP alone
-RP_NAME = "oneiros"
-ANSWER_SECONDS = 120
 COUNT = slice(33, 37)  # of authenticatorData: a hash of the RP id, a byte of flags, and then how often it has signed
 REFUSED = "Nothing was decided; look at what is shown, and try it again"
 
@@ -61,96 +59,9 @@ class Assertion:
         return str(_client_data(self.client_data).get("challenge", ""))
 
 
-def make_origin(port: int) -> str:
-    """The origin of a page of this machine on which passkeys work."""
-    return f"http://{RP_ID}:{port}"
-
-
-def encode_base64(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).decode().rstrip("=")
-
-
 def decode_base64(text: str) -> bytes:
     """Raises ValueError for what is no base64url."""
     return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-
-
-# -- what a browser is asked ----------------------------------------------------------------------------------------
-
-
-def options_to_make(challenge: bytes, name: str, known: Iterable[str]) -> dict[str, Any]:
-    """What `navigator.credentials.create` takes, as JSON. `known`: ids of passkeys whose devices need no other."""
-    # imported where they are used: a fifth of a second, which nobody without a passkey should wait for
-    from webauthn import generate_registration_options  # noqa: PLC0415
-    from webauthn.helpers import options_to_json_dict, structs  # noqa: PLC0415
-
-    required = structs.UserVerificationRequirement.REQUIRED
-    options = generate_registration_options(
-        rp_id=RP_ID,
-        rp_name=RP_NAME,
-        user_name=name,
-        challenge=challenge,
-        timeout=ANSWER_SECONDS * 1000,
-        authenticator_selection=structs.AuthenticatorSelectionCriteria(user_verification=required),
-        exclude_credentials=[structs.PublicKeyCredentialDescriptor(decode_base64(one)) for one in known],
-    )
-    return dict(options_to_json_dict(options))
-
-
-def options_to_sign(challenge: bytes, known: Iterable[str]) -> dict[str, Any]:
-    """What `navigator.credentials.get` takes, as JSON. `known`: ids of the passkeys that may answer."""
-    from webauthn import generate_authentication_options  # noqa: PLC0415  as above
-    from webauthn.helpers import options_to_json_dict, structs  # noqa: PLC0415
-
-    options = generate_authentication_options(
-        rp_id=RP_ID,
-        challenge=challenge,
-        timeout=ANSWER_SECONDS * 1000,
-        allow_credentials=[structs.PublicKeyCredentialDescriptor(decode_base64(one)) for one in known],
-        user_verification=structs.UserVerificationRequirement.REQUIRED,
-    )
-    return dict(options_to_json_dict(options))
-
-
-# -- how its answers are checked ------------------------------------------------------------------------------------
-
-
-def verify_passkey(answer: Mapping[str, Any], challenge: bytes, origin: str, name: str) -> Passkey:
-    """The passkey that a browser made. Raises UsageError where it is not the answer to this challenge."""
-
-    def check() -> Passkey:
-        from webauthn import verify_registration_response  # noqa: PLC0415  as above
-
-        _require_same_page(str(answer["response"]["clientDataJSON"]))
-        found = verify_registration_response(
-            credential=dict(answer),
-            expected_challenge=challenge,
-            expected_rp_id=RP_ID,
-            expected_origin=origin,
-            require_user_verification=True,
-        )
-        return Passkey(
-            encode_base64(found.credential_id),
-            encode_base64(found.credential_public_key),
-            origin,
-            name,
-            found.sign_count,
-        )
-
-    return _run_check(check)
-
-
-def parse_assertion(answer: Mapping[str, Any]) -> Assertion:
-    """The assertion in what a browser sends, not checked yet. Raises UsageError for what is none."""
-
-    def read() -> Assertion:
-        inner = answer["response"]
-        parts = (answer["id"], inner["authenticatorData"], inner["clientDataJSON"], inner["signature"])
-        if not all(isinstance(part, str) and decode_base64(part) for part in parts):
-            raise ValueError("a part of it is missing")
-        return Assertion(*parts)
-
-    return _run_check(read)
 
 
 def require_signed(passkey: Passkey, challenge: bytes, assertion: Assertion, origin: str, count: int) -> None:
@@ -160,10 +71,11 @@ def require_signed(passkey: Passkey, challenge: bytes, assertion: Assertion, ori
     """
 
     def check() -> None:
-        from webauthn import verify_authentication_response  # noqa: PLC0415  as above
+        # imported where it is used: a fifth of a second, which nobody without a passkey should wait for
+        from webauthn import verify_authentication_response  # noqa: PLC0415
         from webauthn.helpers import structs  # noqa: PLC0415
 
-        _require_same_page(assertion.client_data)
+        require_same_page(assertion.client_data)
         response = structs.AuthenticatorAssertionResponse(
             client_data_json=decode_base64(assertion.client_data),
             authenticator_data=decode_base64(assertion.authenticator_data),
@@ -179,7 +91,7 @@ def require_signed(passkey: Passkey, challenge: bytes, assertion: Assertion, ori
             require_user_verification=True,
         )
 
-    _run_check(check)
+    run_check(check)
 
 
 @lru_cache(maxsize=4096)  # one takes a millisecond
@@ -192,7 +104,7 @@ def vouches(passkey: Passkey, challenge: bytes, assertion: Assertion) -> bool:
     return passkey.id == assertion.id
 
 
-def _run_check(check: Callable[[], Checked]) -> Checked:
+def run_check(check: Callable[[], Checked]) -> Checked:
     """What a check gives. Raises UsageError where the answer does not pass, whatever about it is odd."""
     from webauthn.helpers.exceptions import WebAuthnException  # noqa: PLC0415  as above
 
@@ -210,7 +122,7 @@ def _client_data(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _require_same_page(client_data: str) -> None:
+def require_same_page(client_data: str) -> None:
     """Raises ValueError where a page of another origin has this one in a frame, as the library does not look at."""
     if _client_data(client_data).get("crossOrigin"):
         raise ValueError("the page stood in a frame of another origin")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from dream.changes import Event, FileChange, Splice, check_path, check_target, find_splices, hash_text, take_out, undone
 from dream.decisions.approvals import Approvals, list_approved_files, make_change
 from dream.decisions.chain import Chain
 from dream.decisions.journal import DecisionLog, Noted, Plan, new_nonce
@@ -30,24 +31,11 @@ from dream.proposals.placing import (
     without_statement,
 )
 from dream.proposals.rendering import format_acceptance, format_adoption, format_message, format_reversal
-from dream.proposals.store import (
-    Approval,
-    Event,
-    FileChange,
-    ProposalStore,
-    Splice,
-    check_path,
-    check_target,
-    find_approvals,
-    find_splices,
-    take_out,
-    undone,
-)
-from dream.records import Hunk, Place, Rejection, State, StatementOrigin, hash_text, make_hunk_id
+from dream.proposals.store import Approval, ProposalStore, find_approvals
+from dream.records import Hunk, Place, Rejection, State, StatementOrigin, make_hunk_id
 from dream.topics import LESSONS
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
-from memory_server.layers.footnotes import find_footnotes
 from memory_server.layers.index_page import NEW_PAGE, with_pointers
 from memory_server.layers.topics import parse_head, read_text, topic_heads
 from memory_server.machine.clock import local_day
@@ -306,7 +294,8 @@ class Planner:
         """The file in which an accepted statement stands; this one, where it does, since it may have been renamed or
         cut.
         """
-        return next((one for one in (path, *list_approved_files(self._root)) if holds(self.text(one), accepted)), path)
+        places = (path, *list_approved_files(self._root))
+        return next((one for one in places if says_already(self.text(one) or "", accepted.text)), path)
 
     def _undo_change(
         self, now: str | None, change: FileChange, accepted: Approval | None = None, *, is_whole: bool = False
@@ -357,14 +346,6 @@ class Planner:
             return ""
         require_rest(self._repository)
         return message
-
-
-def holds(text: str | None, accepted: Approval) -> bool:
-    """Whether a file says what was accepted, or has the footnote that it wrote when those were named after hunks."""
-    if text is None:
-        return False
-    is_noted = bool(accepted.label) and accepted.label in find_footnotes(text).defined
-    return is_noted or says_already(text, accepted.text)
 
 
 def describe_undoing(arranged: Approval) -> str:

@@ -11,12 +11,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from crawler.quotes import Quote
+from dream.changes import hash_text, target_text
 from dream.judge.compare import find_outdated
 from dream.judge.filing import choose_place, drop_small_section, find_own_topic
 from dream.judge.learned import Learned, read_learning_start
 from dream.proposals.placing import Manner, anchor_hunk, find_depth, take_from_origin
 from dream.proposals.rendering import diff_steps, files_diff, in_review_order, proposal_page
-from dream.proposals.store import Proposal, ProposalStore, target_text
+from dream.proposals.store import Proposal, ProposalStore
 from dream.records import (
     QUESTIONS,
     Candidate,
@@ -26,7 +27,6 @@ from dream.records import (
     State,
     StatementOrigin,
     Update,
-    hash_text,
     make_hunk_id,
     split_words,
 )

@@ -9,7 +9,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dream.records import Hunk, Place, StatementOrigin, hash_text, split_words
+from dream.changes import hash_text
+from dream.records import Hunk, Place, StatementOrigin, split_words
 from dream.statements.provenance import REWORDED, write_note
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange

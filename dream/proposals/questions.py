@@ -16,8 +16,9 @@ import msgspec
 
 from crawler.model.client import Prompt, Refused
 from crawler.transcripts.injected import OWN_SESSION_MARK
+from dream.changes import Event
 from dream.judge.reader import NO_ANSWER, DreamReader, ReaderRun
-from dream.proposals.store import Event, ProposalStore
+from dream.proposals.store import ProposalStore
 from dream.records import split_words
 from memory_server.chunking import chunk_document
 from memory_server.document import Document, Layer, SourcePath

@@ -17,8 +17,9 @@ from crawler.archive.store import Archive
 from crawler.quotes import Quote
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
+from dream.changes import target_text
 from dream.proposals.placing import RULES, Manner, anchor_hunk, place_hunk, take_from_origin
-from dream.proposals.store import Approval, Proposal, target_text
+from dream.proposals.store import Approval, Proposal
 from dream.records import QUESTIONS, Candidate, Hunk, Kind, Relation, State, Words
 from dream.statements.provenance import CLAUDE, YOU, write_note
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
@@ -40,7 +41,6 @@ HEADS = {
     Relation.EARLIER: "Older words say otherwise. Accept where they hold.",
 }  # what a question asks
 STANDS = {Relation.DRIFT: "the old decision stands", Relation.EARLIER: "what came later stands"}  # a no to it
-OURS = ("diff --git", "new file mode", "@@")
 SURE = 0.75  # confidence from which its reader was sure: that of a sure finding, see `candidates.py`
 KINDS_IN_ORDER = (
     *(Kind.RULE, Kind.DECISION, Kind.PREFERENCE, Kind.CORRECTION, Kind.FACT, Kind.HABIT, Kind.LESSON),
@@ -234,16 +234,6 @@ def warnings_about(hunk: Hunk) -> Iterator[str]:
         yield "it reads like an instruction to an assistant"
     if any(HIDDEN.search(text.replace("\r\n", "\n")) for text in texts):
         yield "it holds characters that no screen shows; they are written out"
-
-
-def telling(diff: list[str]) -> Iterator[str]:
-    """The lines of a diff that a reviewer reads: not the frontmatter of a new file, nor the footnotes around ours."""
-    is_head = False
-    for line in diff:
-        if line == "+---":
-            is_head = not is_head
-        elif line and not is_head and not line.startswith((*OURS, " [^")):
-            yield line
 
 
 def proposal_page(proposal: Proposal, steps: Sequence[Step]) -> str:

@@ -15,9 +15,9 @@ import msgspec
 from crawler.archive.store import Archive
 from crawler.reading.record import FOLDER, Readings
 from dream.blame import count_citations
+from dream.changes import Event
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import doubts_of_git
-from dream.proposals.store import Event
 from dream.records import Hunk, State
 from dream.report.findings import (
     Concern,

@@ -97,21 +97,6 @@ def read_note(note: str) -> list[NotedSource]:
     ]
 
 
-def shorten_note(note: str) -> str:
-    """A footnote of before in today's form; what is no source of a session stays as it stands."""
-    found = list(EARLIER_SOURCE.finditer(note))
-    if not found:
-        return note
-    is_agreed = found[0]["role"] == Role.ASSISTANT and any(match["role"] == Role.PERSON for match in found)
-    sources = []
-    for match in found:
-        who = AGREED if is_agreed else YOU if match["role"] == Role.PERSON else CLAUDE
-        day = f", {match['day']}" if match["day"] else ""
-        sources.append(f"{who}{day}, session {cut_id8(match['session'])}")
-    rest = (part.strip() for part in EARLIER_SOURCE.sub("", note).split(";"))
-    return "; ".join([*dict.fromkeys(sources), *filter(None, rest)])
-
-
 def read_notes(text: str) -> dict[str, str]:
     """What each footnote of a topic says, by its label."""
     lines = split_lines(text)

@@ -7,7 +7,7 @@ for what is not there, 409 for an id that is taken, 503 for what needs repair. W
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Annotated, Any, Literal
 
 from anyio import CapacityLimiter
@@ -56,6 +56,7 @@ UNTIL = "the daemon ends or your settings change; ask with `keep` and they are y
 TEXTS = ("text", "raw_exchange")  # of an episode: not in a list
 
 STATUS_OF = {EpisodeTaken: 409, UsageError: 400, ContentError: 404, NeedsRepair: 503}
+Wait = Callable[[int, float], Awaitable[bool]]  # for the run of a ticket, so many seconds; whether it is done
 # by its schema: of a model FastAPI builds a validator for each status of each route
 ERROR: dict[str, Any] = {
     "description": "what happened, and what to do next",
@@ -92,8 +93,7 @@ def filter_keys() -> dict[str, Any]:
     keys: dict[str, Any] = {}
     for field in FIELDS:
         default: Any = "" if field.is_day else ()
-        described = Field(default, description=field.help) if field.help else default
-        keys[field.key] = (Day if field.is_day else Several, described)
+        keys[field.key] = (Day if field.is_day else Several, Field(default, description=field.help))
         if field.key != field.name:
             keys[field.name] = (Several, Field((), description=f"only what sessions said of it: {', '.join(TYPES)}"))
     return keys
@@ -270,7 +270,7 @@ def _add_searches(
     memory: Memory,
     door: Door,
     indexing: Indexing,
-    waited: Callable[[int, float], Any],
+    waited: Wait,
     project_of: Callable[[str], str],
 ) -> None:
     async def ask(search: Search, body: QuestionBody, folder: str = "") -> dict[str, Any]:
@@ -297,7 +297,7 @@ def _add_searches(
     add(Search.EXACT, "Finds every word or quoted phrase as written.")
 
 
-async def make_fresh(memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> int:
+async def make_fresh(memory: Memory, indexing: Indexing, waited: Wait) -> int:
     """Has a small change indexed, also one that is half done; how many files are still to be read."""
     changes: Changes = await run_sync(memory.upkeep.changes)
     if changes.is_empty:
@@ -371,7 +371,7 @@ def _add_reading(api: FastAPI, memory: Memory, door: Door) -> None:
         return {"queries": memory.list_queries(without_hits=without_hits, limit=limit, compare=compare)}
 
 
-def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> None:
+def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing, waited: Wait) -> None:
     async def search(body: EpisodeQuestion) -> dict[str, Any]:
         beside = {"project": several(body.project), "machine": several(body.instance)}
         tags = several(body.tag)  # values of one filter are alternatives: with tags, notes are told by their place
@@ -448,7 +448,7 @@ def _add_indexing(
     api: FastAPI,
     memory: Memory,
     indexing: Indexing,
-    waited: Callable[[int, float], Any],
+    waited: Wait,
     keep_setting: Callable[[str, object], None],
 ) -> None:
     def state_json() -> dict[str, Any]:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -18,12 +19,10 @@ from memory_server.chunking import chunk_document
 from memory_server.completeness import SkipKind
 from memory_server.document import Layer, SourcePath
 from memory_server.embedding.engine import Embedded, Engine
-from memory_server.embedding.token_vectors import pack_tokens
-from memory_server.embedding.vector_cache import TextHash, VectorCache, text_hash
+from memory_server.embedding.vector_cache import TextHash, VectorCache, pack_tokens, text_hash
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan, WorkerPool
 from memory_server.errors import ContentError, Problem
 from memory_server.index.ledger import Ledger, SourceState, build_embedded_text, join_keys
-from memory_server.layers.questions import StatementQuestions
 from memory_server.layers.topics import (
     YOUNG_SECONDS,
     SourceFile,
@@ -63,6 +62,29 @@ class Changes:
     def count(self) -> int:
         """How many files differ from what is indexed."""
         return len(self.changed) + len(self.removed)
+
+
+class StatementQuestions(Protocol):
+    """Tells which questions a statement of a topic answers: its hidden keys, by which it is found.
+
+    They come from readings and are kept with what a person accepted, which another package knows.
+    """
+
+    def mark(self, path: SourcePath) -> str:
+        """A few letters that differ whenever the questions of a file's statements may; empty where there are none."""
+
+    def find_questions(self, path: SourcePath, statement: str) -> tuple[str, ...]:
+        """The questions that a statement of a file answers, found by its words."""
+
+
+class NoQuestions:
+    """Where nothing is known of any statement."""
+
+    def mark(self, path: SourcePath) -> str:  # noqa: ARG002  as the protocol asks
+        return ""
+
+    def find_questions(self, path: SourcePath, statement: str) -> tuple[str, ...]:  # noqa: ARG002  likewise
+        return ()
 
 
 EMBEDDING = "embedding"  # the stage of all but topics, which takes longest

@@ -13,26 +13,36 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
 from memory_server.document import Layer
 from memory_server.embedding.engine import Engine, Vectors
 from memory_server.embedding.model import ModelFiles
-from memory_server.embedding.token_vectors import token_bytes
-from memory_server.embedding.vector_cache import TextHash, VectorCache
+from memory_server.embedding.vector_cache import TextHash, VectorCache, token_bytes
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import NeedsRepair
-from memory_server.index.build import UNFINISHED, Changes, Indexer, Progress, Report, fill_cache
-from memory_server.index.graph import Graph
+from memory_server.index.build import (
+    UNFINISHED,
+    Changes,
+    Indexer,
+    NoQuestions,
+    Progress,
+    Report,
+    StatementQuestions,
+    fill_cache,
+)
 from memory_server.index.ledger import VECTORS, Ledger
 from memory_server.index.snapshot import ReadTable, Snapshot, find_superseded, read_passages
-from memory_server.layers.questions import NoQuestions, StatementQuestions
 from memory_server.lifecycle.fading import Fading
 from memory_server.machine.database import is_read_only, remove_database
 from memory_server.machine.files import replace_file
 from memory_server.machine.process import give_back_freed
 from memory_server.root.paths import MemoryRoot
+
+if TYPE_CHECKING:
+    from memory_server.index.graph import Graph
 
 logger = logging.getLogger(__name__)
 
@@ -107,7 +117,7 @@ class Indices:
         self._retired: list[Ledger | VectorCache] = []  # of files that were replaced; a thread may still be reading one
         self._cache: VectorCache | None = None
         self._checked: VectorCache | None = None  # whether it holds what it should is looked at once, or when rows went
-        self.graph = Graph(root.semantic_index, model.fingerprint)
+        self._graph: Graph | None = None  # in the process that keeps one
         self.ask_for_graph: Callable[[], None] = lambda: None  # called where a question lost it
         self.looks = {"chromadb": 0, "scan": 0}  # for what is near, without a filter; some answers take two or three
         self._snapshot: Snapshot | None = None
@@ -118,7 +128,7 @@ class Indices:
     def close(self) -> None:
         """Closes every file and gives the root back."""
         with self._guard:
-            for part in (self.graph, self._cache, self._ledger, *self._retired):
+            for part in (self._graph, self._cache, self._ledger, *self._retired):
                 if part is not None:
                     part.close()
             self._retired = []
@@ -150,7 +160,7 @@ class Indices:
     def disown(self) -> None:
         """Gives the root back without closing what is read."""
         with self._guard:
-            self.graph.close()
+            self._close_graph()
             self._lock.release()
 
     def owner(self) -> str:
@@ -184,6 +194,20 @@ class Indices:
             if self._cache is None:
                 self._cache = self.open_cache(self._model)
             return self._cache
+
+    @property
+    def graph(self) -> "Graph":
+        """The graph beside the scan, which answers nothing until it is brought level."""
+        if (graph := self._graph) is None:
+            from memory_server.index.graph import Graph  # noqa: PLC0415  only the process that owns the root keeps one
+
+            with self._guard:
+                graph = self._graph = self._graph or Graph(self._root.semantic_index, self._model.fingerprint)
+        return graph
+
+    def _close_graph(self) -> None:
+        if self._graph is not None:
+            self._graph.close()
 
     def open_cache(self, model: ModelFiles) -> VectorCache:
         """The vectors that are kept of a model."""
@@ -223,9 +247,10 @@ class Indices:
         found: list[int] = []
         with self._guard:
             for layer in layers:
-                was_level, keys = self.graph.is_level, self.graph.find_nearest(layer, question, limit)
+                graph = self._graph if self._graph is not None and self._graph.is_level else None
+                keys = graph.find_nearest(layer, question, limit) if graph is not None else None
                 if keys is None:
-                    if was_level:
+                    if graph is not None:
                         self.ask_for_graph()
                     self.looks["scan"] += 1
                     return None
@@ -270,7 +295,7 @@ class Indices:
             with self._guard:
                 self._seen = (-1, 0.0, 0.0)
                 if not was_owner:
-                    self.graph.close()
+                    self._close_graph()
                     self._lock.release()
 
     def _reindex(
@@ -283,7 +308,6 @@ class Indices:
     ) -> Report:
         ledger = Ledger(self._root.ledger)  # a connection of its own, so that queries go on beside it
         try:
-            self._take_over_vectors(self.cache, self._model)
             self._prepare_vectors(ledger)
             ledger.set_note(UNFINISHED, "yes")
             report = self._make_indexer(ledger).run(engine, plan, report_progress, read_more)
@@ -325,10 +349,6 @@ class Indices:
         with self._guard:
             if not self._cache_is_whole():
                 shutil.rmtree(self._cache_folder, ignore_errors=True)
-            try:
-                self._take_over_vectors(self.cache, self._model)
-            except NeedsRepair:
-                shutil.rmtree(self._earlier_vectors)  # made again
             self.graph.drop()
             self._retire_ledger()
             remove_database(self._root.ledger)
@@ -369,7 +389,6 @@ class Indices:
         """
         ledger, cache = Ledger(self._root.ledger), self.open_cache(model)
         try:
-            self._take_over_vectors(cache, model)
             while True:
                 texts = ledger.texts()
                 known = cache.find(texts)
@@ -393,8 +412,8 @@ class Indices:
     def switch_model(self, model: ModelFiles) -> None:
         """Searches with the vectors of another model from here on. Call while `search_lock` lets no search through."""
         with self._guard:
-            self.graph.close()
-            self.graph = Graph(self._root.semantic_index, model.fingerprint)
+            self._close_graph()
+            self._graph = None
             if self._cache is not None:
                 self._cache.close()
             self._cache = self._snapshot = None
@@ -442,18 +461,6 @@ class Indices:
     def fingerprint(self) -> str:
         """Of the model whose vectors are searched."""
         return self._model.fingerprint
-
-    @property
-    def has_earlier_vectors(self) -> bool:
-        """Whether what was said has its vectors where an earlier layout kept them: the next run takes them over."""
-        return (self._earlier_vectors / self._model.fingerprint).is_dir()
-
-    def _take_over_vectors(self, cache: VectorCache, model: ModelFiles) -> None:
-        cache.take_over(self._earlier_vectors / model.fingerprint)
-
-    @property
-    def _earlier_vectors(self) -> Path:
-        return self._root.stretches / "vectors"
 
     @property
     def _cache_folder(self) -> Path:

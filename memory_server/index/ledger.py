@@ -35,9 +35,8 @@ from memory_server.index.keywords import SqliteKeywords
 from memory_server.index.schema import SCHEMA, SCHEMA_VERSION
 from memory_server.language.spelling import is_spelt_alike, unify
 from memory_server.language.words import extra_words
-from memory_server.machine.database import connect, erase_deleted, read_version, transaction
-from memory_server.machine.files import file_identity
-from memory_server.machine.refusals import find_refusal
+from memory_server.machine.database import connect, erase_deleted, is_locked, read_version, transaction
+from memory_server.machine.files import file_identity, find_refusal
 
 VECTORS = "vectors"  # the note of the model whose vectors are confirmed; another whenever some were lost
 SourceMark = tuple[str, str, int | None]  # path, hash of its content, row of its first chunk: numbers are used again
@@ -81,12 +80,8 @@ class Ledger:
             self.connection = _connect(file)
         except sqlite3.DatabaseError as error:
             raise _make_damage_error(file, error) from error
+        self.keywords = SqliteKeywords(self.connection)
         self._identity = file_identity(file)
-
-    @property
-    def keywords(self) -> SqliteKeywords:
-        """The keyword index, as this connection sees it."""
-        return SqliteKeywords(self.connection)
 
     @property
     def is_current(self) -> bool:
@@ -108,11 +103,13 @@ class Ledger:
             )
             raise find_refusal(error, self._file, "the ledger") or locked from error
 
-    def compact(self) -> None:
-        """Gives back the room of what was removed. Call with no run under way."""
+    def compact(self) -> bool:
+        """Gives back the room of what was removed, of which no byte stays; whether that could be done. Call with no run
+        under way.
+        """
         for table in ("stems", "words", "bodies"):
             self.connection.execute(f"insert into {table}({table}) values('optimize')")
-        erase_deleted(self.connection)
+        return erase_deleted(self.connection)
 
     # -- what was read ------------------------------------------------------------------------------------------
 
@@ -140,36 +137,34 @@ class Ledger:
         extra = [extra_words(text) for text in texts]
         body = unify("\n".join(f"{text}\n{more}" for text, more in zip(texts, extra, strict=True)))
         source = self._write_source(document, state, body)
-        self.connection.executemany(
-            "insert into chunk(chunk_id, source, ordinal, first_line, last_line, headings, context, passage,"
-            " unified_context, unified_passage, extra, keys, word_count, text_hash, standing, settled_at, person_chars,"
-            " noted, takes_back) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    chunk.id,
-                    source,
-                    chunk.ordinal,
-                    chunk.lines.first,
-                    chunk.lines.last,
-                    json.dumps(chunk.headings, ensure_ascii=False),
-                    context,
-                    chunk.searchable,
-                    _unify_text(context),
-                    _unify_text(chunk.searchable),
-                    more,
-                    join_keys(chunk.keys),
-                    len(WORD.findall(chunk.searchable)),
-                    key if chunk.searchable else None,
-                    chunk.standing or "",
-                    chunk.settled_at,
-                    chunk.person_chars,
-                    "\n".join(chunk.noted),
-                    "\n".join(chunk.takes_back),
-                )
-                for chunk, more, key in zip(chunks, extra[1:], hashes, strict=True)
-                for context in [chunk.context(document) if chunk.searchable else ""]
-            ],
-        )
+        rows = [
+            {
+                "chunk_id": chunk.id,
+                "source": source,
+                "ordinal": chunk.ordinal,
+                "first_line": chunk.lines.first,
+                "last_line": chunk.lines.last,
+                "headings": json.dumps(chunk.headings, ensure_ascii=False),
+                "context": context,
+                "passage": chunk.searchable,
+                "unified_context": _unify_text(context),
+                "unified_passage": _unify_text(chunk.searchable),
+                "extra": more,
+                "keys": join_keys(chunk.keys),
+                "word_count": len(WORD.findall(chunk.searchable)),
+                "text_hash": key if chunk.searchable else None,
+                "standing": chunk.standing or "",
+                "settled_at": chunk.settled_at,
+                "person_chars": chunk.person_chars,
+                "noted": "\n".join(chunk.noted),
+                "takes_back": "\n".join(chunk.takes_back),
+            }
+            for chunk, more, key in zip(chunks, extra[1:], hashes, strict=True)
+            for context in [chunk.context(document) if chunk.searchable else ""]
+        ]
+        if rows:
+            marks = ", ".join(f":{column}" for column in rows[0])
+            self.connection.executemany(f"insert into chunk({', '.join(rows[0])}) values({marks})", rows)
 
     def _write_source(self, document: Document, state: SourceState, body: str) -> int:
         """The head of a source and the words of it all; returns its number, which stays."""
@@ -391,12 +386,16 @@ class Ledger:
         return int(self.connection.execute("pragma data_version").fetchone()[0])
 
     def integrity_problems(self) -> list[str]:
-        """What SQLite and the keyword indices find wrong with themselves; compares the words with the text."""
+        """What SQLite and the keyword indices find wrong with themselves; compares the words with the text. Raises
+        sqlite3.OperationalError where another process keeps the file locked.
+        """
         found = [row[0] for row in self.connection.execute("pragma quick_check") if row[0] != "ok"]
         for table in ("stems", "words", "bodies"):
             try:
                 self.connection.execute(f"insert into {table}({table}, rank) values('integrity-check', 1)")
             except sqlite3.DatabaseError as error:
+                if is_locked(error):
+                    raise
                 found.append(f"{table}: {error}")
         return found
 

@@ -32,6 +32,7 @@ RAW_FOLDER = "sessions/archive/"  # a raw source is named `sessions/archive/<ses
 PIECE_CHARS = 1_000  # of a turn: what is ranked and shown as one passage
 SMALL_BYTES = 100_000  # of the records of sessions that are read while a question waits, or written together
 WORD = re.compile(r"[^\W_]+")
+TURNS_READ = 20  # of an archived session, where no end is named
 READING_TURNS = "reading turns"  # the stage
 NO_HASH = TextHash(b"raw")  # marks a chunk as searchable; no vector is ever kept under it
 

@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory_server.document import Chunk, Document, LineRange, Standing
-from memory_server.embedding.engine import Engine
-from memory_server.embedding.in_use import ModelInUse
+from memory_server.embedding.engine import Engine, ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.vector_cache import TextHash, VectorCache, text_hash
 from memory_server.embedding.workers import EmbeddingControl
@@ -222,21 +221,20 @@ def chunks_of_stretches(document: Document, turns: Sequence[ArchivedTurn]) -> li
     """Every stretch with the key of its vector; its lines are the turns that it holds words of."""
     found = []
     for ordinal, stretch in enumerate(split_stretches(turns)):
-        name = chunk_id(document.path, stretch.turns.first, ordinal, stretch.text)
         chunk = Chunk(
-            name,
-            document.path,
-            ordinal,
-            stretch.text,
-            stretch.text,
-            (stretch.request,),
-            stretch.turns,
-            stretch.standing,
-            stretch.settled_at,
-            stretch.person_chars,
-            stretch.keys,
-            stretch.noted,
-            stretch.takes_back,
+            id=chunk_id(document.path, stretch.turns.first, ordinal, stretch.text),
+            path=document.path,
+            ordinal=ordinal,
+            text=stretch.text,
+            searchable=stretch.text,
+            headings=(stretch.request,),
+            lines=stretch.turns,
+            standing=stretch.standing,
+            settled_at=stretch.settled_at,
+            person_chars=stretch.person_chars,
+            keys=stretch.keys,
+            noted=stretch.noted,
+            takes_back=stretch.takes_back,
         )
         embedded = build_embedded_text(chunk.context(document), chunk.searchable, join_keys(chunk.keys))
         found.append((chunk, text_hash(embedded)))

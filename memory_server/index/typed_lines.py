@@ -51,7 +51,7 @@ class TypedLines:
 
     def __init__(self, file: Path):
         """Opens nothing yet."""
-        self._database = SharedDatabase(file, SCHEMA, "digest.db", is_derived=True)
+        self._database = SharedDatabase(file, SCHEMA, is_derived=True)
         self.close = self._database.close
 
     def drop_damaged(self) -> None:

@@ -97,6 +97,33 @@ GREETING = ignore_case(
 MAX_GREETING_CHARS = 120
 
 
+ASKING = ignore_case(
+    r"^\W*(?:(?:please|so|and|but|hey|ok(?:ay)?),? )*(?:(?:do|can|could|would|will) (?:you|we|i)|what|why|how|where"
+    r"|which|who|when|tell me|find out|look up|remind me)\b"
+)
+LOOKING = ignore_case(
+    r"^\W*(?:(?:now|ok(?:ay)?|sure|yes|good),? )*(?:(?:let me|i['’]?ll|i will|i['’]m going to|i need to|let['’]s)"
+    r" (?:\w+ )?(?:look|check|search|find|see|read|explore|examine|investigate|dig|grep|trace|understand)"
+    r"|looking|searching|checking|reading)\b"
+)
+KNOWS_NOT = ignore_case(
+    r"\b(?:i|we) (?:could|can|did|do|was|am)(?: ?not|n['’]t) (?:know|find|found|see|tell|recall|remember|sure|able)\b"
+    r"|\bfound (?:nothing|no)\b|\bno (?:notes?|records?|mention|information|trace|entry|hint|documentation)\b"
+    r"|\bnothing\b.{0,60}\b(?:says?|tells?|explains?|mentions?|about)\b|\bnot (?:documented|mentioned|recorded)\b"
+)
+
+
+def asks(text: str) -> bool:
+    """Whether a text is a question, with or without a mark."""
+    return "?" in text or ASKING.match(text) is not None
+
+
+def answers_nothing(sentence: str) -> bool:
+    """Whether a sentence of a reply asks back, or says that somebody looks for an answer, or knows none."""
+    asks_back = sentence.rstrip(" \n*_`)").endswith("?")
+    return asks_back or LOOKING.match(sentence) is not None or KNOWS_NOT.search(sentence) is not None
+
+
 def find_wanted_state(question: str) -> WantedState | None:
     """Which state of a thing a question asks for; None where it does not say."""
     if AT_FIRST.search(question):

@@ -6,7 +6,6 @@
     handoff/handoff-<id>.md           what was accomplished, is in progress, blocked, next; one a session
     handoff/latest-handoff.md         a copy of the newest
     .archive/                         folders of sessions that ended long ago
-    _legacy/                          flat notes of an earlier layout, moved there once
 
 Every file has one writer, its session, and is replaced in one step, so that sessions at once never tear or lose each
 other's. It is never indexed and never evidence: a summary of a summary proves nothing.
@@ -27,7 +26,6 @@ from memory_server.layers.sessions import project_name
 from memory_server.machine.files import is_plain_file, move, read_json, replace_file
 from memory_server.root.paths import MemoryRoot
 
-FLAT_FILES = ("active-tasks.md", "session-notes.md", "shared-context.md")
 RETENTION_DAYS = 14
 SHOWN_HANDOFFS = 3
 NOTE_KINDS = ("status", "handoff", "context")
@@ -207,10 +205,7 @@ class Blackboard:
         return "\n\n".join(parts) or "No session has left a handoff yet."
 
     def tidy(self, now: dt.datetime) -> None:
-        """Moves flat notes of an earlier layout aside, once, and old sessions to the archive."""
-        for name in FLAT_FILES:
-            if (old := self.folder / name).is_file() and not (self.folder / "_legacy" / name).exists():
-                move(old, self.folder / "_legacy" / name)
+        """Moves old sessions to the archive."""
         oldest = _stamp(now - dt.timedelta(days=RETENTION_DAYS))
         for folder in self.folder.glob("sessions/*"):
             with suppress(FileNotFoundError):  # another process tidies too

@@ -21,8 +21,7 @@ from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.sessions import make_slug
 from memory_server.layers.topics import EXCHANGE, markdown_files, read_text
 from memory_server.machine.clock import local
-from memory_server.machine.files import is_plain_file, remove_file, replace_file
-from memory_server.machine.refusals import find_refusal
+from memory_server.machine.files import find_refusal, is_plain_file, remove_file, replace_file
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 

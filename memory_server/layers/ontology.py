@@ -12,7 +12,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.mif import parse_yaml
 from memory_server.layers.schema import FrontmatterSchema
@@ -20,7 +19,6 @@ from memory_server.layers.topics import TopicHead, read_text
 from memory_server.machine.files import is_plain_file
 from memory_server.root.paths import MemoryRoot
 
-ONTOLOGY = SourcePath("ontology.yaml")
 SCHEMA_FILE = Path(__file__).with_name("ontology.schema.json")
 MIF_TYPES = frozenset({"person", "organization", "technology", "concept", "file"})  # of entities, known to any memory
 

@@ -26,6 +26,7 @@ from memory_server.layers.sessions import find_superseded_files
 from memory_server.machine.files import is_plain_file
 from memory_server.root.paths import MemoryRoot
 
+ONTOLOGY = SourcePath("ontology.yaml")  # no source, but of layer 1 as they are: it is approved like them
 MAX_SUMMARY_CHARS = 500  # of MIF
 MAX_HEAD_CHARS = 5_000  # of a frontmatter that is searched as words of its document
 MAX_SOURCE_BYTES = 4_000_000  # a larger file is no topic; it is reported and left out

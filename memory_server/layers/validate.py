@@ -19,9 +19,10 @@ from memory_server.errors import ContentError, OneirosError, Problem
 from memory_server.layers.footnotes import find_footnotes, without_code_spans
 from memory_server.layers.index_page import NO_USE, find_markers, with_pointers
 from memory_server.layers.mif import FRONTMATTER, Frontmatter, Value, valid_frontmatter
-from memory_server.layers.ontology import MIF_TYPES, ONTOLOGY, Ontology, read_ontology
+from memory_server.layers.ontology import MIF_TYPES, Ontology, read_ontology
 from memory_server.layers.schema import FrontmatterSchema
 from memory_server.layers.topics import (
+    ONTOLOGY,
     SourceFile,
     Unapproved,
     as_document,

@@ -93,7 +93,7 @@ def _list_committed(root: MemoryRoot, since: dt.date) -> set[str]:
         return set()
     words = ("--diff-filter=D", "--name-only", "--relative", "--format=", "--", "topics")
     paths = (ask_git(root.path, "log", f"--since={since.isoformat()}T00:00:00", *words) or "").splitlines()
-    return {path for path in paths if path.endswith(".md") and not root.file(path).exists()}
+    return {path for path in paths if path.endswith(".md") and not (root.path / path).exists()}
 
 
 def _commands(root: MemoryRoot) -> list[Path]:

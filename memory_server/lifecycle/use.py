@@ -77,7 +77,7 @@ class UseLog:
 
     def __init__(self, file: Path, today: Callable[[], dt.date]):
         """Opens nothing yet. Looking into a log that was never written makes no file."""
-        self._database = SharedDatabase(file, SCHEMA, "use.db")
+        self._database = SharedDatabase(file, SCHEMA)
         self.close = self._database.close
         self._today = today
         self._question = ""  # the last question, hashed: what is opened is counted once for it

@@ -9,6 +9,8 @@ import os
 import time
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+MACHINE_ZONE = "ONEIROS_MACHINE_ZONE"  # what `TZ` was before the setting named a zone; what is started sees it too
+
 
 def local(moment: dt.datetime) -> dt.datetime:
     """An aware time with its own offset where it has one other than UTC, else in the person's zone."""
@@ -32,10 +34,17 @@ def find_day_begin(day: dt.date) -> dt.datetime:
 
 def use_zone(name: str) -> None:
     """Has this process, and those that it starts, count days in a zone, by its name; the machine's for none."""
-    if name and os.environ.get("TZ") != name:
-        os.environ["TZ"] = name
-        if hasattr(time, "tzset"):  # not on Windows
-            time.tzset()
+    if name:
+        os.environ.setdefault(MACHINE_ZONE, os.environ.get("TZ", ""))
+    wanted = name or os.environ.pop(MACHINE_ZONE, os.environ.get("TZ", ""))
+    if os.environ.get("TZ", "") == wanted:
+        return
+    if wanted:
+        os.environ["TZ"] = wanted
+    else:
+        del os.environ["TZ"]
+    if hasattr(time, "tzset"):  # not on Windows
+        time.tzset()
 
 
 def is_zone(name: str) -> bool:

@@ -70,56 +70,30 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             connection.execute("pragma journal_mode=wal")
             return
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+            if not is_locked(error) or time.monotonic() > until:
                 raise
             time.sleep(0.01)
 
 
-def connect_shared(file: Path, schema: str, earlier: Path) -> sqlite3.Connection:
+def is_locked(error: sqlite3.Error) -> bool:
+    """Whether another connection's write did not end in time; nothing is wrong with the file then."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without what SQLite adds to it; Python's own errors have none
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def connect_shared(file: Path, schema: str) -> sqlite3.Connection:
     """A connection to a file that several parts of the program keep tables in. Raises sqlite3.Error.
 
-    `schema`: the tables of one part, as statements that may be repeated; `earlier`: the file that these tables had to
-    themselves in an earlier layout, which is taken over.
+    `schema`: the tables of one part, as statements that may be repeated.
     """
     connection = connect(file)
     try:
         connection.execute("pragma secure_delete=on")  # what is forgotten leaves no bytes in its pages
         connection.executescript(schema)
-        if earlier.exists():
-            _take_over(connection, earlier)
     except (sqlite3.Error, OSError):
         connection.close()
         raise
     return connection
-
-
-def _take_over(connection: sqlite3.Connection, earlier: Path) -> None:
-    """Brings in the rows of another file, of tables that are empty here, and removes it.
-
-    All rows come in one change and before anything else is written, so whoever opens the file after a kill finds either
-    none of them, or all and only the file to be removed.
-    """
-    connection.execute("attach database ? as earlier", (str(earlier),))
-    try:
-        with transaction(connection):
-            for table in _tables(connection, "main") & _tables(connection, "earlier"):
-                if not connection.execute(f"select exists(select 1 from main.{table})").fetchone()[0]:  # noqa: S608  of ours
-                    known = _columns(connection, "earlier", table)
-                    columns = ", ".join(name for name in _columns(connection, "main", table) if name in known)
-                    connection.execute(f"insert into main.{table}({columns}) select {columns} from earlier.{table}")  # noqa: S608  of ours
-    finally:
-        connection.execute("detach database earlier")
-    remove_database(earlier)
-
-
-def _tables(connection: sqlite3.Connection, database: str) -> set[str]:
-    """The ordinary tables of a database, without those that SQLite or a keyword index keeps for itself."""
-    rows = connection.execute(f"select name from pragma_table_list where schema = '{database}' and type = 'table'")  # noqa: S608  of ours
-    return {str(name) for (name,) in rows if not name.startswith("sqlite_")}
-
-
-def _columns(connection: sqlite3.Connection, database: str, table: str) -> list[str]:
-    return [str(name) for (name,) in connection.execute("select name from pragma_table_info(?, ?)", (table, database))]
 
 
 def open_foreign(file: Path) -> sqlite3.Connection:
@@ -167,10 +141,11 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("commit")
 
 
-def erase_deleted(connection: sqlite3.Connection) -> None:
-    """Rewrites the file without the bytes that deleted rows left."""
+def erase_deleted(connection: sqlite3.Connection) -> bool:
+    """Rewrites the file without the bytes that deleted rows left; whether it did, which another reader may prevent."""
     connection.execute("vacuum")
-    connection.execute("pragma wal_checkpoint(truncate)")
+    is_busy, *_ = connection.execute("pragma wal_checkpoint(truncate)").fetchone()
+    return not is_busy
 
 
 def remove_database(file: Path) -> None:
@@ -205,20 +180,17 @@ def read_version(file: Path) -> int:
 class SharedDatabase:
     """Tables of a shared file, which is opened at its first use; one thread at a time asks it."""
 
-    def __init__(self, file: Path, schema: str, earlier: str, *, is_derived: bool = False):
-        """`schema` and the name of the file of an earlier layout, see `connect_shared`. `is_derived`: what it holds is
-        made anew, see `remove_damaged`.
-        """
+    def __init__(self, file: Path, schema: str, *, is_derived: bool = False):
+        """`is_derived`: what it holds is made anew, see `remove_damaged`."""
         self._is_derived = is_derived
         self._file = file
         self._schema = schema
-        self._earlier = file.with_name(earlier)
         self._guard = threading.RLock()
         self._connection: sqlite3.Connection | None = None
 
     def exists(self) -> bool:
         """Whether there is anything to ask; asking a file that was never written would make it."""
-        return self._file.exists() or self._earlier.exists()
+        return self._file.exists()
 
     @contextmanager
     def open(self) -> Iterator[sqlite3.Connection]:
@@ -227,7 +199,7 @@ class SharedDatabase:
             if self._connection is None:
                 if self._is_derived:
                     remove_damaged(self._file)
-                self._connection = connect_shared(self._file, self._schema, self._earlier)
+                self._connection = connect_shared(self._file, self._schema)
             yield self._connection
 
     @contextmanager

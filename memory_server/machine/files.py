@@ -5,17 +5,23 @@ import os
 import shutil
 import sqlite3
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 import msgspec
 
+from memory_server.errors import NeedsRepair
+
 UNREADABLE_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)  # what msgspec raises where it is broken
 Record = TypeVar("Record")
 Default = TypeVar("Default")
 
+NO_ROOM_REMEDY = "Free some space on that disk; nothing is lost, and a running daemon goes on by itself"
+DISK_REMEDY = "Look at that disk, which may be full, read-only or failing; then run the command again, nothing is lost"
+MOVE_REMEDY = "Move it away, or give it another name"
+RIGHTS_REMEDY = "Check its rights and those of the folders above it"
 SYSTEM_REFUSALS = {getattr(errno, name) for name in ("EACCES", "EPERM", "EROFS", "ENOTDIR", "ELOOP", "ENAMETOOLONG")}
 SQLITE_REFUSALS = {sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 
@@ -94,6 +100,45 @@ def is_refused(error: BaseException) -> bool:
     return error.__cause__ is not None and is_refused(error.__cause__)
 
 
+@contextmanager
+def repairable(derived: Path) -> Iterator[None]:
+    """Turns what SQLite and the disk say about the files in `derived` into NeedsRepair with its remedy."""
+    try:
+        yield
+    except sqlite3.ProgrammingError:
+        raise  # our own mistake
+    except (sqlite3.DatabaseError, OSError, NeedsRepair) as error:
+        if refusal := find_refusal(error, derived, "the indices"):
+            raise refusal from error
+        if not isinstance(error, sqlite3.DatabaseError):
+            raise
+        raise NeedsRepair(
+            f"the indices cannot be read ({error})",
+            where=derived,
+            remedy="Run `oneiros reindex --rebuild`; it loses no knowledge",
+        ) from error
+
+
+def find_refusal(error: BaseException, place: Path | None, what: str = "it") -> NeedsRepair | None:
+    """What a person is told where a disk has no room or the system refuses a file; None for any other error.
+
+    `place`: where it happened, if the error does not know; `what` lies there.
+    """
+    if is_out_of_room(error):
+        return NeedsRepair(f"there is no room to write {what}", where=place, remedy=NO_ROOM_REMEDY)
+    if is_failing(error):
+        return NeedsRepair(f"the disk failed where {what} is read or written", where=place, remedy=DISK_REMEDY)
+    if isinstance(error, NeedsRepair) or not is_refused(error):
+        return None
+    if isinstance(error, OSError) and error.filename:
+        place = Path(os.fsdecode(error.filename))
+        place = next(filter(os.path.lexists, (place, *place.parents)))  # of a file that was to be made, its folder
+    if isinstance(error, NotADirectoryError):
+        return NeedsRepair("a file lies where a folder has to be", where=place, remedy=MOVE_REMEDY)
+    why = error.strerror if isinstance(error, OSError) else error
+    return NeedsRepair(f"{what} cannot be used ({why})", where=place, remedy=RIGHTS_REMEDY)
+
+
 def replace_file(file: Path, content: str | bytes, *, follow: bool = False) -> None:
     """Writes a file in one step: under a temporary name first, then moved over the old one, whose rights it keeps.
 
@@ -136,13 +181,6 @@ def new_file(file: Path) -> BinaryIO:
     """A file of its owner's alone, open for writing. Raises FileExistsError where anything has its name already."""
     make_folder(file.parent)
     return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb")
-
-
-def write_new(file: Path, parts: Iterable[bytes]) -> None:
-    """Writes a file that is not there yet, in a folder of one's own. Whoever does so flushes all at the end."""
-    with new_file(file) as stream:
-        for part in parts:
-            stream.write(part)
 
 
 def remove_file(file: Path) -> None:

@@ -16,8 +16,16 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from memory_server.redaction.randomness import entropy, is_random, is_worded, mixes_kinds
-from memory_server.redaction.values import JOINED, Span, is_harmless, pattern
+from memory_server.redaction.values import (
+    JOINED,
+    Span,
+    entropy,
+    is_harmless,
+    is_random,
+    is_worded,
+    mixes_kinds,
+    pattern,
+)
 
 PASSWORDS = frozenset(
     "password passwords passwd passwort kennwort passphrase passphrases passcode passcodes psk pass pwd pwds pw"

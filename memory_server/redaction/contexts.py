@@ -6,8 +6,7 @@ from typing import Any
 
 import re2
 
-from memory_server.redaction.randomness import is_worded
-from memory_server.redaction.values import Span, is_code, is_placeholder, pattern
+from memory_server.redaction.values import Span, is_code, is_placeholder, is_worded, pattern
 
 WORD = r"['\"]?([^\s'\"$][^\s'\"]{3,})"
 CODE = r"(?:[a-z]{0,9}[0-9][a-z0-9-]{4,}|[a-z]{3,9}-[a-z]*[0-9][a-z0-9-]*)"  # one of a list, as services print them

@@ -22,9 +22,8 @@ from typing import Any
 from memory_server.errors import UsageError
 from memory_server.redaction import assignments, contexts
 from memory_server.redaction.assignments import find_promise
-from memory_server.redaction.randomness import TURN
 from memory_server.redaction.services import EDGE, shapes, vendor_tokens
-from memory_server.redaction.values import Span, pattern
+from memory_server.redaction.values import TURN, Span, pattern
 
 MASK = re.compile(r"\[redacted:[a-z0-9-]+\]")
 SHORTEST = 8  # characters; nothing shorter holds a name and a secret, or a token

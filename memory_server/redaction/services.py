@@ -12,8 +12,16 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memory_server.redaction.randomness import TURN, TURNS_OF_LETTERS, is_hex, is_random, is_worded, share_of_turns
-from memory_server.redaction.values import Span, pattern
+from memory_server.redaction.values import (
+    TURN,
+    TURNS_OF_LETTERS,
+    Span,
+    is_hex,
+    is_random,
+    is_worded,
+    pattern,
+    share_of_turns,
+)
 
 # What may stand before a token: no letter or digit, but the end of an escape (`\n`, `%3D`, `\u0022`, an ANSI colour).
 EDGE = r"(?:^|[^\w-]|\\[abfnrtv0]|%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|\[[0-9;]*m)"

@@ -53,6 +53,7 @@ class MemoryRoot:
     raw_index = Within("derived_folder", "raw.db")  # the words of layer 3
     stretches = Within("derived_folder", "stretches")  # words and vectors of what was said in archived sessions
     sessions_database = Within("derived_folder", "sessions.db")  # how far each was read, its lines, what hooks showed
+    hashes = Within("derived_folder", "hashes")  # of all that is held of each archived session
     lock = Within("derived_folder", "lock")
     next_model = Within("derived_folder", "next-model")  # the name of the one that a change under way leads to
 

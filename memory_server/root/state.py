@@ -1,9 +1,8 @@
 """The person's own state of a memory root: how it comes to lie outside of the root, and stays with it.
 
-Journal, token, daemon state, query log and approvals lie where no clone can bring them. Two things are moved there,
-once and whole: what an earlier layout kept inside the root, and the state of a root that was renamed or moved, which is
-known again by a random name in its `.oneiros/`. A copy of a root has the same name but is another root: where the first
-one still lies in its place, the copy starts with nothing.
+Journal, token, daemon state, query log and approvals lie where no clone can bring them. The state of a root that was
+renamed or moved goes with it, once and whole: the root is known again by a random name in its `.oneiros/`. A copy of a
+root has the same name but is another root: where the first one still lies in its place, the copy starts with nothing.
 """
 
 import errno
@@ -11,7 +10,6 @@ import fcntl
 import json
 import os
 import shutil
-import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,20 +21,6 @@ from memory_server.root.paths import MemoryRoot, state_key
 MARK = "root.json"  # of a state: which root it belongs to; written last
 NAME = "name"  # of a root, below `.oneiros/`
 PRIVATE = (".oneiros", "sessions", "episodes", "proposals", "reports", ".blackboard")
-EARLIER = {  # where these files lay inside the root -> what they are called in the state
-    "proposals/.journal.json": "journal.json",
-    "proposals/approvals.jsonl": "approvals.jsonl",
-    ".oneiros/token": "token",
-    ".oneiros/daemon.json": "daemon.json",
-    ".oneiros/daemon.log": "daemon.log",
-    ".oneiros/hook.log": "hook.log",
-    ".oneiros/error.log": "error.log",
-    ".oneiros/ended.jsonl": "ended.jsonl",
-    ".oneiros/spent.json": "spent.json",
-    ".oneiros/queries.db": "queries.db",
-    ".oneiros/queries.db-wal": "queries.db-wal",
-    ".oneiros/queries.db-shm": "queries.db-shm",
-}
 
 
 def make_state(root: MemoryRoot) -> None:
@@ -53,7 +37,7 @@ def make_state(root: MemoryRoot) -> None:
         if moved := _state_of_gone(root, name):
             _take(root, moved, name)
         else:
-            _take_earlier(root)
+            _close_folders(root)
             write_mark(root.state, root.path)
     _leave_name(root)
 
@@ -124,28 +108,12 @@ def _take(root: MemoryRoot, old: Path, name: str) -> None:
     old.rmdir()
 
 
-# -- an earlier layout ------------------------------------------------------------------------------------------------
-
-
-def _take_earlier(root: MemoryRoot) -> None:
-    """Moves what an earlier layout kept in the root, and closes its private folders to other accounts.
-
-    What git tracks may have come with a clone: it counts only where this machine has indexed the root before.
-    """
+def _close_folders(root: MemoryRoot) -> None:
+    """Closes the private folders of a root to other accounts."""
     for name in PRIVATE:
         folder = root.path / name
         if not folder.is_symlink() and folder.is_dir() and folder.stat().st_mode & 0o077:
             folder.chmod(0o700)
-    tracked = list_tracked_paths(root.path, (".oneiros", *EARLIER))
-    was_used = _is_own_file(root.ledger) and not any(path.startswith(".oneiros/") for path in tracked)
-    for path, name in EARLIER.items():
-        file = root.path / path
-        if file.parent.is_symlink() or not _is_own_file(file) or (path in tracked and not was_used):
-            continue
-        if path in tracked:
-            replace_file(root.state / name, file.read_bytes())
-        else:
-            _move(file, root.state / name)
 
 
 def _move(file: Path, to: Path) -> None:
@@ -163,15 +131,6 @@ def _move(file: Path, to: Path) -> None:
                 raise
             replace_file(to, file.read_bytes())
     remove_file(file)
-
-
-def _is_own_file(file: Path) -> bool:
-    """Whether it is an ordinary file with one name that belongs to this account."""
-    try:
-        found = file.lstat()
-    except OSError:
-        return False
-    return stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and found.st_uid == os.getuid()
 
 
 def list_tracked_paths(folder: Path, paths: tuple[str, ...]) -> frozenset[str]:

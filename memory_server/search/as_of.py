@@ -23,7 +23,7 @@ from memory_server.layers.topics import SourceFile, as_document
 from memory_server.root.git import run_git, split_batch
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.question import Question, Search
-from memory_server.search.ranking.calibration import Calibration
+from memory_server.search.ranking.scoring import Calibration
 from memory_server.search.retrieval import scale_score
 
 MOST_FILES = 2_000  # of the memory on a day that is over

@@ -2,8 +2,8 @@
 
 sure       what is shown stands there as it was asked, or a topic says it so plainly that hardly one is wrong, and
            has each word of the question, or one near it
-likely     what speaks for it spoke for an answer in seven of ten questions; of a topic the less of it, the more words of
-           the question it must have
+likely     what speaks for it spoke for an answer in seven of ten questions; a topic must have the more of the words of
+           the question, the less that is
 perhaps    a passage near the question, and everything in an answer that little speaks for
 
 Of recall the words are learnt, see `benchmarks.certainty`: two logistic curves, one for topics and one for what was

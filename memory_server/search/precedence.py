@@ -15,7 +15,7 @@ from memory_server.search.question import Question, Search
 EPSILON = 1e-6  # of a score from 0 to 1: below it two hits are equal, and the stronger one may stand first
 ORDER = (Certainty.SURE, Certainty.LIKELY, Certainty.PERHAPS)
 SPOKEN = {"tokens": 1.0, "meaning": 0.3, "words_near": 1.0}  # what reranks stretches; see benchmarks/RESULTS.md
-MAX_MORE_LINES = 4
+MAX_MORE_LINES = 5  # one more than a face shows, so that it can say that there are more
 INDEX_PAGE = "MEMORY.md"
 TOPICS = {"tokens": 0.5, "tokens_near": 0.5, "meaning": 1.0}  # what ranks topics by themselves
 ANSWERS = 0.8  # token match of a topic's passage from which on it answers, beyond
@@ -38,7 +38,7 @@ def group_hits(hits: Sequence[Hit], per_source: int) -> list[Hit]:
     shown: list[Hit] = []
     for hit in hits:
         places = shown_places.setdefault(hit.path, [])
-        if any(shown[place].lines == hit.lines for place in places):
+        if any(hit.lines in (shown[place].lines, *shown[place].more_lines) for place in places):
             continue  # another piece of the same long line
         if len(places) < per_source:
             places.append(len(shown))

@@ -62,7 +62,7 @@ class QueryLog:
 
     def __init__(self, file: Path, redact: Callable[[str], str], now: Callable[[], dt.datetime]):
         """Opens nothing yet. Looking into a log that was never written makes no file."""
-        self._database = SharedDatabase(file, SCHEMA, "queries.db")
+        self._database = SharedDatabase(file, SCHEMA)
         self.close = self._database.close
         self._redact = redact
         self._now = now

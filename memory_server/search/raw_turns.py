@@ -72,7 +72,7 @@ class RawSearcher:
             words = [part for term in question.terms() for part in WORD.findall(term.text)]
             if found_faded := self._find_faded(question, words, least=1.0):
                 found += [hit for hit in self._read(found_faded, words) if holds(question.expression, hit.passage)]
-        return [replace(hit, more_lines=()) for hit in group_hits(found, question.per_source)][:limit]
+        return group_hits(found, question.per_source)[:limit]
 
     def recall(self, question: Question, limit: int, *, least_covered: float = 0.0) -> list[Hit]:
         """Sessions by the words of their turns, best first.

@@ -29,9 +29,17 @@ from memory_server.layers.sessions import cut_id8, parse_id8
 from memory_server.search.literal import LiteralMatch, Where, find_literal, holds
 from memory_server.search.question import Question
 from memory_server.search.ranking.arms import KeywordArm, Nearest, Scope, SemanticArm, WordScores, make_scope
-from memory_server.search.ranking.calibration import NOTE, Calibration, read_calibration
 from memory_server.search.ranking.ranking import ARM_HITS, Ranker, Ranking
-from memory_server.search.ranking.scoring import OF_MODELS, RERANK_WEIGHTS, Likeness, Scores, token_weights
+from memory_server.search.ranking.scoring import (
+    CALIBRATION_NOTE,
+    OF_MODELS,
+    RERANK_WEIGHTS,
+    Calibration,
+    Likeness,
+    Scores,
+    read_calibration,
+    token_weights,
+)
 from memory_server.search.ranking.terms import IndexedTerm, question_terms
 
 SparseScores = Callable[[Snapshot, str], Vectors]
@@ -130,7 +138,7 @@ class Retriever:
 
     @cached_property
     def calibration(self) -> Calibration:
-        return read_calibration(self._indices.ledger.note(NOTE))
+        return read_calibration(self._indices.ledger.note(CALIBRATION_NOTE))
 
     # -- what a search proposes ---------------------------------------------------------------------------------
 

@@ -16,7 +16,16 @@ from textwrap import shorten
 from memory_server.document import Answer, Hit, Layer, LineRange, Standing, show_place
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.stretch_index import PERSON, REPLY
-from memory_server.language.cues import WantedState, find_wanted_state, is_refusal, says_nothing
+from memory_server.language.cues import (
+    WantedState,
+    answers_nothing,
+    asks,
+    find_wanted_state,
+    is_agreement,
+    is_refusal,
+    says_nothing,
+)
+from memory_server.language.sentences import split_sentences
 from memory_server.language.shortening import NOTED
 from memory_server.language.words import content_words
 from memory_server.layers.sessions import find_subject
@@ -35,6 +44,7 @@ QUESTION_CHARS = 150  # of what the person asked, as the line above what settled
 STATEMENT_CHARS = 400  # of what they told without asking, which may be the answer
 QUESTIONING_CHARS = 4_000  # of a reply, within which the question is looked for that it ends in
 MOST_OWN_CHARS = 4_000  # of the person's words without a reply, behind which it is looked for what was said next
+SAME_QUESTION = 2 / 3  # of the content words of either of two questions that are the same
 COMPARED = 10  # best stretches, of which one may amend another
 WHOLE = 3  # best passages, of which those of one session are one hit
 SHORT_SESSION = 20  # stretches of one whose last long reply is the third of these; in longer ones that loses answers
@@ -114,7 +124,8 @@ def build_spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage],
     hits: list[Hit] = []
     of_source: dict[int, int] = {}
     passages = 0
-    for candidate, chunk, later in _with_conclusion(retriever, _with_amending(retriever, candidates, question)):
+    ordered = _with_asking_later(retriever, _with_amending(retriever, candidates, question), words)
+    for candidate, chunk, later in _with_conclusion(retriever, ordered):
         if passages >= WHOLE and len(hits) >= question.limit:
             break
         most = question.per_source if passages < WHOLE else question.per_session
@@ -163,6 +174,54 @@ def _with_conclusion(
         yield from ((candidate, reply, NOTHING_LATER) for reply in replies[-1:] if reply.row not in older_rows)
     yield from near
     yield from found
+
+
+def _with_asking_later(
+    retriever: Retriever, found: Iterator[tuple[RankedPassage, StoredChunk, Later]], words: Collection[str]
+) -> Iterator[tuple[RankedPassage, StoredChunk, Later]]:
+    """What was found; of the best what merely asks the question, and got no answer, behind the WHOLE best others."""
+    asking = []
+    answering = 0
+    for one in islice(found, COMPARED):
+        if _asks_in_vain(retriever, one[1], words):
+            asking.append(one)
+            continue
+        yield one
+        answering += 1
+        if answering == WHOLE:
+            break
+    yield from asking
+    yield from found
+
+
+def _asks_in_vain(retriever: Retriever, chunk: StoredChunk, words: Collection[str]) -> bool:
+    """Whether in a stretch the person asks the question of these content words, and what they got answers nothing."""
+    said = chunk.passage[: chunk.person_chars].removeprefix(PERSON)
+    own, wanted = set(content_words(said)), set(words)
+    is_same = len(own & wanted) >= SAME_QUESTION * max(1, len(own), len(wanted))
+    is_bare = not any(character.isdigit() for word in own - wanted for character in word)
+    if not (is_same and is_bare and asks(said)) or chunk.standing is Standing.AGREED:
+        return False
+    told = "\n".join(_list_replies(_reading(retriever, chunk), chunk, wanted))
+    return not any(_tells(sentence, own | wanted) for sentence in split_sentences(told))
+
+
+def _list_replies(reading: ShownStretch, chunk: StoredChunk, wanted: set[str]) -> Iterator[str]:
+    """What is shown behind a question, up to where the person speaks of something else."""
+    for place, part in enumerate(reading.parts):
+        is_question = not place and (part.row == chunk.row or reading.left_out)
+        said = "" if is_question else part.passage[: part.person_chars].removeprefix(PERSON)
+        if place and said and not is_refusal(said) and wanted.isdisjoint(content_words(said)):
+            return
+        yield said
+        yield part.passage[part.person_chars :]
+
+
+def _tells(sentence: str, known: Collection[str]) -> bool:
+    """Whether a sentence answers a question of known words: by a yes or no, or by another word."""
+    if answers_nothing(sentence):
+        return False
+    return is_refusal(sentence) or is_agreement(sentence) or not set(content_words(sentence)) <= set(known)
 
 
 def _with_amending(

@@ -18,9 +18,8 @@ from typer._completion_classes import completion_init
 from typer.core import TyperCommand, TyperGroup
 
 from memory_server.errors import OneirosError
-from memory_server.machine.files import replace_file
+from memory_server.machine.files import find_refusal, replace_file
 from memory_server.machine.process import keep_private
-from memory_server.machine.refusals import find_refusal
 from oneiros.cli.early import COMPLETE, EXIT_INTERRUPTED, print_version
 from oneiros.cli.table import Row, find_adder, group_commands
 from oneiros.cli.terminal.output import talk

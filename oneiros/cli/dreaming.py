@@ -16,7 +16,7 @@ from dream.records import Hunk, State
 from dream.report import first_screen, limit_review, report_page
 from dream.run import DreamReport
 from memory_server.errors import OneirosError, UsageError
-from memory_server.escaping import escape_line, escape_text, plural
+from memory_server.escaping import escape_line, escape_text, join_counts, plural
 from memory_server.index.build import Progress
 from memory_server.layers.topics import shorten_text
 from oneiros.cli.consent import ask_person, require_clean_tree, sign_at_end
@@ -96,20 +96,27 @@ def _show_run(report: DreamReport, a_day: int) -> None:
     for problem in report.problems:
         talk(str(problem))
     offer = report.offer
-    read = f"{plural(report.sessions, 'session')} read in {report.seconds:.1f} s"
-    talk(f"{read}, {report.left} left; {report.found} hunks are new.")
+    read = join_counts(
+        (report.sessions, f"{plural(report.sessions, 'session')} read in {report.seconds:.1f} s"),
+        (report.left, f"{report.left:,} left to read"),
+        (report.found, plural(report.found, "new hunk")),
+    )
     for line in tell_left(report.filed, report.questions):
         talk(line)
     for what, count in (("expired", offer.expired), ("retired", offer.retired)):
         if count:
             talk(f"{count} open hunks have {what}.")
-    questions = f", {plural(offer.questions, 'question')}" if offer.questions else ""
-    waiting = f", {_waiting_text(offer.queued, a_day)}" if offer.queued else ""
+    offered = join_counts(
+        (offer.offered, f"{offer.offered} proposed"),
+        (offer.questions, plural(offer.questions, "question")),
+        (offer.queued, _waiting_text(offer.queued, a_day)),
+    )
     if offer.proposal:
+        talk(f"{read or 'No new session'}.")
         data(f"proposals/{offer.proposal}/proposal.md")
-        talk(f"{offer.offered} proposed{questions}{waiting}. Decide: oneiros review")
+        talk(f"{offered}. Decide: oneiros review")
     else:
-        talk(f"Nothing new is proposed{questions}{waiting}.")
+        talk(f"{'; '.join(filter(None, (read or 'No new session', 'nothing new is proposed', offered)))}.")
 
 
 def _waiting_text(queued: int, a_day: int) -> str:

@@ -18,14 +18,14 @@ from crawler.ingest import readmit
 from crawler.references import ScanReport
 from memory_server.document import LineRange
 from memory_server.errors import UsageError
-from memory_server.escaping import escape_line, escape_text, plural
+from memory_server.escaping import escape_line, escape_text, join_counts, plural
 from memory_server.index.build import Progress
 from memory_server.index.raw import raw_path
 from memory_server.layers.mif import parse_date
 from memory_server.lifecycle.use import DRILLED, UseLog
 from memory_server.machine.clock import find_day_begin, local_day
 from memory_server.redaction import Redactor
-from memory_server.root.forgetting import note_forgotten
+from memory_server.root.forgetting import note_forgotten, strike_out
 from memory_server.root.places import require_memory
 from memory_server.settings import AGENTS
 from oneiros.cli.consent import require_person
@@ -171,8 +171,12 @@ def forget(
     if undo:
         if dry_run:
             raise UsageError("--undo does not go with --dry-run", remedy="Give one of them")
+        if not is_running(str(root.path)):
+            with open_memory(environment) as memory:
+                memory.own()  # before anything comes back, as below
         paths = readmit(what, settings, folders, now())
         note_forgotten(root.states, (hash_session_id(path.stem) for path in paths), is_undone=True)
+        strike_out(root, [path.stem for path in paths])
         ingest_once(environment, Wanted(paths=tuple(paths)), as_json=as_json)
         return
     plan = forgetting.plan(root, settings, what, folders)
@@ -352,11 +356,6 @@ def format_taken(taken: ArchiveReport, nowhere: str) -> str:
     if taken.entries:
         new = f"{plural(len(taken.sessions), 'session')} {would}taken in, {entries}"
     return f"{'; '.join(filter(None, (new, files)))}."
-
-
-def join_counts(*counts: tuple[int, str]) -> str:
-    """What is said of counts as a list, without those that are none."""
-    return ", ".join(text for count, text in counts if count)
 
 
 def reference_lines(found: ScanReport) -> Iterator[str]:

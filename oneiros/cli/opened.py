@@ -3,16 +3,15 @@
 from dataclasses import replace
 from typing import Any
 
+from memory_server.completeness import how_level
 from memory_server.document import Answer
 from memory_server.faces.memory_text import reading_json
 from memory_server.memory import Memory
 from memory_server.search.precedence import limit_to_project
 from memory_server.search.question import Question
-from memory_server.upkeep import how_level
 from oneiros.cli.terminal.output import show_progress
 from oneiros.environment import Environment
 from oneiros.hooks.whereabouts import locate_project
-from oneiros.ingest.typed_lines import build_recorder
 from oneiros.opening import open_memory
 from oneiros.served import BesideMemory
 
@@ -22,6 +21,8 @@ def answer_locally(environment: Environment, question: Question, *, both: bool, 
     with open_memory(environment) as memory:
         behind = bring_level(memory)
         if question.types:
+            from oneiros.ingest.typed_lines import build_recorder  # noqa: PLC0415  what reads sessions, for few questions
+
             build_recorder(memory).bring_level()
         answer = memory.with_use(memory.search(question))
         if answer.hits and behind:

@@ -33,12 +33,13 @@ from oneiros.environment import Environment, find_top
 
 FENCE = re.compile(r"\s*(?:```|~~~)")
 HEADING = re.compile(r"\s*#{1,6}\s+(.*?)[:.\s]*")
+MORE_PLACES = 4  # of a file, behind the first
 LINE_CHARS = 320  # of a passage, around the words that were looked up; --verbose shows it whole
 
 Words = Annotated[list[str], typer.Argument(help="words, a question, or the query syntax", show_default=False)]
 Limit = Annotated[int, typer.Option("--limit", "-n", help="most hits")]
 PerSource = Annotated[int, typer.Option("--per-source", help="most passages of one file")]
-TYPE_HELP = f"a type of frontmatter, such as semantic; or only what sessions said of it: {', '.join(TYPES)}"
+SAID_OF_TYPE = f"; or only what sessions said of it: {', '.join(TYPES)}"
 Raw = Annotated[bool, typer.Option("--raw", help="archived turns too, as layer:raw")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="whole passages, and all that is known of them")]
 Explain = Annotated[bool, typer.Option("--explain", help="scores of both arms and the words looked up")]
@@ -81,7 +82,7 @@ def filter_option(field: Field) -> TyperOption:
         multiple=not field.is_day,
         expose_value=False,
         callback=keep,
-        help=TYPE_HELP if field.name == "type" else None,
+        help=field.help + SAID_OF_TYPE * (field.name == "type"),
         show_default=False,
     )
 
@@ -152,7 +153,8 @@ def search(
     else:
         screen = see_stdout(no_color=no_color)
         wanted = frozenset(content_words(question.text)) if screen.has_colour else frozenset[str]()
-        print_answer(answer, screen, wanted, context.obj.choice.root.path, verbose=verbose, explain=explain)
+        root, is_exact = context.obj.choice.root.path, question.search is Search.EXACT
+        print_answer(answer, screen, wanted, root, is_exact=is_exact, verbose=verbose, explain=explain)
     if not answer.hits:
         raise typer.Exit(1)
 
@@ -198,12 +200,19 @@ def select_types(kinds: Sequence[str]) -> list[str]:
 
 
 def print_answer(
-    answer: Answer, screen: Screen, wanted: frozenset[str], root: Path, *, verbose: bool, explain: bool
+    answer: Answer,
+    screen: Screen,
+    wanted: frozenset[str],
+    root: Path,
+    *,
+    is_exact: bool,
+    verbose: bool,
+    explain: bool,
 ) -> None:
     """Hits on stdout, best first, two lines each: what is said, then how sure and where. What to do next on stderr.
 
     A hit of another project than the one in which it is told says so. `wanted`: stems of the question, whose words
-    stand out. `root`: of the memory that was asked.
+    stand out. `root`: of the memory that was asked. `is_exact`: further places of a file hold the words, too.
     """
     for number, hit in enumerate(answer.hits, start=1):
         first, *others = _passage(hit) if verbose else [_shorten_passage(hit, answer.terms)]
@@ -211,7 +220,7 @@ def print_answer(
         for line in others:
             show(f"    {_mark_words(line, wanted, screen)}")
         for line in [
-            _place(hit, answer.here, screen, root),
+            _place(hit, answer.here, screen, root) + (_also(hit) if is_exact and not verbose else ""),
             *(_format_details(hit) if verbose else ()),
             *(_reasons(hit) if explain else ()),
         ]:
@@ -283,6 +292,12 @@ def _place(hit: Hit, here: str, screen: Screen, root: Path) -> str:
         escape_line(hit.title),
     ]
     return "  ".join(filter(None, [*first, *marks]))
+
+
+def _also(hit: Hit) -> str:
+    """Where else in its file the words stand: MORE_PLACES, and whether there are more."""
+    places = [*map(str, sorted(hit.more_lines[:MORE_PLACES])), *(["…"] if len(hit.more_lines) > MORE_PLACES else [])]
+    return f"  also {', '.join(places)}" if places else ""
 
 
 def _format_details(hit: Hit) -> Iterator[str]:

@@ -6,7 +6,7 @@ The daemon is asked first; where none answers, the memory is opened here.
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -18,6 +18,10 @@ from oneiros.cli.serving import daemon_address, daemon_json
 from oneiros.cli.terminal.output import AsJson, OfProject, data_json, moment_text, see_stdout, show, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
+
+if TYPE_CHECKING:
+    from oneiros.ingest.readings import ReadingStates
+    from oneiros.served import MachineState
 
 MOST_NOTES, NOTE_CHARS = 5, 100  # of what sessions told each other
 ANSWER_SECONDS = 30.0  # of a daemon on a busy machine; beyond, its memory is opened here
@@ -113,7 +117,7 @@ def list_lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"problem   {error}"
     yield from (f"problem   {Problem(**problem)}" for problem in found["problems"])
     if ignored := found["ignored"]:
-        yield f"ignored   {ignored}  (not trusted; `oneiros trust {ignored}` lets it take effect)"
+        yield f"ignored   {ignored}  (answers nothing, it may be somebody else's; if it is to: oneiros trust {ignored})"
     yield f"sources   {_sources_text(found) or 'none'}"
     yield f"archive   {_archive_text(found)}"
     if found.get("readings"):  # an older daemon tells of none
@@ -184,9 +188,11 @@ def _archive_text(found: Mapping[str, Any]) -> str:
     return f"{archived}, but {left_out} that you left out" if left_out else archived
 
 
-def _readings_text(found: Mapping[str, Any]) -> str:
+def _readings_text(found: "ReadingStates") -> str:
     """By whom sessions were read, how many wait for the model, and what it has taken today."""
     text = f"{plural(found['by_rules'] + found['by_model'], 'session')}, {found['by_model']} of them by a model"
+    if found["tokens_today"] is None:
+        return f"{text}; reader: {found['reader']}; stopped: {found['stopped']}"
     if found["reader"] == "rules":
         more = " `oneiros config reader claude-cli` has Claude read" if shutil.which("claude") else ""
         return f"{text}; reader: rules, which offer little.{more}"
@@ -196,7 +202,7 @@ def _readings_text(found: Mapping[str, Any]) -> str:
     return f"{text}; reader: {found['reader']}, {found['waiting']} wait; {spent}{stopped}"
 
 
-def _machine_text(machine: Mapping[str, Any]) -> str:
+def _machine_text(machine: "MachineState") -> str:
     """When another machine was last seen, why it was not since, and what the client there deletes soon."""
     renamed = f" (machine:{machine['id']})" if machine["id"] not in ("", machine["name"]) else ""
     seen = f"last seen {moment_text(machine['seen'])}" if machine["seen"] else "not reached yet"

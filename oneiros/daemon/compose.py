@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
+from memory_server.errors import NeedsRepair
 from memory_server.faces.mcp_server import create_server
 from memory_server.memory import Memory
 from oneiros.daemon.assistant_tools import assistant_tools, project_here
@@ -21,7 +22,6 @@ from oneiros.hooks.session_start import read_review
 from oneiros.ingest.queue import IngestQueue
 from oneiros.ingest.readings import ModelReadings, build_asking, compress_again
 from oneiros.ingest.settings import spending
-from oneiros.ingest.trainer_client import find_machines, inspect_trainer
 from oneiros.ingest.typed_lines import build_recorder
 from oneiros.opening import open_memory
 from oneiros.served import BesideDoor, Running
@@ -112,13 +112,18 @@ def compose_daemon(sockets: Listening, environment: Environment) -> Iterator[Dae
 
 
 def build_running(environment: Environment, memory: Memory, indexer: IndexRuns) -> Running:
-    """What the page may know and ask of this process: its jobs, what was spent, and trainers."""
+    """What the page may know and ask of this process: its jobs, and what was spent."""
     return Running(
         environment=environment,
         status=partial(read_status, environment, memory),
-        indexing=indexer.state,
-        poke=indexer.poke,
-        spent=lambda: spending(environment, memory.root, now()).spent_today().usd,
-        trainers=lambda: [machine.name for machine in find_machines(environment.variables)],
-        trainer=partial(inspect_trainer, environment.variables),
+        indexing=indexer,
+        spent=partial(read_spent, environment, memory),
     )
+
+
+def read_spent(environment: Environment, memory: Memory) -> float | None:
+    """The dollars of today; None where their ledger is damaged."""
+    try:
+        return spending(environment, memory.root, now()).spent_today().usd
+    except NeedsRepair:
+        return None

@@ -187,7 +187,9 @@ class IndexRuns:
         except Interrupted:
             return None
         except Overtaken:
-            self._rebuild, self._anyway = self._rebuild or rebuild, True
+            with self._served:
+                self._rebuild |= rebuild
+                self._anyway = True
             return 0.0
         except Exception as error:  # told in the status, and tried again
             self._error = str(error) if isinstance(error, OneirosError) else f"indexing failed: {error!r}"
@@ -243,7 +245,7 @@ class IndexRuns:
 
     def _bring_level(self, rebuild: bool, anyway: bool) -> None:
         memory = self._memory
-        anyway = rebuild or anyway or memory.upkeep.is_of_another_format()
+        anyway = rebuild or anyway or memory.is_of_another_format()
         if anyway or not memory.upkeep.changes().is_empty or memory.is_unfinished():
             self._stage = Progress("reading", 0, 0)
             self._last = memory.reindex(rebuild=rebuild, report_progress=self._show)

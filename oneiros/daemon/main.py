@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 
 from memory_server.errors import NeedsRepair
-from memory_server.machine.refusals import find_refusal
-from oneiros.daemon.sockets import AlreadyRunning, daemon_lock, listening
+from memory_server.machine.files import find_refusal
+from oneiros.daemon.sockets import AlreadyRunning, listening, take_daemon_lock
 from oneiros.light.endpoint import DaemonUnreachable
 
 EXIT_UNUSABLE = 3
@@ -34,7 +34,7 @@ def run() -> None:
 def serve(root: Path, *, ready: int | None = None) -> int:
     """Serves a root until it is told to end; the exit code. `ready`: a pipe that is told when it listens."""
     try:
-        with daemon_lock(root) as lock, listening(root, lock) as sockets:
+        with listening(root, take_daemon_lock(root)) as sockets:
             _say(ready, b"ok")
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the service has a handler of its own
             gc.disable()  # until all is imported: of what modules make nothing is garbage

@@ -5,7 +5,7 @@ import contextlib
 import json
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
@@ -113,7 +113,7 @@ class LineConnection:
                 await lowlevel.run(from_client, to_client, lowlevel.create_initialization_options())
             tasks.cancel_scope.cancel()
 
-    async def _read(self, hand_on: Callable[[SessionMessage | Exception], Any]) -> None:
+    async def _read(self, hand_on: Callable[[SessionMessage | Exception], Awaitable[None]]) -> None:
         while True:
             try:
                 line = await self._reader.readline()

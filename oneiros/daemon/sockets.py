@@ -63,24 +63,21 @@ class Listening:
             return False
 
 
-@contextlib.contextmanager
-def daemon_lock(root: Path) -> Iterator[int]:
-    """Holds the root's daemon lock, which the system frees however this process ends; its descriptor.
+def take_daemon_lock(root: Path) -> int:
+    """Takes the root's daemon lock; its descriptor. It is kept until this process has ended, and freed by the system.
 
-    Raises AlreadyRunning, and NeedsRepair as `require_memory` does.
+    Whoever finds it free finds no process either. Raises AlreadyRunning, and NeedsRepair as `require_memory` does.
     """
     require_memory(MemoryRoot(root, Path(states_folder(os.environ))))
     lock = Path(lock_file(str(root)))
     make_folder(lock.parent)
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise AlreadyRunning from error
-        yield descriptor
-    finally:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
         os.close(descriptor)
+        raise AlreadyRunning from error
+    return descriptor
 
 
 @contextlib.contextmanager

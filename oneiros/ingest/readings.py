@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from itertools import groupby
 from pathlib import Path
+from typing import TypedDict
 
 from filelock import FileLock, Timeout
 
@@ -25,12 +26,12 @@ from crawler.compress.run import compress_closed
 from crawler.facts import gather_facts
 from crawler.model.client import LimitReached, PaidModel, Refused
 from crawler.quotes import session_turns
-from crawler.reading.model import OUTPUT_TOKENS, VERSION, Cost, ModelReader, Unread, estimate_cost
+from crawler.reading.model import OUTPUT_TOKENS, Cost, ModelReader, Unread, estimate_cost
 from crawler.reading.record import FOLDER, Reading, Readings
 from crawler.reading.repeats import count_failures, group_habits
 from crawler.reading.rules import read_by_rules
 from dream.topics import read_topics
-from memory_server.errors import ContentError
+from memory_server.errors import ContentError, NeedsRepair
 from memory_server.layers.lessons import read_lessons
 from memory_server.layers.sessions import folder_name, project_name
 from memory_server.layers.topics import topic_heads
@@ -251,11 +252,6 @@ def estimate_costs(sessions: int) -> Cost:
     return Cost(sessions, -(-sessions // SESSIONS_A_CALL), SESSION_TOKENS * sessions, OUTPUT_TOKENS * sessions)
 
 
-def list_outdated(root: MemoryRoot) -> list[str]:
-    """The sessions that a model read under an older prompt."""
-    return [one.session_id for one in open_readings(root).every() if one.is_by_model and one.version < VERSION]
-
-
 def model_costs(environment: Environment, root: MemoryRoot) -> Cost:
     """What it would take to have everything read that a model may read and has not, whether one is set or not."""
     archive, readings = open_archive(root), open_readings(root)
@@ -267,11 +263,28 @@ def model_costs(environment: Environment, root: MemoryRoot) -> Cost:
     return estimate_cost(unread)
 
 
-def reading_states(environment: Environment, root: MemoryRoot, moment: dt.datetime) -> dict[str, object]:
-    """How readings stand: by whom, how many wait, what is spent and left today."""
+class ReadingStates(TypedDict):
+    """By whom sessions were read, how many wait, what is spent and left today, as the status tells it."""
+
+    reader: str
+    by_model: int
+    by_rules: int
+    waiting: int
+    tokens_today: int | None  # None where the ledger of what was paid is damaged
+    tokens_a_day: int
+    usd_today: float | None  # likewise
+    stopped: str  # why no model is asked; empty where one may be
+
+
+def reading_states(environment: Environment, root: MemoryRoot, moment: dt.datetime) -> ReadingStates:
+    """How readings stand."""
     archive, readings, person = open_archive(root), open_readings(root), environment.person
     marks = {one.session_id: one for one in readings.every()}
-    spent = spending(environment, root, moment).spent_today()
+    spent, stopped = None, ""
+    try:
+        spent = spending(environment, root, moment).spent_today()
+    except NeedsRepair as error:
+        stopped = str(error)
     by_model = sum(one.is_by_model for one in marks.values())
     waiting = (
         waiting_records(archive, readings, person, over_when(environment, root)) if person.reader != "rules" else []
@@ -281,10 +294,10 @@ def reading_states(environment: Environment, root: MemoryRoot, moment: dt.dateti
         "by_model": by_model,
         "by_rules": len(marks) - by_model,
         "waiting": len(waiting),
-        "tokens_today": spent.tokens,
+        "tokens_today": spent.tokens if spent else None,
         "tokens_a_day": person.reader_tokens_day,
-        "usd_today": round(spent.usd, 4),
-        "stopped": spent.stopped,
+        "usd_today": round(spent.usd, 4) if spent else None,
+        "stopped": spent.stopped if spent else stopped,
     }
 
 

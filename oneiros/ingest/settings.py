@@ -5,7 +5,7 @@ Command line, daemon and doctor all start here, so that they ingest the same ses
 
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
 from pathlib import Path
@@ -17,18 +17,17 @@ from crawler.archive.waiting import CLEANUP_DAYS, Waiting, cleanup_days, count_w
 from crawler.closed import ClosedWhen, read_ends, read_markers
 from crawler.compress.run import count_uncompressed, read_last_time
 from crawler.model.budget import Budget, Price
-from crawler.model.client import Busy, Completion, ModelClient, Prompt
+from crawler.model.client import ModelClient
 from crawler.model.table import ModelSettings, build_client
 from crawler.references import ReferenceSettings, ReferenceSource, parse_pairs
 from crawler.sources.agent import AgentSource
 from crawler.transcripts.entry import MOST_AHEAD
 from memory_server.completeness import SkipKind, Skipped
-from memory_server.errors import ContentError, OneirosError, UsageError
+from memory_server.errors import ContentError, UsageError
 from memory_server.machine.clock import local_day
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import ReferenceTable
 from oneiros.environment import Environment, now
-from oneiros.ingest.trainer_client import TrainerClient, parse_machines
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ def archive_folder(root: MemoryRoot) -> Path:
 
 def open_archive(root: MemoryRoot) -> Archive:
     """Layer 3 of a memory."""
-    return Archive(archive_folder(root))
+    return Archive(archive_folder(root), root.hashes)
 
 
 def ingest_settings(environment: Environment, root: MemoryRoot, machine: str = "") -> IngestSettings:
@@ -94,6 +93,7 @@ def ingest_settings(environment: Environment, root: MemoryRoot, machine: str = "
     return IngestSettings(
         archive=archive_folder(root),
         state=root.sessions_database,
+        hashes=root.hashes,
         machine=machine or this_machine(environment),
         choice=Choice(allow=person.ingest_allow, deny=person.ingest_deny, only=own_project(root, dict(aliases))),
         aliases=aliases,
@@ -138,8 +138,9 @@ def spending(environment: Environment, root: MemoryRoot, moment: datetime) -> Bu
 def build_model_client(environment: Environment, root: MemoryRoot) -> ModelClient:
     """The client of the model that the settings name as reader. Raises UsageError where they name none."""
     person = environment.person
-    if person.reader == "trainer":
-        return TrainerModelClient(TrainerClient(parse_machines(environment.variables)))
+    for part in environment.parts:
+        if person.reader in part.readers:
+            return part.readers[person.reader](environment)
     settings = ModelSettings(
         name=person.reader,
         model=person.reader_model,
@@ -149,22 +150,6 @@ def build_model_client(environment: Environment, root: MemoryRoot) -> ModelClien
         folder=root.derived_folder / "claude-cli",
     )
     return build_client(settings)
-
-
-@dataclass(frozen=True, slots=True)
-class TrainerModelClient:
-    """Readings by the models that trainers serve: asks the first machine that can answer."""
-
-    trainers: TrainerClient
-    price: Price = field(default_factory=Price)  # machines of our own cost nothing a token
-    name: str = "trainer"
-
-    def complete(self, prompt: Prompt) -> Completion:
-        messages = [{"role": "system", "content": prompt.instructions}, {"role": "user", "content": prompt.session}]
-        try:
-            return Completion(self.trainers.complete(messages, max_tokens=prompt.max_output_tokens))
-        except OneirosError as error:
-            raise Busy(str(error)) from error
 
 
 def reference_settings(environment: Environment) -> ReferenceSettings:

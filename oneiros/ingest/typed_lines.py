@@ -7,7 +7,7 @@ import datetime as dt
 from collections.abc import Sequence
 from contextlib import suppress
 
-from crawler.archive.store import Archive, SessionRecord
+from crawler.archive.store import Archive, SessionRecord, hash_objects
 from crawler.compress.typed import LineType, SessionLine, select_typed_lines
 from crawler.facts import gather_facts, list_tasks
 from crawler.quotes import session_turns
@@ -56,7 +56,7 @@ class Recorder:
     def _state(self, record: SessionRecord) -> str:
         """What changes when a session grows or is read by another reader."""
         reading = self._readings.load(record.session_id)
-        return f"{record.segments}\n{reading.reader if reading else ''}\n{reading.mark if reading else ''}"
+        return f"{hash_objects(record)}\n{reading.reader if reading else ''}\n{reading.mark if reading else ''}"
 
     def _lines(self, session_id: str) -> list[SessionLine]:
         """A session's lines as it stands. Raises ContentError where the archive is damaged."""

@@ -171,13 +171,16 @@ def _root() -> str:
 
 def _connect_daemon(root: str) -> _socket.socket | None:
     """A connection to the running daemon; None where there is none."""
-    with open(os.path.join(state_folder(os.environ, root), "daemon.json"), encoding="utf-8") as stream:
-        path = stream.read().partition('"http": "')[2].partition('"')[0]  # as `daemon.write_state` writes it
-    if not path or "\\" in path or not is_private(os.path.dirname(path)):
+    try:
+        with open(os.path.join(state_folder(os.environ, root), "daemon.json"), encoding="utf-8") as stream:
+            path = stream.read().partition('"http": "')[2].partition('"')[0]  # as `daemon.write_state` writes it
+        if not path or "\\" in path or not is_private(os.path.dirname(path)):
+            return None
+        connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        connection.settimeout(OTHER_SECONDS)
+        connection.connect(path)
+    except (FileNotFoundError, ConnectionRefusedError):  # none was started, it ended, or it was killed
         return None
-    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    connection.settimeout(OTHER_SECONDS)
-    connection.connect(path)
     return connection
 
 

@@ -13,8 +13,6 @@ PERSON_SETTINGS = frozenset(
     "reference_endings references both_memories "
     # what is run, sent and paid
     "reader reader_model reader_url reader_key_variable reader_usd_in reader_usd_out reader_tokens_day reader_projects "
-    # as they were called
-    "compressor compressor_model compressor_url compressor_key_variable compressor_usd_in compressor_usd_out "
     "chat_backend chat_model chat_url chat_key_variable chat_usd_in chat_usd_out "
     "team_url budget_run_usd budget_day_usd sparse_model late_model rerank_model "
     # who decides

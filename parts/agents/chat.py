@@ -11,10 +11,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from crawler.sources.agent import read_head, records, whole
-from crawler.sources.conversation import AgentFile, Conversation, hash_texts, join_texts, mapping
+from crawler.sources.agent import read_head
+from crawler.sources.conversation import AgentFile, hash_texts
 from crawler.transcripts.classify import filter_objects, text_or_empty
 from crawler.transcripts.injected import is_own_chat
+from parts.agents.conversation import Conversation, join_texts, mapping
+from parts.agents.files import records, whole
 
 NAME = "chat"
 TITLE = "a plain conversation"

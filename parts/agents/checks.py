@@ -3,12 +3,16 @@
 What is read is the person's to say, so of an agent that the settings do not name files are counted and none is opened.
 """
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from crawler.archive.files import SeenOfAgent, collect_seen
+import msgspec
+
+from crawler.archive.files import Seen
 from crawler.sources.agent import AgentSource
 from crawler.sources.conversation import version_key
-from crawler.transcripts.tail import TailState
+from crawler.transcripts.tail import FileState, TailState, Verdict
 from memory_server.escaping import plural
 from memory_server.root.paths import MemoryRoot
 from oneiros.checks import Check, ok, warning
@@ -17,7 +21,28 @@ from oneiros.ingest.settings import ingest_settings
 from parts.agents.table import SOURCES, STORED
 
 MOST_NAMED = 5
-NOTHING = SeenOfAgent()
+
+
+@dataclass(slots=True)
+class SeenOfAgent:
+    """What is known of all files of an agent that were read."""
+
+    files: int = 0
+    version: str = ""
+    unknown: Counter[str] = field(default_factory=Counter)
+
+
+def collect_seen(states: Iterator[FileState]) -> dict[str, SeenOfAgent]:
+    """The files read of each agent, by its name."""
+    found: dict[str, SeenOfAgent] = {}
+    for state in states:
+        if state.verdict is Verdict.TAKEN and state.reason:
+            seen = msgspec.json.decode(state.reason, type=Seen)
+            of_agent = found.setdefault(seen.agent, SeenOfAgent())
+            of_agent.files += 1
+            of_agent.unknown.update(seen.unknown)
+            of_agent.version = max(of_agent.version, seen.version, key=version_key)
+    return found
 
 
 def check_agents(environment: Environment, root: MemoryRoot) -> Iterator[Check]:
@@ -31,7 +56,7 @@ def check_agents(environment: Environment, root: MemoryRoot) -> Iterator[Check]:
         stores = [one for one in source.stores(environment.home, environment.variables) if one.is_dir()]
         if files := sum(1 for store in stores for _ in source.files(store)):
             found = True
-            yield _check(environment, source, ", ".join(map(str, stores)), files, seen.get(name, NOTHING))
+            yield _check(environment, source, ", ".join(map(str, stores)), files, seen.get(name, SeenOfAgent()))
     if not found:
         yield ok("no other agent keeps conversations here")
 

@@ -11,9 +11,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from crawler.sources.agent import records
-from crawler.sources.conversation import AgentFile, Conversation, join_texts, json_or_text, mapping
+from crawler.sources.conversation import AgentFile
 from crawler.transcripts.classify import text_or_empty
+from parts.agents.conversation import Conversation, join_texts, json_or_text, mapping
+from parts.agents.files import records
 
 NAME = "codex"
 TITLE = "Codex CLI"

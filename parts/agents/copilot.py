@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from crawler.sources.agent import records
-from crawler.sources.conversation import AgentFile, Conversation, join_texts, mapping
+from crawler.sources.conversation import AgentFile
 from crawler.transcripts.classify import filter_objects, text_or_empty
+from parts.agents.conversation import Conversation, join_texts, mapping
+from parts.agents.files import records
 
 NAME = "copilot"
 TITLE = "Copilot CLI"

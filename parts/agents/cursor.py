@@ -14,11 +14,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from crawler.sources.agent import decode_line, is_database, read_head, records
-from crawler.sources.conversation import AgentFile, Conversation, join_texts, json_or_text, mapping
+from crawler.sources.agent import read_head
+from crawler.sources.conversation import AgentFile
 from crawler.transcripts.classify import filter_objects, list_blocks, text_or_empty
 from memory_server.errors import ContentError
 from memory_server.machine.database import open_foreign
+from parts.agents.conversation import Conversation, join_texts, json_or_text, mapping
+from parts.agents.files import decode_line, is_database, records
 
 NAME = "cursor"
 TITLE = "Cursor"

@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from crawler.sources.agent import decode_line, read_head, records, whole
-from crawler.sources.conversation import AgentFile, Conversation, join_texts, mapping
+from crawler.sources.agent import read_head
+from crawler.sources.conversation import AgentFile
 from crawler.transcripts.classify import filter_objects, text_or_empty
+from parts.agents.conversation import Conversation, join_texts, mapping
+from parts.agents.files import decode_line, records, whole
 
 NAME = "gemini"
 TITLE = "Gemini CLI"

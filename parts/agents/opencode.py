@@ -11,12 +11,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from crawler.sources.agent import decode_line, is_database, read_head, whole
-from crawler.sources.conversation import AgentFile, Conversation, join_texts, mapping
+from crawler.sources.agent import read_head
+from crawler.sources.conversation import AgentFile
 from crawler.transcripts.classify import filter_objects, text_or_empty
 from crawler.transcripts.entry import is_id
 from memory_server.errors import ContentError
 from memory_server.machine.database import open_foreign
+from parts.agents.conversation import Conversation, join_texts, mapping
+from parts.agents.files import decode_line, is_database, whole
 
 NAME = "opencode"
 TITLE = "OpenCode"

@@ -29,7 +29,7 @@ class Embedding:
 
     def reembed(self) -> dict[str, Any]:
         """Builds all indices anew in the background; vectors of texts that did not change are kept."""
-        self._served.running.poke(rebuild=True, anyway=True)
+        self._served.running.indexing.poke(rebuild=True, anyway=True)
         return self._state()
 
     def pause(self) -> dict[str, Any]:
@@ -43,7 +43,7 @@ class Embedding:
         return self._state()
 
     def _state(self) -> dict[str, Any]:
-        return asdict(self._served.running.indexing())
+        return asdict(self._served.running.indexing.state())
 
 
 def read_crawler(served: ServedMemory) -> Callable[[str], dict[str, Any]]:

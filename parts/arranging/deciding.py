@@ -5,12 +5,12 @@ from itertools import groupby
 
 from crawler.model.client import Refused
 from dream.blame import find_labels
+from dream.changes import check_path
 from dream.decisions.accept import Decisions
 from dream.decisions.planning import Arrangement, Texts
 from dream.judge.filing import make_slug, make_title
 from dream.judge.reader import DreamReader
 from dream.proposals.questions import bare_topics, list_statements, read_documents
-from dream.proposals.store import check_path
 from dream.topics import read_topics
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import NeedsRepair, UsageError, nearest_or

@@ -8,14 +8,16 @@ tables, code, fields of their own) stays as it is.
 import re
 from collections.abc import Mapping, Sequence
 
+from crawler.transcripts.turns import Role
 from dream.decisions.planning import Arrangement, Texts
 from dream.judge.filing import make_path, make_slug
 from dream.proposals.placing import RULE, RULES, is_list_item
-from dream.statements.provenance import read_note, read_notes, shorten_note
+from dream.statements.provenance import AGREED, CLAUDE, EARLIER_SOURCE, YOU, read_note, read_notes
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.errors import UsageError
 from memory_server.layers.footnotes import REFERENCE, find_footnotes
 from memory_server.layers.mif import Frontmatter, new_frontmatter, parse_frontmatter, set_field, valid_frontmatter
+from memory_server.layers.sessions import cut_id8
 from memory_server.layers.topics import first_heading
 from parts.arranging.arrangement import plan_move
 
@@ -161,3 +163,18 @@ def _is_named(texts: Texts, path: str) -> bool:
     """Whether another file refers to a topic by its id."""
     name = parse_frontmatter(texts[path]).text("id")
     return bool(name) and any(name in text for other, text in texts.items() if other != path)
+
+
+def shorten_note(note: str) -> str:
+    """A footnote of before in today's form; what is no source of a session stays as it stands."""
+    found = list(EARLIER_SOURCE.finditer(note))
+    if not found:
+        return note
+    is_agreed = found[0]["role"] == Role.ASSISTANT and any(match["role"] == Role.PERSON for match in found)
+    sources = []
+    for match in found:
+        who = AGREED if is_agreed else YOU if match["role"] == Role.PERSON else CLAUDE
+        day = f", {match['day']}" if match["day"] else ""
+        sources.append(f"{who}{day}, session {cut_id8(match['session'])}")
+    rest = (part.strip() for part in EARLIER_SOURCE.sub("", note).split(";"))
+    return "; ".join([*dict.fromkeys(sources), *filter(None, rest)])

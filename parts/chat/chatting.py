@@ -13,13 +13,13 @@ from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import archive_folder, spending
-from oneiros.ingest.trainer_client import TrainerClient, parse_machines
 from parts.chat.backends.openai_compatible import build_messages
 from parts.chat.backends.table import BACK_ENDS, ChatService
 from parts.chat.context import Recall, build_source_reader
 from parts.chat.conversations import Conversations
 from parts.chat.records import BackEnd, BackEndFailed, ChatPrompt, Piece
 from parts.chat.turn import Chat
+from parts.trainers.client import TrainerClient, parse_machines
 
 NO_BACK_END = "no model is set that could answer"
 

@@ -38,7 +38,7 @@ from memory_server.root.state import write_mark
 from parts.keeping.bundle import FORBIDDEN, ODD, Bundle, FileNote, read_bundle, require_new, unpack, write_bundle
 
 KIND = "backup"
-DATABASES = ("state.db", "queries.db", "use.db")  # the last two of an earlier layout
+DATABASES = ("state.db",)
 RECORDS = (
     *("approvals.jsonl", "decisions-head.json", "marks.jsonl", "ended.jsonl", "learned-since", "forgetting.txt"),
     "questions.jsonl",

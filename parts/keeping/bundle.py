@@ -22,7 +22,7 @@ import msgspec
 import zstandard
 
 from memory_server.errors import ContentError, UsageError
-from memory_server.machine.files import UNREADABLE_JSON, open_replacement, write_new
+from memory_server.machine.files import UNREADABLE_JSON, new_file, open_replacement
 
 MANIFEST = "manifest.json"
 # level 3, since archived turns are packed already; parts so small that they are packed while others are read
@@ -279,3 +279,10 @@ def _require_plain(file: Path, name: str) -> None:
 
 def _odd(file: Path, what: str) -> ContentError:
     return ContentError(f"the file was not made by oneiros, or is damaged: {what}", where=file, remedy="Take another")
+
+
+def write_new(file: Path, parts: Iterable[bytes]) -> None:
+    """Writes a file that is not there yet, in a folder of one's own. Whoever does so flushes all at the end."""
+    with new_file(file) as stream:
+        for part in parts:
+            stream.write(part)

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from crawler.sent import SentFile, WantedRoot
+from crawler.sent import SentFile
 from memory_server.errors import Problem
 from memory_server.escaping import escape_line
 from memory_server.machine.files import UNREADABLE_JSON
@@ -23,6 +23,7 @@ from parts.machines import remote
 from parts.machines.addresses import Address
 from parts.machines.connection import ConnectionLost, SshConnection, noise_text
 from parts.machines.mirror import Mirror
+from parts.machines.wanted import WantedRoot
 
 BATCH_BYTES = 256 << 20  # of one answer, which is all that the mirror holds at a time
 FRAME_BYTES = 4 << 20

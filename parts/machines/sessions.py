@@ -5,8 +5,9 @@ from datetime import datetime
 from pathlib import Path
 
 from crawler.archive.discovery import NO_TRANSCRIPTS, SUFFIXES, FoundFile, SentPart
-from crawler.sent import Known, SentFile, WantedRoot
+from crawler.sent import SentFile
 from crawler.transcripts.tail import FileState, Verdict
+from parts.machines.wanted import Known, WantedRoot
 
 FOLDER = "~/.claude/projects"
 SETTLED_BYTES = 1 << 20  # a file that was refused with so much in it is not sent again because it grew

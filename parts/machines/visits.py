@@ -8,22 +8,22 @@ from functools import partial
 import filelock
 import msgspec
 
-from crawler.archive.append import ArchiveReport, IngestLimits, IngestSettings
-from crawler.ingest import IngestReport, level_files
-from crawler.references import ReferenceSettings, ReferenceSource, SentFiles, build_wanted_root
-from crawler.sent import Known, WantedRoot
+from crawler.archive.append import ArchiveReport, Ingester, IngestLimits, IngestSettings
+from crawler.ingest import IngestReport
+from crawler.references import ReferenceSettings, ReferenceSource, SentFiles
 from crawler.transcripts.tail import FileState
 from memory_server.errors import NeedsRepair, Problem, UsageError
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.state import make_state
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import ingest_settings, reference_settings, this_machine
-from oneiros.served import Take
+from oneiros.served import MachineState, Take
 from parts.machines.addresses import Address, parse_address
 from parts.machines.fetch import Delivery, ask
 from parts.machines.mirror import Mirror
 from parts.machines.register import KnownMachine, Register
 from parts.machines.sessions import build_wanted_transcripts, make_found_file
+from parts.machines.wanted import Known, WantedRoot, build_wanted_root
 
 LOCK_SECONDS = 10.0  # how long to wait for another visit
 MOST_TRIES = 3  # times in one visit, where it turns out to be another machine than was asked
@@ -84,19 +84,35 @@ def _build_roots(
     return [build_wanted_root(source, settings, root.references, machine)]
 
 
+def level_files(settings: IngestSettings) -> dict[str, FileState]:
+    """The files of a machine of which only what is new is wanted, with how far each was read."""
+    with Ingester(settings) as ingester:
+        return ingester.level_files()
+
+
 def open_register(root: MemoryRoot) -> Register:
     """What is known of the machines whose sessions a memory holds."""
     return Register(root.state / "machines.json")
 
 
-def machines_json(environment: Environment, root: MemoryRoot, moment: datetime) -> list[dict[str, object]]:
+def machines_json(environment: Environment, root: MemoryRoot, moment: datetime) -> list[MachineState]:
     """How the machines of the settings stand, for `status`: as they were when they were last seen."""
-    register, found = open_register(root), []
+    register, found = open_register(root), list[MachineState]()
     for address in addresses(environment):
         known = register.find_machine(address) or KnownMachine("", address.name, address.url, "")
-        state = {"error": known.error, "tried": known.tried, "seen": known.seen, "noise": known.noise}
-        there = {"transcripts": known.transcripts(), "expiring": known.expiring(moment)}
-        found.append({"name": address.name, "id": known.id, "url": address.url, **state, **there})
+        found.append(
+            {
+                "name": address.name,
+                "id": known.id,
+                "url": address.url,
+                "error": known.error,
+                "tried": known.tried,
+                "seen": known.seen,
+                "noise": known.noise,
+                "transcripts": known.transcripts(),
+                "expiring": known.expiring(moment),
+            }
+        )
     return found
 
 

@@ -19,12 +19,11 @@ from memory_server.index.indices import Indices
 from memory_server.index.ledger import Ledger
 from memory_server.index.snapshot import Snapshot, find_superseded, read_passages
 from memory_server.index.stretch_index import StretchIndex
-from memory_server.machine.files import make_folder
-from memory_server.machine.refusals import repairable
+from memory_server.machine.files import make_folder, repairable
 from memory_server.memory import Memory
 from memory_server.search.question import Question
-from memory_server.search.ranking.calibration import NOTE as CALIBRATION_NOTE
 from memory_server.search.ranking.calibration import calibrate
+from memory_server.search.ranking.scoring import CALIBRATION_NOTE
 from parts.models.further import ChosenFurtherModels, ChosenModels
 
 

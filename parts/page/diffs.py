@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dream.proposals.rendering import diff_lines, make_diff, telling
+from dream.proposals.rendering import diff_lines, make_diff
 from parts.page.rendering import clip
 
 MAX_LINE_CHARS = 4_000
 MAX_ROWS = 400
+OURS = ("diff --git", "new file mode", "@@")
 Parts: TypeAlias = tuple[tuple[str, bool], ...]
 TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 
@@ -33,6 +34,16 @@ def diff_rows(target: str, before: str | None, after: str) -> list[DiffRow]:
     """The lines around what changes in a file; the frontmatter of a new one is left out."""
     lines = list(telling(make_diff(target, before, after).split("\n")))[2 : MAX_ROWS + 2]  # behind the names of files
     return list(_pair_lines([(line[0], clip(line[1:], MAX_LINE_CHARS)) for line in lines]))
+
+
+def telling(diff: list[str]) -> Iterator[str]:
+    """The lines of a diff that a reviewer reads: not the frontmatter of a new file, nor the footnotes around ours."""
+    is_head = False
+    for line in diff:
+        if line == "+---":
+            is_head = not is_head
+        elif line and not is_head and not line.startswith((*OURS, " [^")):
+            yield line
 
 
 def _pair_lines(lines: Sequence[tuple[str, str]]) -> Iterator[DiffRow]:

@@ -20,11 +20,11 @@ from memory_server.layers import episodes
 from memory_server.layers.episodes import MAX_TEXT_CHARS, GivenEpisode
 from memory_server.settings import MemorySettings, PersonSettings, read_person_settings
 from memory_server.settings_file import change_setting, parse_setting, setting_text, settings_keys, toml_value
-from oneiros.ingest.trainer_client import NO_TRAINER
 from oneiros.light.person_only import PERSON_SETTINGS
 from oneiros.served import ServedMemory
 from parts.page.plots import draw_line
 from parts.page.rendering import Renderer
+from parts.trainers.client import NO_TRAINER, find_machines, inspect_trainer
 
 NOTES = 20  # of one page
 GROUPS = {  # as they are shown
@@ -97,7 +97,7 @@ def note_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     def add(note: WrittenNote) -> HTMLResponse:
         tags = [tag.strip() for tag in note.tags.split(",") if tag.strip()]
         made = memory.add_episode(GivenEpisode(note.text, note.title, tags, note.project))
-        served.running.poke()
+        served.running.indexing.poke()
         return render_notes(notice=f"Taken in: {made.title}")
 
     @routes.get("/notes/{identity}")
@@ -107,7 +107,7 @@ def note_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     @routes.delete("/notes/{identity}")
     def delete(identity: str) -> HTMLResponse:
         path = episodes.delete_episode(root, identity)
-        served.running.poke()
+        served.running.indexing.poke()
         return render_notes(notice=f"Deleted: {path}")
 
     return routes
@@ -124,7 +124,7 @@ def setting_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         rows = {key: _row(key, value) for key, value in now.items()}
         groups = find_settings(rows, q)
         near = () if groups else difflib.get_close_matches("_".join(q.casefold().split()), rows)
-        return render("settings.html", groups=groups, near=near, q=q, state=running.indexing(), notice=notice)
+        return render("settings.html", groups=groups, near=near, q=q, state=running.indexing.state(), notice=notice)
 
     @routes.get("/settings")
     def settings(q: Searched = "") -> HTMLResponse:
@@ -170,15 +170,15 @@ def change_free_setting(file: Path, key: str, typed: str) -> None:
 
 def trainer_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     """Trainers: their names at once, each of them by itself."""
-    routes = APIRouter()
+    routes, variables = APIRouter(), served.running.environment.variables
 
     @routes.get("/trainers")
     def trainers() -> HTMLResponse:
-        return render("trainers.html", names=served.running.trainers(), no_trainer=NO_TRAINER)
+        return render("trainers.html", names=[one.name for one in find_machines(variables)], no_trainer=NO_TRAINER)
 
     @routes.get("/pulse/trainers/{name}")
     def trainer(name: str) -> HTMLResponse:
-        seen = served.running.trainer(name)
+        seen = inspect_trainer(variables, name)
         curve = seen["training"].get("loss_history") or () if seen["training"] else ()
         plots = (
             [draw_line("Loss by step", "loss", [(float(step), float(loss)) for step, loss in curve])] if curve else []

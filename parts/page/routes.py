@@ -73,7 +73,7 @@ def _pulse(served: ServedMemory, render: Renderer) -> APIRouter:
         """What may change while a page lies open."""
         waiting = waiting_for_person(served.decisions().store.hunks())
         served.pages.forget_others({hunk.id for hunk in waiting})
-        return render("pulse.html", waiting=len(waiting), **_tell_state(served.running.indexing()))
+        return render("pulse.html", waiting=len(waiting), **_tell_state(served.running.indexing.state()))
 
     return routes
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
+from dream.changes import Event
 from dream.decisions.approvals import read_approvals
 from dream.decisions.chain import ChainEntry
 from dream.proposals.rendering import HEADS, waiting_for_person, warnings_about
-from dream.proposals.store import Event
 from dream.records import Hunk, State
 from memory_server.document import Layer, SourceHead
 from memory_server.errors import OneirosError
@@ -112,7 +112,7 @@ def today_routes(served: ServedMemory, render: Renderer) -> APIRouter:
 
     @routes.get("/pulse/indexing")
     def indexing() -> HTMLResponse:
-        return render("indexing.html", state=running.indexing())
+        return render("indexing.html", state=running.indexing.state())
 
     return routes
 

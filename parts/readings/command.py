@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from crawler.reading.model import VERSION
 from memory_server.escaping import escape_text, plural
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
@@ -15,7 +16,6 @@ from oneiros.environment import Environment, now
 from oneiros.ingest.readings import (
     ReadReport,
     find_project,
-    list_outdated,
     model_costs,
     open_readings,
     reading_states,
@@ -64,6 +64,8 @@ def _state_lines(environment: Environment, root: MemoryRoot) -> list[str]:
     ]
     cost = model_costs(environment, root)
     lines.append(f"waits     {cost_text(cost)}" if cost.sessions else "waits     nothing")
+    if found["tokens_today"] is None:
+        return [*lines, f"stopped   {found['stopped']}"]
     if found["reader"] != "rules":
         lines.append(f"today     {found['tokens_today']:,} tokens; {limits_text(environment)}")
     if found["stopped"]:
@@ -88,3 +90,8 @@ def _tell_run(report: ReadReport) -> None:
     talk(f"{plural(report.read, 'session')} read, {report.left} left; {report.tokens:,} tokens.")
     if report.stopped:
         talk(f"It stopped: {report.stopped}.")
+
+
+def list_outdated(root: MemoryRoot) -> list[str]:
+    """The sessions that a model read under an older prompt."""
+    return [one.session_id for one in open_readings(root).every() if one.is_by_model and one.version < VERSION]

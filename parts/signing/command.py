@@ -2,22 +2,24 @@
 
 import dataclasses
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dream.decisions.approvals import doubts_for_person, in_a_line
-from dream.decisions.key import HARDWARE, SOFTWARE, fingerprint, new_key
+from dream.decisions.key import NAMESPACE, fingerprint, run_keygen
 from dream.decisions.presence import Consent, How
-from memory_server.errors import NeedsRepair
+from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import escape_line
-from memory_server.machine.files import move
+from memory_server.machine.files import make_folder, move
 from memory_server.settings_file import change_setting
 from oneiros.cli.consent import key_file, require_person, sign_at_end
 from oneiros.cli.terminal.output import data, is_conversation, talk
 from oneiros.dreaming import open_decisions
 from oneiros.environment import Environment, now
 
+SOFTWARE, HARDWARE = "ed25519", "ed25519-sk"
 OFFER = "Sign your decisions with a key of your own, so that nobody else's pass for them"
 
 
@@ -99,3 +101,27 @@ def sign_present(before: Environment, with_key: Environment) -> None:
     with sign_at_end(with_key, decisions):
         count = decisions.adopt_explained(Consent(How.KEY), before.person.signing_key)
     talk(f"{count} approved files are signed.")
+
+
+def new_key(file: Path, kind: str = SOFTWARE) -> str:
+    """Makes a key whose passphrase is typed on the terminal; returns the public line, its fingerprint at the end.
+
+    Raises UsageError for an empty passphrase, unless the key is a hardware one.
+    """
+    make_folder(file.parent)
+    run_keygen("-q", "-t", kind, "-f", str(file), "-C", NAMESPACE, at_terminal=True)
+    public = file.with_name(f"{file.name}.pub")
+    if kind == SOFTWARE and _has_no_passphrase(file):
+        file.unlink()
+        public.unlink()
+        raise UsageError("a key without a passphrase signs for everybody", remedy="Run it again and type one")
+    kind_and_key = " ".join(public.read_text(encoding="utf-8").split()[:2])
+    return f"{kind_and_key} {fingerprint(kind_and_key)}"
+
+
+def _has_no_passphrase(file: Path) -> bool:
+    try:
+        run_keygen("-y", "-P", "", "-f", str(file))
+    except NeedsRepair:
+        return False
+    return True

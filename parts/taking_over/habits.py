@@ -12,10 +12,9 @@ from crawler.quotes import Quote, SessionTurns, make_quote
 from crawler.reading.repeats import MIN_SESSIONS, is_same_request, telling
 from crawler.reading.rules import find_typed_sentences
 from dream.evidence import Evidence
-from dream.records import Habit, Occurrence
-from dream.statements.deeds import GAP, IDEA, Deeds, find_deeds, format_command
 from memory_server.errors import ContentError
 from memory_server.language.words import content_words
+from parts.taking_over.deeds import GAP, IDEA, Deeds, Habit, Occurrence, find_deeds, format_command
 
 MIN_STEPS, MAX_STEPS = 3, 7  # two steps are done together for many reasons; more than seven never came back
 MIN_EXACT = 2  # steps that are the same to the last word: a skill that is mostly gaps tells nobody anything

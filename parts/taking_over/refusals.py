@@ -13,10 +13,9 @@ from crawler.transcripts.injected import OWN_SESSION_MARK, TAG
 from crawler.transcripts.turns import Role
 from dream.evidence import Evidence
 from dream.judge.gate import Refusal, RefusalReason, is_deceptive
-from dream.records import Habit, Occurrence
-from dream.statements.deeds import find_deeds
 from memory_server.language.cues import INJECTION, ORDERS_ASSISTANT
 from memory_server.redaction import Redactor
+from parts.taking_over.deeds import Habit, Occurrence, find_deeds
 
 JOINED = re.compile(r"[-_./]+")  # what a sentence in a name has instead of spaces
 

@@ -8,7 +8,7 @@ import psycopg
 
 from memory_server.document import Answer, Layer, SourcePath
 from memory_server.embedding.catalogue import unread_note
-from memory_server.embedding.in_use import ModelInUse
+from memory_server.embedding.engine import ModelInUse
 from memory_server.errors import UsageError
 from memory_server.language.words import WORDS, Stemmer
 from memory_server.layers.mif import parse_frontmatter

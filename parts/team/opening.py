@@ -8,8 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from memory_server.embedding.catalogue import Catalogue
-from memory_server.embedding.engine import Embedded, Engine
-from memory_server.embedding.in_use import CACHED_QUESTIONS, ModelInUse
+from memory_server.embedding.engine import CACHED_QUESTIONS, Embedded, Engine, ModelInUse
 from memory_server.embedding.model import ModelFiles, ModelKind
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.machine.process import prepare_process

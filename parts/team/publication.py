@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from dream.changes import MAX_TARGET_CHARS, PLAIN, Event
 from dream.decisions.chain import ChainEntry, Time
 from dream.decisions.key import fingerprint, verify
 from dream.decisions.passkey import Passkey, vouches
 from dream.judge.gate import is_deceptive
-from dream.proposals.store import MAX_TARGET_CHARS, PLAIN, Event
 
 NONCE = re.compile(r"[0-9a-f]{16}")
 MAX_TEXT_CHARS = 4_000

@@ -1,1 +1,1 @@
-"""The trainers that serve a model of this memory, at a terminal."""
+"""The trainers that serve a model of this memory: how they are asked, and watched."""

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from memory_server.errors import UsageError, as_sentence, nearest_or
 from oneiros.cli.terminal.output import talk
-from oneiros.ingest.trainer_client import (
+from parts.trainers.client import (
     NO_TRAINER,
     URLS,
     TrainerClient,

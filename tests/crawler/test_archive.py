@@ -1,4 +1,4 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ def link(number: int) -> Entry:
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Archive:
-    return Archive(tmp_path / "archive")
+    return Archive(tmp_path / "archive", tmp_path / "hashes")
 
 
 def test_an_entry_is_found_by_session_and_id_or_the_beginning_of_it(archive: Archive) -> None:
@@ -80,6 +80,58 @@ def test_a_sealed_session_holds_the_same_in_one_object(archive: Archive) -> None
     assert archive.hash_session(SESSION) == before
     assert len(list(archive.folder.rglob("*.zst"))) == 1
     assert archive.verify() == []
+
+
+def test_a_session_is_unpacked_once_for_its_hash_whoever_asks(
+    archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive.add(SessionKey(SESSION), [entry(1)])
+    before = archive.hash_session(SESSION)
+    unpacked: list[int] = []
+    decode = Archive._decode
+
+    def counted(self: Archive, packed: bytes) -> Iterator[Entry]:
+        unpacked.append(len(packed))
+        return decode(self, packed)
+
+    monkeypatch.setattr(Archive, "_decode", counted)
+
+    assert (Archive(archive.folder, tmp_path / "hashes").hash_session(SESSION), unpacked) == (before, [])
+    archive.add(SessionKey(SESSION), [entry(2)])
+    assert archive.hash_session(SESSION) != before and len(unpacked) == 2
+
+
+def test_a_kept_hash_that_is_torn_is_made_again(archive: Archive, tmp_path: Path) -> None:
+    archive.add(SessionKey(SESSION), [entry(1)])
+    before = archive.hash_session(SESSION)
+    (kept,) = (tmp_path / "hashes").iterdir()
+    whole = kept.read_bytes()
+
+    for torn in (b"", whole[:40], b"\0" * 60, b"\xff"):
+        kept.write_bytes(torn)
+        assert archive.hash_session(SESSION) == before and kept.read_bytes() == whole
+
+
+@pytest.mark.parametrize("damage", [lambda file: file.unlink(), lambda file: file.write_bytes(file.read_bytes()[:-9])])
+def test_a_session_whose_object_went_or_was_torn_has_no_hash(archive: Archive, damage: Callable[[Path], None]) -> None:
+    archive.add(SessionKey(SESSION), [entry(1)])
+    archive.hash_session(SESSION)
+    (packed,) = archive.folder.rglob("*.zst")
+    damage(packed)
+
+    with pytest.raises(ContentError, match="missing or damaged"):
+        archive.hash_session(SESSION)
+
+
+def test_nothing_of_a_session_that_was_forgotten_or_taken_out_tells_its_hash(archive: Archive, tmp_path: Path) -> None:
+    for session_id, number in ((SESSION, 1), (OTHER_SESSION, 2)):
+        archive.add(SessionKey(session_id), [entry(number)])
+        archive.hash_session(session_id)
+
+    archive.forget(SESSION)
+    archive.take_out(OTHER_SESSION)
+
+    assert list((tmp_path / "hashes").iterdir()) == []
 
 
 def test_verify_names_a_damaged_and_a_missing_object(archive: Archive) -> None:

@@ -1,6 +1,5 @@
 import multiprocessing
 import os
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -16,7 +15,7 @@ from crawler.archive.discovery import find_transcripts
 from crawler.archive.files import HEAD_BYTES
 from crawler.archive.names import ProjectNames
 from crawler.archive.store import Archive
-from crawler.transcripts.tail import FileState, TailState, Verdict
+from crawler.transcripts.tail import TailState, Verdict
 from memory_server.errors import NeedsRepair
 from tests.crawler.builders import (
     OTHER_SESSION,
@@ -121,19 +120,6 @@ def test_lines_that_hold_no_record_are_counted_over_all_reads_of_a_file(ingester
         assert [state.unread for state in tail.files().values()] == [3]
 
 
-def test_a_table_of_files_from_before_lines_were_counted_is_completed(tmp_path: Path) -> None:
-    file, earlier = tmp_path / "sessions.db", tmp_path / "ingest.sqlite"
-    with closing(TailState(file, "here")) as tail:
-        tail.put(FileState("/a.jsonl", 1, 2, 3, Verdict.TAKEN))
-    file.rename(earlier)
-    with closing(sqlite3.connect(earlier)) as connection:
-        connection.executescript("ALTER TABLE files DROP COLUMN unread; PRAGMA user_version = 2")
-
-    with closing(TailState(file, "here")) as tail:
-        assert [(state.path, state.unread) for state in tail.files().values()] == [("/a.jsonl", 0)]
-    assert not earlier.exists()
-
-
 def repository(folder: Path) -> Path:
     (folder / ".git").mkdir(parents=True)
     return folder
@@ -225,23 +211,6 @@ def test_a_rewrite_in_the_middle_is_noticed_though_more_was_appended(ingester: I
     ingester.ingest([path])
 
     assert [text for text in texts(ingester.archive) if len(text) < 100] == ["an old line", "a newer one", "and more"]
-
-
-def test_a_file_that_an_early_version_noted_without_a_hash_is_read_again_once_it_grows(tmp_path: Path) -> None:
-    path = write_transcript(tmp_path / "live", *working_session())
-    settings = settings_in(tmp_path / "root")
-    with Ingester(settings) as first:
-        first.ingest([path])
-    earlier = settings.state.rename(settings.state.with_name("ingest.sqlite"))
-    with closing(sqlite3.connect(earlier)) as connection:
-        connection.executescript("ALTER TABLE files DROP COLUMN prefix; PRAGMA user_version = 1")
-    with path.open("ab") as stream:
-        stream.write(to_lines(person(11, "one more thing")))
-
-    with Ingester(settings) as second:
-        report = second.ingest([path])
-
-    assert (report.read, report.entries) == (1, 1)
 
 
 def test_a_truncated_file_keeps_its_archive(ingester: Ingester, tmp_path: Path) -> None:

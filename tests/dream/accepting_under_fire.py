@@ -16,8 +16,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from dream.changes import Event
 from dream.decisions.approvals import read_approvals
-from dream.proposals.store import Event
 from dream.records import State
 from memory_server.root.paths import MemoryRoot
 from tests.dream.builders import PERSON, begin_history, decisions_on, extending, git, new_topic, proposed, replacing

@@ -11,7 +11,8 @@ import cbor2
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from dream.decisions.passkey import RP_ID, decode_base64, encode_base64
+from dream.decisions.passkey import RP_ID, decode_base64
+from parts.page.passkeys.browser import encode_base64
 
 PRESENT, VERIFIED, ATTESTED = 0x01, 0x04, 0x40
 

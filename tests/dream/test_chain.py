@@ -8,8 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from dream.changes import Event
 from dream.decisions.chain import Chain, make_entry
-from dream.proposals.store import Approval, Event
+from dream.proposals.store import Approval
 from memory_server.errors import NeedsRepair
 from memory_server.root.paths import MemoryRoot
 from tests.dream.builders import NOW, PERSON, decisions_on, extending, new_topic, proposed
@@ -132,17 +133,3 @@ def test_a_kill_between_chain_and_state_leaves_a_chain_that_is_known(
     root.decisions.write_bytes((after if written == "chain" else before)[root.decisions])
 
     assert Chain(root, "").trouble == ""
-
-
-def test_what_was_approved_before_there_was_a_chain_is_taken_over_unsigned(root: MemoryRoot) -> None:
-    for file in (root.decisions, root.decisions_head):
-        file.unlink()
-    lines = [json.loads(line) for line in root.approvals.read_bytes().splitlines()]
-    lines[0]["nonce"] = ""  # as earlier versions left it
-    root.approvals.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-
-    assert decisions_on(root).find_unexplained() == []
-
-    entries = Chain(root, "").entries
-    assert len(entries) == 7 and {entry.how for entry in entries} == {""}
-    assert decisions_on(root).find_unexplained() == []

@@ -9,14 +9,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from dream.changes import Event, FileChange, hash_text
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import UnapprovedFiles
 from dream.decisions.chain import Chain, Head, make_entry
 from dream.decisions.journal import Noted, Plan
 from dream.decisions.key import fingerprint, sign
 from dream.decisions.presence import Consent, How, Process
-from dream.proposals.store import Approval, Event, FileChange
-from dream.records import State, hash_text
+from dream.proposals.store import Approval
+from dream.records import State
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, NeedsRepair
 from memory_server.machine.files import append_line

@@ -11,14 +11,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from dream.changes import Event, FileChange, hash_text
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import UnapprovedFiles, hash_approved
 from dream.decisions.chain import Chain, make_entry
 from dream.decisions.journal import Noted, Plan
 from dream.decisions.key import fingerprint, sign, verify
 from dream.decisions.presence import Consent, How
-from dream.proposals.store import Approval, Event, FileChange
-from dream.records import hash_text
+from dream.proposals.store import Approval
 from memory_server.chunking import POINTERS_END
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from crawler.archive.append import Ingester
 from crawler.reading.record import LineKind
+from dream.changes import Event
 from dream.proposals.rendering import format_acceptance
-from dream.proposals.store import Approval, Event
+from dream.proposals.store import Approval
 from dream.records import Hunk
 from dream.statements.provenance import write_note
 from memory_server.escaping import HIDDEN

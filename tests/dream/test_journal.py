@@ -5,10 +5,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from dream.changes import Event, FileChange, hash_text
 from dream.decisions.chain import make_entry
 from dream.decisions.journal import Noted, Plan
-from dream.proposals.store import Approval, Event, FileChange
-from dream.records import hash_text
+from dream.proposals.store import Approval
 from memory_server.errors import NeedsRepair
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
@@ -70,17 +70,6 @@ def test_a_plan_that_came_with_a_clone_is_not_carried_out(tmp_path: Path) -> Non
     decisions_on(root).find_unexplained()
 
     assert below(root.topics) == [] and not root.journal.exists()
-
-
-def test_a_plan_of_an_earlier_version_is_carried_out_where_it_was_made(tmp_path: Path) -> None:
-    root = new_root(tmp_path / "memory")
-    leave_plan(root, "topics/mail.md")
-    (root.path / "proposals").mkdir()
-    root.journal.rename(root.path / "proposals" / ".journal.json")
-
-    decisions_on(root).find_unexplained()
-
-    assert below(root.topics) == ["mail.md"] and below(root.path / "proposals") == ["decisions.jsonl"]
 
 
 def test_a_plan_for_a_topic_is_carried_out(tmp_path: Path) -> None:

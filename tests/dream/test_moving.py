@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from dream.changes import hash_text
 from dream.decisions.accept import Decisions
 from dream.decisions.page import Chosen
 from dream.proposals.rendering import Tier, find_tier
-from dream.records import Hunk, Kind, Metadata, State, hash_text, make_hunk_id
+from dream.records import Hunk, Kind, Metadata, State, make_hunk_id
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, OneirosError
 from memory_server.root.paths import MemoryRoot

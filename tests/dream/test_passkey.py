@@ -13,15 +13,17 @@ from typing import Any
 import msgspec
 import pytest
 
+from dream.changes import Event
 from dream.decisions.accept import Decisions
 from dream.decisions.chain import Chain, ChainEntry, Head, make_entry
 from dream.decisions.page import Chosen
-from dream.decisions.passkey import Assertion, Passkey, encode_base64, parse_assertion, require_signed, verify_passkey
+from dream.decisions.passkey import Assertion, Passkey, require_signed
 from dream.decisions.presence import Consent, How
-from dream.proposals.store import Approval, Event
+from dream.proposals.store import Approval
 from dream.records import Hunk, State
 from memory_server.errors import ContentError, UsageError
 from memory_server.root.paths import MemoryRoot
+from parts.page.passkeys.browser import encode_base64, parse_assertion, verify_passkey
 from parts.page.passkeys.signing import PendingPasskeys, hash_shown
 from tests.dream.authenticator import SoftAuthenticator, changed
 from tests.dream.builders import NOW, PERSON, extending, new_topic, proposed

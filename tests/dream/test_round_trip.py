@@ -7,9 +7,9 @@ from pathlib import Path
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from dream.changes import find_splices, take_out, undone
 from dream.proposals.placing import Manner, anchor_hunk, place_hunk
 from dream.proposals.rendering import diff_steps, make_diff
-from dream.proposals.store import find_splices, take_out, undone
 from dream.records import Kind, Place, Relation, Update
 from memory_server.chunking import split_lines
 from memory_server.document import LineRange, SourcePath

@@ -31,21 +31,21 @@ from unittest.mock import patch
 from crawler.archive.store import Archive
 from dream.records import State
 from memory_server.embedding.model import read_card
-from memory_server.embedding.token_vectors import token_bytes
-from memory_server.embedding.vector_cache import TextHash, VectorCache
+from memory_server.embedding.vector_cache import TextHash, VectorCache, token_bytes
 from memory_server.embedding.workers import WorkerPlan
 from memory_server.errors import OneirosError
 from memory_server.index.build import fill_cache
 from memory_server.index.ledger import build_embedded_text
 from memory_server.layers.index_page import own_lines
 from memory_server.lifecycle.use import UseLog
-from memory_server.machine.refusals import find_refusal
+from memory_server.machine.files import find_refusal
 from memory_server.settings import read_memory_settings
 from oneiros.cli import ingest, maintenance, searching  # noqa: F401
 from oneiros.cli.app import EXIT_BUG
 from oneiros.cli.main import main as oneiros_main
 from oneiros.environment import Environment
 from parts.taking_over.habits import read_habits
+from parts.taking_over.installing import list_installed
 from tests.crawler.builders import SESSION, assistant, person, working_session, write_transcript
 from tests.dream.builders import NOW, PERSON, archive_statements, decisions_on, git, proposed, replacing
 from tests.earlier import unpack
@@ -279,7 +279,7 @@ def state_of(home: Home) -> dict[str, Any]:
         "archive": {session: archive.hash_session(session) for session in archive.session_ids()},
         "damaged": [str(problem) for problem in archive.verify() if problem.rule != "archive-orphan"],
         "model": read_memory_settings(root / "oneiros.toml").model,
-        "skills": [one.text for one in decisions_on(root_at(root)).list_installed()],
+        "skills": [one.text for one in list_installed(decisions_on(root_at(root)))],
         "hunks": [str(hunk.state) for hunk in decisions_on(root_at(root)).store.hunks()],
         "answer": _answer(home),
     }

@@ -1,6 +1,7 @@
 """Which day an instant lies in."""
 
 import datetime as dt
+import os
 import time
 from collections.abc import Iterator
 
@@ -9,7 +10,7 @@ import pytest
 from memory_server.errors import UsageError
 from memory_server.layers.mif import parse_date
 from memory_server.layers.sessions import stamp
-from memory_server.machine.clock import find_day_begin, local, local_day, use_zone
+from memory_server.machine.clock import MACHINE_ZONE, find_day_begin, local, local_day, use_zone
 from memory_server.settings import PersonSettings
 
 MONDAY_EVENING = dt.datetime(2026, 11, 24, 6, 30, tzinfo=dt.UTC)  # 22:30 of the 23rd in Los Angeles
@@ -19,6 +20,8 @@ MONDAY_EVENING = dt.datetime(2026, 11, 24, 6, 30, tzinfo=dt.UTC)  # 22:30 of the
 def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """The zone of Los Angeles, until the test ends."""
     monkeypatch.setenv("TZ", "America/Los_Angeles")
+    monkeypatch.setenv(MACHINE_ZONE, "")
+    monkeypatch.delenv(MACHINE_ZONE)  # as it was before, when the test ends
     time.tzset()
     yield monkeypatch
     monkeypatch.undo()
@@ -39,6 +42,22 @@ def test_the_setting_names_the_zone(zone: pytest.MonkeyPatch, zone_name: str) ->
     use_zone(zone_name)
 
     assert local_day(MONDAY_EVENING).day == (23 if zone_name == "Pacific/Marquesas" else 24)
+
+
+def test_a_setting_that_is_emptied_brings_the_zone_of_the_machine_back(zone: pytest.MonkeyPatch) -> None:
+    for name in ("Asia/Tokyo", "Asia/Kathmandu", "", ""):
+        use_zone(name)
+
+    assert f"{local(MONDAY_EVENING):%H:%M}" == "22:30"
+
+
+def test_a_machine_without_a_zone_in_its_environment_has_none_there_again(zone: pytest.MonkeyPatch) -> None:
+    zone.delenv("TZ")
+
+    use_zone("Asia/Tokyo")
+    use_zone("")
+
+    assert "TZ" not in os.environ
 
 
 def test_a_zone_that_nobody_knows_is_refused() -> None:

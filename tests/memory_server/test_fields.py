@@ -80,6 +80,7 @@ def test_every_filter_has_a_column_a_key_an_option_and_a_line_of_help() -> None:
     assert {field.column for field in FIELDS} <= columns
     assert {field.key for field in FIELDS} <= QuestionBody.model_fields.keys()
     assert {filter_option(field).name for field in FIELDS} == BY_NAME.keys()
+    assert all(field.help and field.help in (filter_option(field).help or "") for field in FIELDS)
     assert [field.name for field in FIELDS if f"{field.name}:{field.example}" not in SYNTAX] == []
 
 

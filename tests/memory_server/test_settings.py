@@ -245,22 +245,3 @@ def test_an_empty_choice_is_named_as_it_is_typed(file: Path) -> None:
 
     with pytest.raises(UsageError, match=r"It takes one of: '', anthropic"):
         read_person_settings(file)
-
-
-def test_the_names_of_the_version_before_are_read_as_those_of_the_reader() -> None:
-    old = {"compressor": "openai-url", "compressor_url": "ollama", "compressor_usd_in": 3.0, "recorder": "model"}
-
-    person = check_settings({**old, "dream_extractor": "model"}, PersonSettings)
-
-    assert (person.reader, person.reader_url, person.reader_usd_in) == ("openai-url", "ollama", 3.0)
-    assert check_settings({"compressor": "extractive"}, PersonSettings).reader == "rules"
-    assert check_settings({"recorder": "model"}, PersonSettings).reader == "rules"
-
-
-def test_a_name_of_the_reader_counts_before_the_older_one() -> None:
-    assert check_settings({"reader": "rules", "compressor": "anthropic"}, PersonSettings).reader == "rules"
-
-
-def test_an_older_name_with_a_value_that_does_not_fit_is_told_by_the_name_that_it_has() -> None:
-    with pytest.raises(UsageError, match=r"reader is .*"):
-        check_settings({"compressor": "gpt"}, PersonSettings)

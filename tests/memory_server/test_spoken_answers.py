@@ -18,10 +18,7 @@ from crawler.reading.record import FOLDER, Line, LineKind, Reading, Readings
 from memory_server.completeness import SkipKind
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
 from memory_server.embedding.catalogue import Catalogue
-from memory_server.embedding.token_vectors import token_bytes
-from memory_server.embedding.vector_cache import VectorCache
 from memory_server.embedding.workers import WorkerPlan
-from memory_server.errors import NeedsRepair
 from memory_server.index.build import Changes
 from memory_server.index.raw import RawIndex
 from memory_server.language.cues import WantedState
@@ -320,6 +317,44 @@ def test_a_question_alone_is_never_shown(tmp_path: Path, make_engine: MakeEngine
     assert [hit.passage for hit in hits if hit.layer is Layer.RAW] == []
 
 
+ASKED = "Why does the staging relay use port 2525?"
+ASKED_AGAIN = [
+    (True, [ASKED.rstrip("?")]),
+    (True, [ASKED, "Let me look at it."]),
+    (
+        True,
+        [f"do you remember {ASKED[0].lower()}{ASKED[1:-1]}", "I could not find a note on it. Shall I search the code?"],
+    ),
+    (
+        True,
+        [ASKED, "I don't know; nothing here says why.", "Ok, test the parser of dates.", "It has nine cases by now."],
+    ),
+    (False, [ASKED, "Let me look. The carrier blocks 25."]),
+    (False, [ASKED, "I could not find that.", "No, because the carrier blocks 25.", "I see."]),
+    (False, ["Does the staging relay use port 2525?", "Yes."]),
+    (False, ["The staging relay uses port 2525 since the carrier blocks it.", "Noted."]),
+]
+
+
+@pytest.mark.parametrize(("is_in_vain", "talk"), ASKED_AGAIN)
+def test_what_only_asks_the_question_stands_behind_what_answers_it(
+    tmp_path: Path, make_engine: MakeEngine, is_in_vain: bool, talk: list[str]
+) -> None:
+    speakers = (person, assistant, person, assistant)
+    asked = [who(number, text) for number, (who, text) in enumerate(zip(speakers, talk, strict=False), start=1)]
+    answer = "The hosting provider blocks outgoing port 25, so mail goes through 2525 on the staging relay."
+    answered = [
+        person(21, "Mail from the test machine is blocked.", session=OTHER_SESSION),
+        assistant(22, answer, session=OTHER_SESSION),
+    ]
+    write_transcript(tmp_path / "live", *answered, session=OTHER_SESSION)
+
+    with holding(tmp_path, make_engine, asked) as memory:
+        order = found(memory, ASKED)
+
+    assert order == ([OTHER_SESSION, SESSION] if is_in_vain else [SESSION, OTHER_SESSION])
+
+
 def test_what_the_person_chose_where_they_were_asked_is_shown_whole(tmp_path: Path, make_engine: MakeEngine) -> None:
     chosen = f'The user answered: "Which port shall the relay take, given {LOG[:300]}?"="2525, as the others do"'
     records = [
@@ -611,10 +646,10 @@ def test_a_run_that_ended_before_every_index_was_made_anew_is_seen_and_finished(
         connection.execute("pragma user_version = 3")
 
     with reopened(tmp_path, make_engine) as memory:
-        assert memory.upkeep.is_of_another_format()
+        assert memory.is_of_another_format()
         memory.reindex()
 
-        assert not memory.upkeep.is_of_another_format()
+        assert not memory.is_of_another_format()
         assert found(memory)[:1] == [SESSION]
 
 
@@ -726,71 +761,6 @@ def test_room_is_given_back_beside_questions(
 
         assert memory.indices.ledger.note("compacted") == "a run"
         assert [rows.fetchall() for rows in under_way] == [[(1,), (2,)]] * 3
-
-
-def apart(memory: Memory) -> Path:
-    """Moves the vectors of stretches to where an earlier layout kept them, and those of files alone stay."""
-    assert memory.stretches is not None
-    folder = memory.root.stretches / "vectors" / memory.model.fingerprint
-    with closing(VectorCache(folder, memory.model.card.dimensions, token_bytes(memory.model.token_dimensions))) as old:
-        memory.indices.cache.copy_rows(memory.stretches.ledger.texts(), old)
-    memory.indices.keep_vectors({*memory.indices.ledger.texts()})
-    return folder
-
-
-def test_vectors_of_an_earlier_layout_are_taken_over_and_nothing_is_embedded(
-    tmp_path: Path, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with opened(tmp_path, make_engine) as memory:
-        before, folder = recall(memory, QUESTION), apart(memory)
-    monkeypatch.setattr("memory_server.index.stretch_index.fill_cache", None)
-    monkeypatch.setattr("memory_server.index.build.fill_cache", None)
-
-    with reopened(tmp_path, make_engine) as memory:
-        assert memory.upkeep.is_of_another_format()
-        memory.reindex()
-
-        assert recall(memory, QUESTION) == before
-        assert not memory.upkeep.is_of_another_format() and not folder.exists()
-
-
-def test_a_kill_while_vectors_are_taken_over_costs_none(
-    tmp_path: Path, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with opened(tmp_path, make_engine) as memory:
-        before, folder = recall(memory, QUESTION), apart(memory)
-    monkeypatch.setattr("memory_server.index.stretch_index.fill_cache", None)
-    monkeypatch.setattr("memory_server.embedding.vector_cache.COPIED_AT_ONCE", 2)
-
-    for place in ("_write_at", "shutil.rmtree"):
-        with (
-            monkeypatch.context() as patched,
-            reopened(tmp_path, make_engine) as memory,
-            pytest.raises(KeyboardInterrupt),
-        ):
-            patched.setattr(f"memory_server.embedding.vector_cache.{place}", killed)
-            memory.reindex()
-        assert folder.exists()
-    with reopened(tmp_path, make_engine) as memory:
-        memory.reindex()
-
-        assert recall(memory, QUESTION) == before
-
-
-def test_a_damaged_file_of_earlier_vectors_goes_with_a_rebuild(tmp_path: Path, make_engine: MakeEngine) -> None:
-    with opened(tmp_path, make_engine) as memory:
-        before, folder = recall(memory, QUESTION), apart(memory)
-    folder.joinpath("keys.db").write_bytes(b"nonsense" * 1_000)
-
-    with reopened(tmp_path, make_engine) as memory:
-        with pytest.raises(NeedsRepair, match="rebuild"):
-            memory.reindex()
-        memory.reindex(rebuild=True)
-
-        assert recall(memory, QUESTION) == before
 
 
 def test_stretches_are_read_anew_where_their_vectors_come_and_not_for_those_of_files(

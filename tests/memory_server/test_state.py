@@ -2,17 +2,13 @@
 
 import shutil
 import subprocess
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from memory_server.machine.database import connect
 from memory_server.root.paths import MemoryRoot
-from memory_server.root.state import EARLIER, make_state
-from memory_server.search.query_log import SCHEMA as QUERIES
-from memory_server.search.query_log import QueryLog
-from tests.memories import NOON, new_root
+from memory_server.root.state import make_state
+from tests.memories import new_root
 
 LINES = ("ended.jsonl", "approvals.jsonl")
 
@@ -22,17 +18,17 @@ def root(tmp_path: Path) -> MemoryRoot:
     return MemoryRoot(new_root(tmp_path / "memory").path, tmp_path / "states")
 
 
-def fill_earlier(root: MemoryRoot) -> None:
-    """A memory as an earlier version left it: each file holds its own name."""
-    for path in EARLIER:
-        file = root.path / path
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(f"{path}\n", encoding="utf-8")
-
-
 def state_of(root: MemoryRoot) -> dict[str, str]:
     """The files of a state with their texts."""
     return {file.name: file.read_text(encoding="utf-8") for file in root.state.iterdir() if file.name != "root.json"}
+
+
+def fill_state(root: MemoryRoot) -> None:
+    """A memory in use: each file of its state holds its own name."""
+    root.derived_folder.mkdir()
+    make_state(root)
+    for name in (*LINES, "token", "state.db", "daemon.log"):
+        (root.state / name).write_text(f"{name}\n", encoding="utf-8")
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -40,57 +36,45 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", *names, *arguments], cwd=folder, check=True, capture_output=True)
 
 
-def test_everything_of_an_earlier_version_is_moved_once_and_whole(root: MemoryRoot) -> None:
-    fill_earlier(root)
+def test_what_was_moved_is_for_its_owner_alone(root: MemoryRoot, tmp_path: Path) -> None:
+    fill_state(root)
+    (root.state / "state.db").chmod(0o644)
+    moved = MemoryRoot(root.path.rename(tmp_path / "renamed"), root.states)
 
-    make_state(root)
-    make_state(root)
+    make_state(moved)
 
-    assert state_of(root) == {name: f"{path}\n" for path, name in EARLIER.items()}
-    assert [path for path in EARLIER if (root.path / path).exists()] == []
-
-
-def test_questions_that_lie_in_the_write_ahead_log_alone_are_moved_too(root: MemoryRoot) -> None:
-    root.derived_folder.mkdir()
-    with closing(connect(root.derived_folder / "queries.db")) as earlier:
-        earlier.executescript(QUERIES)
-        earlier.execute("insert into query values (1, '2026-03-02T12:00:00+00:00', 'recall', 'which port', '[]', 0)")
-        assert (root.derived_folder / "queries.db-wal").stat().st_size > 0
-
-        make_state(root)
-
-    with closing(QueryLog(root.state_database, lambda text: text, lambda: NOON)) as log:
-        assert [one.query for one in log.queries()] == ["which port"]
-    assert not list(root.state.glob("queries.db*"))
+    state = (moved.states, moved.state, *moved.state.iterdir())
+    assert [path for path in state if path.stat().st_mode & 0o077] == []
 
 
-def test_what_was_moved_is_for_its_owner_alone(root: MemoryRoot) -> None:
-    fill_earlier(root)
-    for folder in (root.derived_folder, root.path / "proposals"):
-        folder.chmod(0o755)
-    root.derived_folder.joinpath("queries.db").chmod(0o644)
+def test_private_folders_are_closed_to_others(root: MemoryRoot) -> None:
+    folders = (root.derived_folder, root.path / "proposals")
+    for folder in folders:
+        folder.mkdir(mode=0o755)
 
     make_state(root)
 
-    open_to_others = [path for path in (root.states, root.state, *root.state.iterdir()) if path.stat().st_mode & 0o077]
-    assert open_to_others == []
-    assert {folder.stat().st_mode & 0o777 for folder in (root.derived_folder, root.path / "proposals")} == {0o700}
+    assert {folder.stat().st_mode & 0o777 for folder in folders} == {0o700}
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_lines_that_were_written_meanwhile_come_behind_the_earlier_ones(root: MemoryRoot, name: str) -> None:
-    fill_earlier(root)
-    root.state.mkdir(parents=True, mode=0o700)
-    (root.state / name).write_text("new\n", encoding="utf-8")
+def test_lines_that_were_written_meanwhile_come_behind_the_earlier_ones(
+    name: str, root: MemoryRoot, tmp_path: Path
+) -> None:
+    fill_state(root)
+    moved = MemoryRoot(root.path.rename(tmp_path / "renamed"), root.states)
+    moved.state.mkdir(mode=0o700)
+    (moved.state / name).write_text("new\n", encoding="utf-8")
 
-    make_state(root)
+    make_state(moved)
 
-    earlier = next(path for path, moved in EARLIER.items() if moved == name)
-    assert state_of(root)[name] == f"{earlier}\nnew\n"
+    assert state_of(moved)[name] == f"{name}\nnew\n"
 
 
 def test_a_clone_brings_nothing(root: MemoryRoot) -> None:
-    fill_earlier(root)
+    for path in ("proposals/approvals.jsonl", ".oneiros/token", ".oneiros/state.db"):
+        (root.path / path).parent.mkdir(exist_ok=True)
+        (root.path / path).write_text(f"{path}\n", encoding="utf-8")
     git(root.path, "init", "--quiet")
     git(root.path, "add", "--force", ".")
 
@@ -99,39 +83,8 @@ def test_a_clone_brings_nothing(root: MemoryRoot) -> None:
     assert state_of(root) == {}
 
 
-def test_what_a_person_committed_of_a_memory_in_use_is_kept(root: MemoryRoot) -> None:
-    fill_earlier(root)
-    root.ledger.write_bytes(b"indexed here")
-    (root.path / ".gitignore").write_text(".oneiros/\n", encoding="utf-8")
-    git(root.path, "init", "--quiet")
-    git(root.path, "add", ".")
-
-    make_state(root)
-
-    assert state_of(root)["approvals.jsonl"] == "proposals/approvals.jsonl\n"
-    assert (root.path / "proposals" / "approvals.jsonl").exists()
-
-
-@pytest.mark.parametrize("how", ["symlink", "hard link", "folder"])
-def test_what_is_no_file_of_the_memory_is_not_moved(root: MemoryRoot, tmp_path: Path, how: str) -> None:
-    victim = tmp_path / "victim"
-    (victim / "token" if how == "folder" else victim).mkdir(parents=True) if how == "folder" else victim.write_text("x")
-    if how == "folder":
-        root.derived_folder.symlink_to(victim)
-    else:
-        root.derived_folder.mkdir()
-        (root.derived_folder / "token").symlink_to(victim) if how == "symlink" else (
-            root.derived_folder / "token"
-        ).hardlink_to(victim)
-
-    make_state(root)
-
-    assert state_of(root) == {} and victim.exists()
-
-
 def test_the_state_follows_a_root_that_is_renamed(root: MemoryRoot, tmp_path: Path) -> None:
-    fill_earlier(root)
-    make_state(root)
+    fill_state(root)
     before = state_of(root)
     moved = MemoryRoot(root.path.rename(tmp_path / "renamed"), root.states)
 
@@ -154,8 +107,7 @@ def test_a_folder_in_the_state_can_be_entered_after_a_move(root: MemoryRoot, tmp
 def test_the_state_follows_a_root_that_another_file_system_gives_another_inode(
     root: MemoryRoot, tmp_path: Path
 ) -> None:
-    fill_earlier(root)
-    make_state(root)
+    fill_state(root)
     before = state_of(root)
     shutil.copytree(root.path, tmp_path / "other disk")
     shutil.rmtree(root.path)
@@ -167,8 +119,7 @@ def test_the_state_follows_a_root_that_another_file_system_gives_another_inode(
 
 
 def test_a_copy_beside_the_first_root_starts_with_nothing(root: MemoryRoot, tmp_path: Path) -> None:
-    fill_earlier(root)
-    make_state(root)
+    fill_state(root)
     before = state_of(root)
     shutil.copytree(root.path, tmp_path / "copy")
     copy = MemoryRoot(tmp_path / "copy", root.states)
@@ -183,8 +134,7 @@ def test_a_copy_beside_the_first_root_starts_with_nothing(root: MemoryRoot, tmp_
 
 
 def test_another_memory_in_the_place_of_a_removed_one_does_not_get_its_state(root: MemoryRoot, tmp_path: Path) -> None:
-    fill_earlier(root)
-    make_state(root)
+    fill_state(root)
     (root.path / "MEMORY.md").unlink()
     root.path.rename(tmp_path / "aside")  # so that its inode is not given away again
     clone = MemoryRoot(new_root(root.path).path, root.states)

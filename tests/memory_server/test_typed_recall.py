@@ -1,10 +1,7 @@
 """Recall filtered by what the recorder says of a session's lines."""
 
 import datetime as dt
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -150,20 +147,6 @@ def test_a_hit_says_what_the_recorder_says_of_it(memory: Memory) -> None:
     assert (before.type, before.tags, before.time) == ("episodic", ("shop",), None)
     assert (after.type, after.tags, after.time) == ("fact", ("shop",), moment)
     assert after.why[-1] == Reason("type", "fact: because")
-
-
-def test_lines_of_an_older_version_stay_and_have_no_time(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "digest.db")) as old, old:
-        old.executescript(
-            "create table session (session text primary key, mark text, project text) without rowid;"
-            "create table line (id integer primary key, session text, ordinal integer, type text, text text, why text,"
-            " entries text);"
-            "insert into session values ('s', '1', 'shop');"
-            "insert into line values (1, 's', 0, 'fact', 'Orders are numbered.', 'because', '[]');"
-        )
-
-    with closing(TypedLines(tmp_path / "sessions.db")) as store:
-        assert [(one.text, one.time) for one in store.of_session("s")] == [("Orders are numbered.", None)]
 
 
 def test_a_type_that_there_is_not_is_an_error_and_one_without_lines_says_so(memory: Memory) -> None:

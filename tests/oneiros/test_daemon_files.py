@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memory_server.errors import NeedsRepair
-from oneiros.daemon.sockets import daemon_lock, write_state
+from oneiros.daemon.sockets import take_daemon_lock, write_state
 from oneiros.light.endpoint import DaemonUnreachable, daemon_state, ensure_state, spawn, state_folder
 from tests.memories import new_root
 
@@ -60,8 +60,8 @@ def test_a_lock_that_leads_elsewhere_is_not_taken(
         place.rmdir()
     plant(place, victim)
 
-    with pytest.raises(NeedsRepair), daemon_lock(root):
-        pytest.fail("the lock was taken")
+    with pytest.raises(NeedsRepair):
+        take_daemon_lock(root)
 
     assert around(root) == {"memory": None, "victim": "precious\n"}
 

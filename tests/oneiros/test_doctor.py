@@ -1,6 +1,8 @@
 """The health score: 100 for a memory in which nothing is found, and each deduction with its reason, counted once."""
 
 import json
+from contextlib import closing
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from dream.report.findings import Concern, Finding
 from memory_server.errors import Problem
 from memory_server.layers.validate import ValidationRule
+from memory_server.machine.database import connect
 from memory_server.memory import Memory
 from oneiros.checks import make_failure, ok, warning
 from oneiros.cli.main import main
@@ -21,11 +24,14 @@ from tests.memories import new_root, open_memory, without_daemon, write_topic
 HEAD = {"id": "0b9e8d0a-5f55-4c3e-9c6e-7d1f6a1b2c3d", "type": "semantic", "created": "2026-11-01"}
 
 
-def test_a_memory_without_findings_has_100() -> None:
-    not_trusted = warning("/srv/shop/memory is not trusted and has no effect", "oneiros trust /srv/shop/memory")
-    checks = [("model", ok("embeds")), ("memory", ok("as it should be")), ("settings", not_trusted)]
+def test_a_memory_without_findings_has_100(tmp_path: Path) -> None:
+    new_root(shop := tmp_path / "shop" / "memory")
+    settings = list(islice(examine(Environment({"HOME": str(tmp_path)}, tmp_path, shop.parent)), 3))[1:]
+    checks = [("model", ok("embeds")), ("memory", ok("as it should be")), *settings]
     taken = list_deductions(checks, [], [])
 
+    not_trusted = f"{shop} answers nothing here, it may be somebody else's; if it is to: oneiros trust {shop}"
+    assert settings[1] == ("settings", ok(not_trusted))
     assert taken == () and Health(taken).score == 100
     assert next(health_lines(Health(taken))) == "health  100 of 100"
 
@@ -41,6 +47,21 @@ def test_what_a_process_indexes_just_now_is_no_warning_of_doctor(
 
     assert [(one.state, one.repair) for one in behind] == [("warning", "oneiros reindex")]
     assert [(one.state, one.detail.partition("; ")[2]) for one in indexed] == [("ok", "process 12 is at it")]
+
+
+def test_what_another_process_keeps_locked_is_no_failure_of_doctor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = Environment({"HOME": str(tmp_path)}, tmp_path, tmp_path)
+    write_topic(new_root(environment.own_root.path), "mail", "The relay listens on port 2525.")
+    main(without_daemon(["reindex"]), environment)
+    monkeypatch.setattr("memory_server.machine.database.LOCK_SECONDS", 0.05)
+    with closing(connect(environment.own_root.derived_folder / "ledger.db")) as other:
+        other.execute("begin immediate")
+        [ledger] = [check for name, check in examine(environment) if name == "ledger"]
+
+    assert (ledger.state, ledger.repair) == ("warning", "oneiros doctor, when that one is done")
+    assert ledger.detail == "another process writes just now, so this was not proved (database is locked)"
 
 
 def test_each_kind_is_one_deduction_with_its_first_reason_and_step_the_largest_first() -> None:

@@ -1,14 +1,22 @@
 """Who takes a session out of the archive need not own the indices: the owner's next run finishes what was noted."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
-from crawler.ingest import forget
+import pytest
+
+from crawler.archived import ArchivedSessions
+from crawler.closed import ClosedWhen
+from crawler.ingest import forget, ingest
+from crawler.reading.record import Readings
+from memory_server.machine import database
 from memory_server.memory import Memory
 from memory_server.root.forgetting import note_forgetting, sessions_to_forget
 from oneiros.daemon.index_runs import IndexRuns
-from tests.crawler.builders import SESSION, settings_in
+from tests.crawler.builders import OTHER_SESSION, SESSION, person, settings_in, write_transcript
 from tests.memories import search_exact
-from tests.memory_server.test_raw_answers import archived
+from tests.memory_server.test_raw_answers import NOW, archived
 
 WORDS = b"keepalive"
 
@@ -45,3 +53,45 @@ def test_what_is_noted_and_still_archived_waits_and_costs_no_rebuild(tmp_path: P
 
         assert sessions_to_forget(memory.root) == {SESSION}
         assert search_exact(memory, "keepalive", include_raw=True).hits
+
+
+def test_no_other_session_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def see(store: ArchivedSessions, session_id: str) -> object:
+        read.append(session_id)
+        return read_session(store, session_id)
+
+    read_session = ArchivedSessions.session
+    with archived(tmp_path) as memory:
+        said = person(91, "The heron nests below the weir.", session=OTHER_SESSION)
+        write_transcript(tmp_path / "live", said, session=OTHER_SESSION)
+        readings, closed = Readings(memory.root.path / "sessions" / "readings"), ClosedWhen(NOW)
+        ingest([tmp_path / "live"], settings_in(memory.root.path), memory.root.sessions, readings, closed)
+        memory.reindex()
+        note_forgetting(memory.root, [SESSION])
+        forget(SESSION, settings_in(memory.root.path), memory.root.sessions)
+        monkeypatch.setattr(ArchivedSessions, "session", see)
+
+        memory.reindex()
+
+        assert read == [] and held_by(memory) == [] and not sessions_to_forget(memory.root)
+        assert search_exact(memory, "heron", include_raw=True).hits
+
+
+def test_what_another_process_still_reads_is_forgotten_by_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "LOCK_SECONDS", 0.1)
+    with archived(tmp_path) as memory:
+        note_forgetting(memory.root, [SESSION])
+        forget(SESSION, settings_in(memory.root.path), memory.root.sessions)
+        with closing(sqlite3.connect(memory.root.raw_index, isolation_level=None)) as reader:
+            reader.execute("begin")
+            reader.execute("select count(*) from chunk").fetchone()
+            memory.reindex()
+            assert sessions_to_forget(memory.root) == {SESSION} and memory.is_unfinished()
+
+        memory.reindex()
+
+        assert held_by(memory) == [] and not sessions_to_forget(memory.root)

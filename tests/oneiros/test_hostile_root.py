@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dream.changes import Event, FileChange, hash_text
 from dream.decisions.chain import make_entry
 from dream.decisions.journal import Noted, Plan
-from dream.proposals.store import Approval, Event, FileChange
-from dream.records import hash_text
+from dream.proposals.store import Approval
 from oneiros.cli.main import main
 from oneiros.environment import Environment
 from oneiros.light import hook
@@ -77,7 +77,7 @@ PLACES = (
     *("proposals/2026-03-02-1/proposal.md", "reports", "sessions", "sessions/compressed", "sessions/compressed/2026"),
     *("sessions/archive", "sessions/archive/.lock", "sessions/archive/objects", "sessions/archive/sessions"),
     *("sessions/archive/forgotten.jsonl", "sessions/archive/objects/00", "episodes", "episodes/2026", ".blackboard"),
-    *(".blackboard/handoff", ".blackboard/sessions", ".blackboard/_legacy"),
+    *(".blackboard/handoff", ".blackboard/sessions"),
 )
 KINDS = ("link to a folder", "link to a file", "link to nothing", "pipe", "folder", "file", "plan", "approval")
 Plant = tuple[str, str]  # where, what

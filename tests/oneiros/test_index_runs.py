@@ -104,6 +104,38 @@ def test_a_question_waits_for_the_first_index(
     assert [hit.path for hit in answers[0].hits] == ["topics/mail.md"]
 
 
+class PokedMeanwhile(IndexRuns):
+    """Another thread orders a rebuild just when a run that was left looks whether one is ordered."""
+
+    ordering: threading.Thread | None = None
+    _ordered_rebuild = False
+
+    @property
+    def _rebuild(self) -> bool:
+        value = self._ordered_rebuild
+        if self.ordering and not self.ordering.ident:
+            self.ordering.start()
+            self.ordering.join(0.2)  # where the lock is held it comes later
+        return value
+
+    @_rebuild.setter
+    def _rebuild(self, value: bool) -> None:
+        self._ordered_rebuild = value
+
+    def _bring_level(self, rebuild: bool, anyway: bool) -> None:
+        self.ordering = threading.Thread(target=self.poke, kwargs={"rebuild": True})
+        raise module.Overtaken
+
+
+def test_a_rebuild_that_is_ordered_while_a_run_is_left_is_not_lost(memory: Memory) -> None:
+    with closing(PokedMeanwhile(memory)) as indexer:
+        indexer._run()
+        assert indexer.ordering
+        indexer.ordering.join(20)
+
+        assert indexer._take_order()[1:] == (True, True)
+
+
 def test_a_question_is_told_how_far_the_first_index_is(
     memory: Memory, indexer: IndexRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,16 @@ def test_a_lost_digest_is_made_again_the_same_and_nothing_is_read_twice(tmp_path
     anew.close()
 
 
+def test_the_mark_of_a_long_session_is_short(tmp_path: Path) -> None:
+    root = archived(tmp_path, *(assistant(number, f"The relay waits {number} s.") for number in range(1, 400)))
+    recorder, typed_lines = recorder_of(root)
+
+    recorder.bring_level()
+
+    assert len(typed_lines.marks()[SESSION]) < 200
+    typed_lines.close()
+
+
 def test_a_session_that_leaves_the_archive_leaves_the_digest(tmp_path: Path) -> None:
     root = archived(tmp_path)
     recorder, typed_lines = recorder_of(root)

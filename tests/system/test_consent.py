@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
+from dream.changes import Event
 from dream.decisions.chain import Chain
 from dream.decisions.presence import Consent, How
-from dream.proposals.store import Event
 from memory_server.settings import read_person_settings
 from tests.dream.builders import archive_statements, decisions_on, new_topic, proposed
 from tests.system.at_terminal import ONEIROS, SETTLE, TAKE_UP, WORD, at_terminal

@@ -307,9 +307,9 @@ def test_serve_status_and_stop(house: House) -> None:
     served = json.loads(house.command("serve", "--json").stdout)
     status = json.loads(house.command("status", "--json").stdout)
 
-    assert status["daemon"]["pid"] == served["pid"] == house.daemon().pid
+    assert status["daemon"]["pid"] == served["pid"] == (daemon := house.daemon()).pid
     assert house.command("stop").returncode == 0
-    assert not is_running(str(house.root))
+    assert not is_living(daemon) and not is_running(str(house.root))
     assert house.command("stop", check=False).returncode == 1
 
 

@@ -52,6 +52,22 @@ def test_a_hook_without_a_daemon_says_nothing_and_starts_none(house: House) -> N
     assert house.processes() == []
 
 
+@pytest.mark.parametrize("socket_left", [None, False, True])
+def test_a_hook_without_a_daemon_has_nothing_to_log(house: House, socket_left: bool | None) -> None:
+    if socket_left is not None:  # a daemon was killed
+        ensure_private(runtime_folder(house.variables))
+        path = socket_path(house.variables, str(house.root), "http")
+        house.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (house.state / "daemon.json").write_text(json.dumps({"http": path}), encoding="utf-8")
+        if socket_left:
+            with socket.socket(socket.AF_UNIX) as left:
+                left.bind(path)
+
+    done = run_hook(house)
+
+    assert (done.returncode, done.stdout, (house.state / "hook.log").exists()) == (0, "", False)
+
+
 def test_a_hook_reaches_the_daemon(house: House) -> None:
     house.serve()
     payload = json.dumps({"session_id": "a-1", "prompt": "Which port does the relay listen on?"})

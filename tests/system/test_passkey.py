@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from dream.changes import Event
 from dream.decisions.accept import Decisions
 from dream.decisions.chain import Chain
-from dream.proposals.store import Event
 from dream.records import State
 from memory_server.settings import PersonSettings
 from oneiros.light.endpoint import daemon_state, read_token

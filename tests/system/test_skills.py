@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from crawler.archive.append import Ingester
+from dream.changes import Event
 from dream.decisions.chain import Chain
-from dream.proposals.store import Event
 from memory_server.root.paths import MemoryRoot
 from tests.crawler.builders import settings_in, write_transcript
 from tests.parts.taking_over.skill_house import STEPS, did

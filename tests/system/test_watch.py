@@ -3,13 +3,14 @@
 import dataclasses
 import datetime as dt
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
+from memory_server.document import SourcePath
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
@@ -22,7 +23,7 @@ from tests.system.house import wait_until
 
 @contextmanager
 def watched(folder: Path, make_observer: type[BaseObserver] | None = None) -> Iterator[tuple[Memory, Watcher]]:
-    (folder / "topics").mkdir(parents=True)
+    (folder / "topics").mkdir(parents=True, exist_ok=True)
     (folder / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
     memory = Memory(
         root_at(folder),
@@ -78,9 +79,16 @@ def test_a_commit_alone_is_looked_at(tmp_path: Path) -> None:
     folder = tmp_path / "m"
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     commit()
+    (folder / "topics").mkdir()
+    (folder / "topics" / "heron.md").write_text("# Heron\n", encoding="utf-8")
     with watched(folder) as (memory, _):
         pointed: list[str] = []
-        memory.upkeep = dataclasses.replace(memory.upkeep, unapproved=lambda _: pointed.append("asked") or {})
+
+        def note(paths: Collection[SourcePath]) -> dict[SourcePath, str]:
+            pointed.extend(paths)
+            return {}
+
+        memory.upkeep = dataclasses.replace(memory.upkeep, unapproved=note)
 
         commit()
 

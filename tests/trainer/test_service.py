@@ -20,7 +20,7 @@ from typing import Any
 import openai
 import pytest
 
-from oneiros.ingest.trainer_client import TrainerClient, parse_machines
+from parts.trainers.client import TrainerClient, parse_machines
 from trainer.errors import Busy, UsageError
 from trainer.serving.answering import Answer, Model, Question, until_stop
 from trainer.serving.connections import MAX_CONNECTIONS

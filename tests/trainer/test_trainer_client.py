@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from memory_server.errors import NeedsRepair, UsageError
 from oneiros.cli.main import main
-from oneiros.ingest.trainer_client import URLS, TrainerClient, TrainerMachine, TrainerUnreachable, parse_machines
+from parts.trainers.client import URLS, TrainerClient, TrainerMachine, TrainerUnreachable, parse_machines
 from parts.trainers.command import add_commands, choose_at_terminal, look, sparkline
 
 GPU = {
@@ -334,7 +334,7 @@ def test_a_falling_curve_is_drawn_as_falling_bars() -> None:
 def test_where_no_trainer_is_named_or_runs_the_command_says_how_to_start_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("oneiros.ingest.trainer_client.DEFAULT_URL", "http://127.0.0.1:1")
+    monkeypatch.setattr("parts.trainers.client.DEFAULT_URL", "http://127.0.0.1:1")
     monkeypatch.delenv(URLS, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
 

@@ -7,16 +7,26 @@ that reads a scaled score was fitted to one model; those of a model that tells l
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.index.ledger import Ledger
 from memory_server.index.snapshot import Snapshot
 from memory_server.language.words import Stemmer
 from memory_server.search.ranking.arms import best_first
-from memory_server.search.ranking.scoring import Places, Scale, compute_matches, learn_scale, token_weights
+from memory_server.search.ranking.scoring import (
+    CALIBRATION_FORMAT,
+    CALIBRATION_NOTE,
+    LEAST_UNIT,
+    Calibration,
+    Places,
+    Scale,
+    compute_matches,
+    token_weights,
+)
 from memory_server.search.ranking.terms import list_terms, question_terms
 
 # No memory of software work answers these. Changing one changes every score: rebuild afterwards.
@@ -99,34 +109,6 @@ OWN = 16  # passages that are asked for by their own words
 OWN_WORDS = 12  # the first of each, some as many as a question has, of half of the passage at most
 USUAL_REACH = (2.9, 3.4)  # by meaning and by tokens, the least that the model has to which all was fitted
 MOST_STRETCH = 2.0  # a model that needs more tells nothing apart
-NOTE = "calibration"
-FORMAT = "4/"  # before the mark of what is noted, so that scales of another form are learnt anew
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """The scales of one index."""
-
-    meaning: Scale  # of cosines of vectors
-    tokens: Scale  # of mean token matches
-    background: float  # the typical match of one token
-    sparse: Scale | None = None  # of what a sparse model scores, where one is on
-
-
-NEUTRAL = Calibration(Scale(0.0, 1.0), Scale(0.0, 1.0), 0.0)  # of an index that holds nothing
-
-
-def read_calibration(note: str) -> Calibration:
-    """The scales of the last reindex, of what it noted; neutral ones where there was none."""
-    if not note:
-        return NEUTRAL
-    found = json.loads(note)
-    if not found["content"].startswith(FORMAT):
-        return NEUTRAL
-    middle, unit, token_middle, token_unit, background, *sparse = found["values"]
-    return Calibration(
-        Scale(middle, unit), Scale(token_middle, token_unit), background, Scale(*sparse) if sparse else None
-    )
 
 
 def calibrate(
@@ -141,13 +123,13 @@ def calibrate(
 
     `sparse`: what a sparse model scores; `models` names those that are on beside the one that makes vectors.
     """
-    content = FORMAT + ledger.content_mark() + models
-    note = ledger.note(NOTE)
+    content = CALIBRATION_FORMAT + ledger.content_mark() + models
+    note = ledger.note(CALIBRATION_NOTE)
     if note and json.loads(note)["content"] == content:
         return
     places = np.flatnonzero(snapshot.passages.vectors >= 0)
     if len(places) == 0:
-        ledger.set_note(NOTE, "")
+        ledger.set_note(CALIBRATION_NOTE, "")
         return
     learnt = _learn(ledger, snapshot, stemmer, [*map(embed_query, PROBES)], places)
     learnt = _stretch(learnt, _measure_reach(ledger, snapshot, stemmer, embed_query, learnt))
@@ -156,7 +138,7 @@ def calibrate(
         scores = np.stack([sparse(snapshot, probe) for probe in PROBES])
         scale = learn_scale(scores, scores.max(axis=1))
         values += [scale.middle, scale.unit]
-    ledger.set_note(NOTE, json.dumps({"content": content, "values": values}))
+    ledger.set_note(CALIBRATION_NOTE, json.dumps({"content": content, "values": values}))
 
 
 def _learn(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, probes: list[Embedded], places: Places) -> Calibration:
@@ -249,3 +231,16 @@ def _sample(snapshot: Snapshot, places: Places) -> Places:
     direction = np.sin(np.arange(snapshot.vectors.shape[1], dtype=np.float32) + 1)
     order = held[np.argsort(snapshot.exact_cosines(direction[None], held)[0], kind="stable")]
     return order[np.linspace(0, len(order) - 1, SAMPLE).astype(np.int64)]
+
+
+def learn_scale(typical: NDArray[np.floating], best: NDArray[np.floating]) -> Scale:
+    """The scale of an index from what unrelated probe questions score in it.
+
+    typical (probes, n): scores of passages that stand for all; best (probes,): the highest score of each probe.
+    The unit is half the distance to the best unrelated passage, which grows with the index, and half three standard
+    deviations, which do not. A linear map of all cosines cancels exactly. In whatever order the passages come, sorted
+    they add up to the same sum.
+    """
+    middle = float(np.median(typical))
+    spread = float(np.sort(typical, axis=None).std(dtype=np.float64))
+    return Scale(middle, max(LEAST_UNIT, 0.5 * (float(np.median(best)) - middle) + 1.5 * spread))

@@ -12,7 +12,6 @@ import numpy as np
 from memory_server.index.snapshot import Snapshot, sort_distinct
 from memory_server.language.times import Time
 from memory_server.search.ranking.arms import Nearest, Scope, WordScores, best_first, number_runs, with_neighbours
-from memory_server.search.ranking.calibration import Calibration
 from memory_server.search.ranking.scoring import (
     FUSION_WEIGHTS,
     LEAST_UNIT,
@@ -20,6 +19,7 @@ from memory_server.search.ranking.scoring import (
     NAMED_TIME,
     NEIGHBOUR_MEANING,
     RERANK_WEIGHTS,
+    Calibration,
     Likeness,
     Places,
     Scores,

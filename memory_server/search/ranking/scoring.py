@@ -9,6 +9,7 @@ that neighbours can be told from passages that merely stand beside each other in
 from all sets of data; what it takes without each of them, and the worth of each part, stand in benchmarks/RESULTS.md.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_server.embedding.engine import Embedded, Vectors
-from memory_server.embedding.token_vectors import token_matches
 from memory_server.index.snapshot import Snapshot
 from memory_server.search.ranking.terms import IndexedTerm, rarity
 
@@ -44,6 +44,10 @@ RERANK_WEIGHTS: Mapping[str, float] = {
 }
 NAMED_TIME = 2.0  # what a passage of a time has before others, in units of meaning, where the question names the time
 OF_MODELS = ("sparse", "cross")  # features with a weight of 1 that are there where the person turned a model on
+CALIBRATION_NOTE = "calibration"
+CALIBRATION_FORMAT = "4/"  # before the mark of what is noted, so that scales of another form are learnt anew
+TOKENS_A_BLOCK = 256  # 0.4 MB as floats; with twice as many a third slower
+EXACT_STEP = np.float32(2.0**-18)  # multiples of it up to 2^6 fit a 32-bit float; 4,096 components add up to no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +61,30 @@ class Scale:
         return (np.asarray(cosines, dtype=np.float64) - self.middle) / self.unit
 
 
-def learn_scale(typical: NDArray[np.floating], best: NDArray[np.floating]) -> Scale:
-    """The scale of an index from what unrelated probe questions score in it.
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The scales of one index."""
 
-    typical (probes, n): scores of passages that stand for all; best (probes,): the highest score of each probe.
-    The unit is half the distance to the best unrelated passage, which grows with the index, and half three standard
-    deviations, which do not. A linear map of all cosines cancels exactly. In whatever order the passages come, sorted
-    they add up to the same sum.
-    """
-    middle = float(np.median(typical))
-    spread = float(np.sort(typical, axis=None).std(dtype=np.float64))
-    return Scale(middle, max(LEAST_UNIT, 0.5 * (float(np.median(best)) - middle) + 1.5 * spread))
+    meaning: Scale  # of cosines of vectors
+    tokens: Scale  # of mean token matches
+    background: float  # the typical match of one token
+    sparse: Scale | None = None  # of what a sparse model scores, where one is on
+
+
+NEUTRAL = Calibration(Scale(0.0, 1.0), Scale(0.0, 1.0), 0.0)  # of an index that holds nothing
+
+
+def read_calibration(note: str) -> Calibration:
+    """The scales of the last reindex, of what it noted; neutral ones where there was none."""
+    if not note:
+        return NEUTRAL
+    found = json.loads(note)
+    if not found["content"].startswith(CALIBRATION_FORMAT):
+        return NEUTRAL
+    middle, unit, token_middle, token_unit, background, *sparse = found["values"]
+    return Calibration(
+        Scale(middle, unit), Scale(token_middle, token_unit), background, Scale(*sparse) if sparse else None
+    )
 
 
 def near_sum(values: Scores, runs: Places, shares: Sequence[float]) -> Scores:
@@ -207,3 +224,28 @@ class Likeness:
         new = places[~self._known[places]]
         self._matches[new], self._known[new] = compute_matches(self.snapshot, self.question.tokens, new).T, True
         return self._matches[places].T
+
+
+def token_matches(question: Vectors, packed: NDArray[np.uint8], starts: NDArray[np.int64]) -> Vectors:
+    """How well each token of a question finds a partner in each passage.
+
+    question (q, d) has unit rows; `packed` holds the token rows of all passages one after the other and `starts` (p,)
+    the first row of each, rising, none empty. Returns (q, p): the best cosine against the signs, -1 to 1; the same to
+    the last bit wherever a passage's rows stand, since rounded components add up to the same in any order.
+    """
+    dimensions = question.shape[1]
+    # rounded components add up to the same in any order
+    question = np.rint(question / EXACT_STEP) * EXACT_STEP
+    # bits as 0 and 1, in blocks (b, d) that stay in the processor's cache; the sums of what stands where a bit is
+    found = np.empty((len(packed), len(question)), dtype=np.float32)
+    block = np.empty((TOKENS_A_BLOCK, dimensions), dtype=np.float32)
+    for start in range(0, len(packed), TOKENS_A_BLOCK):
+        part = packed[start : start + TOKENS_A_BLOCK]
+        bits = block[: len(part)]
+        bits[...] = np.unpackbits(part, axis=1, count=dimensions)
+        np.matmul(bits, question.T, out=found[start : start + len(part)])
+    # the best of each passage; a cosine with signs of -1 and 1 is 2 (q . bits) - sum(q), over sqrt(d)
+    best = np.maximum.reduceat(found, starts, axis=0).T
+    return np.asarray(
+        (2.0 * best - question.sum(axis=1, keepdims=True)) / np.float32(np.sqrt(dimensions)), dtype=np.float32
+    )

@@ -9,9 +9,10 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from dream.decisions.page import Chosen
-from dream.decisions.passkey import Passkey, make_origin
+from dream.decisions.passkey import Passkey
 from dream.records import Hunk
 from oneiros.served import ServedMemory
+from parts.page.passkeys.browser import make_origin
 from parts.page.passkeys.routes import MAX_CHOICES
 from parts.page.passkeys.signing import hash_shown
 from parts.page.rendering import Renderer

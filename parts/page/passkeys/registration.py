@@ -6,9 +6,9 @@ from typing import Annotated
 import msgspec
 import typer
 
-from dream.decisions.passkey import Passkey, make_origin
+from dream.changes import Event
+from dream.decisions.passkey import Passkey
 from dream.decisions.presence import ask_on_terminal
-from dream.proposals.store import Event
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import escape_line
 from memory_server.settings import read_person_settings
@@ -21,6 +21,7 @@ from oneiros.daemon.sockets import end_daemon
 from oneiros.dreaming import open_decisions
 from oneiros.environment import Environment
 from oneiros.light.endpoint import is_running
+from parts.page.passkeys.browser import make_origin
 from parts.page.passkeys.signing import REGISTRATION_LIFE
 
 USUAL_PORT = 8377

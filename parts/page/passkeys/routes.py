@@ -13,11 +13,11 @@ from pydantic import Field
 
 from dream.decisions.accept import MAX_TEXT_CHARS, Decisions
 from dream.decisions.page import Chosen, PageSessions
-from dream.decisions.passkey import make_origin
 from dream.routes import NO_PAGE, Secret, require_person
 from memory_server.errors import UsageError
 from memory_server.faces.body import Body
 from oneiros.served import ServedMemory
+from parts.page.passkeys.browser import make_origin
 from parts.page.passkeys.signing import PendingPasskeys
 
 NO_FIXED_PORT = "a passkey needs a page on a fixed port, and this one is on another"

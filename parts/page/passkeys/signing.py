@@ -13,26 +13,25 @@ from typing import Any
 
 import msgspec
 
+from dream.changes import Event, hash_text
 from dream.decisions.accept import Decided, Decisions, Foreseen
-from dream.decisions.chain import ChainEntry, ChoiceHashes, link_entries
+from dream.decisions.chain import ChainEntry, ChoiceHashes
 from dream.decisions.page import Chosen
-from dream.decisions.passkey import (
+from dream.decisions.passkey import Passkey, require_signed
+from dream.decisions.presence import Consent, How
+from dream.proposals.placing import Manner
+from dream.proposals.rendering import Step, diff_steps, make_diff
+from dream.records import Hunk
+from memory_server.errors import ContentError, NeedsRepair, UsageError
+from memory_server.machine.clock import local_day
+from parts.page.passkeys.browser import (
     ANSWER_SECONDS,
-    Passkey,
     encode_base64,
     options_to_make,
     options_to_sign,
     parse_assertion,
-    require_signed,
     verify_passkey,
 )
-from dream.decisions.presence import Consent, How
-from dream.proposals.placing import Manner
-from dream.proposals.rendering import Step, diff_steps, make_diff
-from dream.proposals.store import Event
-from dream.records import Hunk, hash_text
-from memory_server.errors import ContentError, NeedsRepair, UsageError
-from memory_server.machine.clock import local_day
 
 ANSWER_LIFE = dt.timedelta(seconds=ANSWER_SECONDS)
 REGISTRATION_LIFE = dt.timedelta(minutes=5)
@@ -188,6 +187,14 @@ def signing_entry(foreseen: Foreseen, choices: tuple[ChoiceHashes, ...], at: dt.
     covers = tuple(entry.name for entry in link_entries(foreseen.entries, foreseen.last))
     nonce = secrets.token_hex(NONCE_BYTES)
     return ChainEntry(Event.SIGNED, at, How.PASSKEY, nonce, previous=covers[-1], covers=covers, choices=choices)
+
+
+def link_entries(entries: Sequence[ChainEntry], last: str) -> list[ChainEntry]:
+    """Entries as they follow one another behind the one of this name."""
+    found: list[ChainEntry] = []
+    for entry in entries:
+        found.append(replace(entry, previous=found[-1].name if found else last))
+    return found
 
 
 def _hash_choice(choice: Chosen, shown: str) -> ChoiceHashes:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from memory_server.errors import UsageError
-from memory_server.escaping import escape_line, escape_text, plural
+from memory_server.escaping import escape_line, escape_text, join_counts, plural
 from memory_server.layers.topics import shorten_text
 from memory_server.redaction import Redactor
 from oneiros.cli.arranging import arrange
@@ -94,16 +94,21 @@ def _show(imported: Imported, *, dry: bool) -> None:
 
 
 def _sum(imported: Imported) -> str:
-    taken = imported.taken
-    parts = [
-        f"{plural(taken.files, 'file')} read in {imported.seconds:.1f} s, {plural(taken.statements, 'statement')}",
-        f"{len(taken.updates)} offered",
-        *([f"{taken.changed} of them in the place of what a file said before"] if taken.changed else []),
-        f"{taken.known} known or offered before",
-        f"{taken.duplicates} say what another does",
-        *(f"{count} refused: {reason}" for reason, count in sorted(taken.refused.items())),
-    ]
-    return f"{'; '.join(parts)}. {taken.left_out} code blocks, tables and pointers are left out."
+    taken, is_new = imported.taken, bool(imported.taken.updates or imported.references)
+    read = f"{plural(taken.files, 'file')} read in {imported.seconds:.1f} s"
+    statements = f", {plural(taken.statements, 'statement')}" if taken.statements else ""
+    parts = join_counts(
+        (not is_new, "Nothing new" if taken.files else "No file read"),
+        (taken.files, f"{read}{statements}"),
+        (len(taken.updates), f"{len(taken.updates)} offered"),
+        (taken.changed, f"{taken.changed} of them in the place of what a file said before"),
+        (taken.known, f"{taken.known} known or offered before"),
+        (taken.duplicates, f"{taken.duplicates} say what another does"),
+        *((count, f"{count} refused: {reason}") for reason, count in sorted(taken.refused.items())),
+        between="; ",
+    )
+    left_out = f" {taken.left_out} left out: code blocks, tables and pointers." if taken.left_out else ""
+    return f"{parts}.{left_out}"
 
 
 def _json(imported: Imported) -> dict[str, object]:

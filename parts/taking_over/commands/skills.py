@@ -7,10 +7,7 @@ import typer
 
 from crawler.archive.choice import git_common_directory
 from crawler.quotes import Quote
-from dream.decisions.skills import require_place
 from dream.evidence import Evidence
-from dream.proposals.skill import list_steps, list_tools, make_name, save_draft, skill_text
-from dream.records import Habit
 from memory_server.errors import ContentError, UsageError
 from memory_server.escaping import escape_line, escape_text
 from memory_server.layers.sessions import cut_id8
@@ -24,8 +21,11 @@ from oneiros.environment import Environment, find_top
 from oneiros.hooks.whereabouts import name_project
 from oneiros.ingest.readings import find_project
 from oneiros.ingest.settings import open_archive
+from parts.taking_over.deeds import Habit
 from parts.taking_over.habits import read_habits
+from parts.taking_over.installing import install_skill, list_installed, require_place, uninstall_skill
 from parts.taking_over.refusals import refusals_of_skill
+from parts.taking_over.skill import list_steps, list_tools, make_name, save_draft, skill_text
 
 MOST = 12  # of each kind, in a list
 Name = Annotated[str, typer.Argument(metavar="ID", help="as `oneiros skills` names it, or the beginning of it")]
@@ -95,7 +95,7 @@ def accept(
     consent = ask_consent(environment)
     noted = f"~/{file.relative_to(home)}" if file.is_relative_to(home) else str(file)
     with sign_at_end(environment, decisions):
-        decisions.install(habit, file, noted, consent)
+        install_skill(decisions, habit, file, noted, consent)
     talk(f"Installed. Undo it: oneiros skills revert {habit.id[:8]}")
 
 
@@ -103,13 +103,13 @@ def revert(context: typer.Context, name: Annotated[str, typer.Argument(help="its
     """Take an installed skill away again; one that you changed since stays."""
     environment: Environment = context.obj
     decisions = open_decisions(environment)
-    found = [one for one in decisions.list_installed() if name and (one.text == name or one.hunk.startswith(name))]
+    found = [one for one in list_installed(decisions) if name and (one.text == name or one.hunk.startswith(name))]
     if not found:
         raise ContentError(f"no installed skill is called {name[:40]!r}", remedy="Name its folder or its id")
     place = found[-1].files[0].path
     file = environment.home / place[2:] if place.startswith("~/") else Path(place)
     with sign_at_end(environment, decisions):
-        decisions.uninstall(found[-1], file, ask_consent(environment))
+        uninstall_skill(decisions, found[-1], file, ask_consent(environment))
     talk(f"{file} is gone.")
 
 

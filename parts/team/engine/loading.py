@@ -19,7 +19,7 @@ from memory_server.index.schema import SCHEMA_VERSION
 from memory_server.index.snapshot import Snapshot
 from memory_server.layers.topics import read_text
 from memory_server.root.paths import MemoryRoot
-from memory_server.search.ranking.calibration import NOTE
+from memory_server.search.ranking.scoring import CALIBRATION_NOTE
 from parts.team.engine.postings import PostingChanges, Text, copy_rows
 from parts.team.engine.schema import BLOCK, FILTERED
 
@@ -101,7 +101,7 @@ def load(
     Writer(connection, tenant, root, indices, changes).write(fresh)
     connection.execute(
         "update tenant set git_rev = %s, generation = generation + 1, calibration = %s, made_by = %s where id = %s",
-        (commit, indices.ledger.note(NOTE), name_maker(model), tenant),
+        (commit, indices.ledger.note(CALIBRATION_NOTE), name_maker(model), tenant),
     )
     passages = connection.execute("select count(*) from embedding where tenant = %s", (tenant,)).fetchone()
     return Loaded(len(hashes), len(fresh), len(stale.keys() - hashes.keys()), passages[0] if passages else 0)

@@ -20,7 +20,7 @@ from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.routing import Route
 
-from memory_server.embedding.in_use import ModelInUse
+from memory_server.embedding.engine import ModelInUse
 from memory_server.faces.connections import KEEP_ALIVE_SECONDS, HttpConnection
 from parts.team.access.identity import IdentityTokens
 from parts.team.access.quotas import Quotas

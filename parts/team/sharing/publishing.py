@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from dream.changes import PLAIN, Event
 from dream.decisions.accept import Decisions
-from dream.proposals.store import PLAIN, Approval, Event
+from dream.proposals.store import Approval
 from dream.records import State
 from memory_server.errors import ContentError, UsageError
 from memory_server.layers.mif import parse_frontmatter

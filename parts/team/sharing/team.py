@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from dream.changes import MAX_TARGET_CHARS, PLAIN
 from dream.decisions.accept import Decisions
 from dream.decisions.presence import Consent
-from dream.proposals.store import MAX_TARGET_CHARS, PLAIN
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.layers.topics import markdown_files, read_text
 from memory_server.machine.files import make_folder, read_json, remove_file, replace_file

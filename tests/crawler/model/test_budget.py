@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from crawler.model.budget import Budget, Price, Spent
+from memory_server.errors import NeedsRepair
 
 FIRST, SECOND = date(2026, 3, 1), date(2026, 3, 2)
 
@@ -81,6 +82,19 @@ def test_a_ledger_of_dollars_alone_is_read_and_goes_on(tmp_path: Path) -> None:
 
     assert run.spent_today() == Spent(usd=1.25, tokens=7)
     assert budget(tmp_path, date(2026, 2, 28)).spent_today() == Spent(usd=3.5)
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"2026-03-01": "much"}', "[]", '{"2026-03-01": \xff}'])
+def test_a_damaged_ledger_is_named_and_lets_nothing_be_spent(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "spent.json"
+    file.write_text(text, encoding="latin-1")
+    run = budget(tmp_path)
+
+    for ask in (run.spent_today, lambda: run.refusal(0.1), lambda: run.spend(0.1), lambda: run.stop("enough")):
+        with pytest.raises(NeedsRepair, match=r"spent\.json: .* no model is asked\. Mend the file, or move it away"):
+            ask()
+
+    assert file.read_text(encoding="latin-1") == text
 
 
 def test_what_is_given_back_was_not_spent(tmp_path: Path) -> None:

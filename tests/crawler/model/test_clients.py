@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,12 @@ import pytest
 from crawler.model.budget import Budget, Price, Spent
 from crawler.model.claude_cli import LIMIT_MET, ClaudeCliClient, parse_completion
 from crawler.model.client import Completion, LimitReached, PaidModel, Prompt, Refused
+from crawler.model.openai_url import is_here
 from crawler.model.table import CLIENTS, ModelSettings, build_client
 from crawler.transcripts.injected import OWN_SESSION_MARK, is_own_session
 from memory_server.errors import UsageError
 from tests.crawler.model_service import as_openai, serving
+from tests.loopback import served
 
 PROMPT = Prompt(f"{OWN_SESSION_MARK} read>\nRead this.", "The relay hangs.", 100)
 
@@ -157,6 +160,97 @@ def test_a_service_that_fails_is_a_refusal_and_costs_nothing(
 def test_a_service_that_is_not_there_is_a_refusal(budget: Budget) -> None:
     with pytest.raises(Refused, match="cannot be reached"):
         paid(ModelSettings("openai-url", url="http://127.0.0.1:9"), budget).ask(PROMPT)
+
+
+def set_proxy(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    """Names a proxy for every address, as an environment does."""
+    monkeypatch.setenv("http_proxy", url)
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_no_proxy_sees_what_a_service_on_this_machine_is_sent(budget: Budget, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving((500, {})) as proxy, serving(as_openai("[]")) as service:
+        set_proxy(monkeypatch, proxy.url)
+        paid(ModelSettings("openai-url", "m", service.url, "key"), budget).ask(PROMPT)
+
+    assert (len(service.asked), proxy.asked) == (1, [])
+
+
+def test_a_service_elsewhere_is_asked_through_the_proxy_of_the_environment(
+    budget: Budget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(as_openai("[]")) as proxy:
+        set_proxy(monkeypatch, proxy.url)
+        paid(ModelSettings("openai-url", url="http://models.example/v1"), budget).ask(PROMPT)
+
+    assert proxy.asked[0]["path"] == "http://models.example/v1/chat/completions"
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://127.0.0.1:11434/v1", True),
+        ("http://LOCALHOST:3011", True),
+        ("http://[::1]:80/v1", True),
+        ("http://192.168.1.9/v1", False),
+        ("https://localhost.example/v1", False),
+        ("", False),
+    ],
+)
+def test_an_address_of_the_loopback_is_of_this_machine(url: str, expected: bool) -> None:
+    assert is_here(url) is expected
+
+
+class Leaving(BaseHTTPRequestHandler):
+    """A service that goes away in the middle of its answer."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Length", "1000")
+        self.end_headers()
+        self.wfile.write(b'{"choices": [')
+
+
+def test_a_service_that_goes_away_in_the_middle_of_an_answer_is_a_refusal_and_costs_nothing(budget: Budget) -> None:
+    with served(Leaving) as url, pytest.raises(Refused, match="no answer after 4 attempts"):
+        paid(ModelSettings("openai-url", "m", url, price=Price(3, 15)), budget).ask(PROMPT)
+
+    assert budget.spent_today().usd == pytest.approx(0)
+
+
+def test_an_answer_without_text_is_empty(budget: Budget) -> None:
+    with serving((200, {"choices": [{"message": {"content": None}}]})) as service:
+        answer = paid(ModelSettings("openai-url", url=service.url), budget).ask(PROMPT)
+
+    assert answer.text == parse_completion('{"result": null}').text == ""
+
+
+def test_a_command_line_that_may_not_be_run_is_a_refusal(tmp_path: Path) -> None:
+    client = a_command(tmp_path, "")
+    Path(client.command).chmod(0o600)
+
+    with pytest.raises(Refused, match="cannot be run: Permission denied"):
+        client.complete(PROMPT)
+
+
+def test_an_output_of_the_command_line_in_another_encoding_is_a_refusal(tmp_path: Path) -> None:
+    client = a_command(tmp_path, r"import sys; sys.stdout.buffer.write(b'{\xff')")
+
+    with pytest.raises(Refused, match="no JSON"):
+        client.complete(PROMPT)
+
+
+def test_a_call_that_is_interrupted_costs_nothing(budget: Budget) -> None:
+    class Interrupted(Free):
+        def complete(self, prompt: Prompt) -> Completion:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        PaidModel(Interrupted(Price(3, 15)), budget, pause=lambda _: None).ask(PROMPT)
+
+    assert budget.spent_today().usd == pytest.approx(0)
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://example.org", "relay"])

@@ -53,6 +53,46 @@ def test_a_sentence_that_asks_doubts_points_reports_or_passes_is_none(sentence: 
     assert find_kind(sentence) is None
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Please fix the failing test now.",
+        "Add a button to the page, please.",
+        "Stop the server and restart it.",
+        "Make sure the tests pass.",
+        "Make sure it compiles and push.",
+        "Go ahead and make sure the migration runs.",
+        "Now make sure the docs mention the flag.",
+        "Remove the sentence at the top and make sure the modal covers the frame.",
+        "I want you to go through all comments and remove what doesn't need to be there.",
+        "You don't need to run the build, just push.",
+        "Let's use the second option please.",
+        "Make a note of this in the sharing phase.",
+        "Note that the library is checked out in ~/lib, but needs a pull.",
+        "Keep in mind that I have changed the file just now.",
+        "Whenever I click the button the page reloads, fix it.",
+        "The same root cause makes an edge to a file that it never touches.",
+    ],
+)
+def test_an_order_of_the_hour_is_none(sentence: str) -> None:
+    assert find_kind(sentence) is None
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Stop adding comments to generated files.",
+        "Make sure the tests pass before you commit.",
+        "I want you to always ask before a deploy.",
+        "Remove the temporary files after every run, always.",
+        "We should now never deploy on a Friday.",
+        "Whenever I open a pull request, squash the commits.",
+    ],
+)
+def test_a_rule_that_looks_like_an_order_is_a_line(sentence: str) -> None:
+    assert find_kind(sentence) is not None
+
+
 def test_only_what_the_person_typed_is_a_line(tmp_path: Path) -> None:
     pasted = f"The docs say:\n\n{RULE}\n"
     fenced = f"See this:\n```\n{RULE}\n```"

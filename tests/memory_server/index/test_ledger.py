@@ -1,3 +1,4 @@
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -19,6 +20,15 @@ def test_a_ledger_that_another_process_writes_for_long_is_not_called_damaged(
     with closing(Ledger(tmp_path / "ledger.db")) as one, closing(Ledger(tmp_path / "ledger.db")) as other:  # noqa: SIM117
         with one.transaction(), pytest.raises(NeedsRepair, match=r"cannot be written \(database is locked\)"):
             other.set_problems(())
+
+
+def test_a_ledger_that_another_process_writes_cannot_be_examined_and_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory_server.machine.database.LOCK_SECONDS", 0.05)
+    with closing(Ledger(tmp_path / "ledger.db")) as one, closing(Ledger(tmp_path / "ledger.db")) as other:  # noqa: SIM117
+        with one.transaction(), pytest.raises(sqlite3.OperationalError, match="database is locked"):
+            other.integrity_problems()
 
 
 def test_a_ledger_that_another_one_makes_at_the_same_time_is_not_called_damaged(tmp_path: Path) -> None:

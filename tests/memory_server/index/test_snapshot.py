@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from memory_server.embedding.engine import Vectors
-from memory_server.embedding.token_vectors import token_matches
 from memory_server.index.snapshot import Passages, Snapshot
+from memory_server.search.ranking.scoring import token_matches
 
 DIMENSIONS = 384
 SEEDS = st.integers(0, 2**32 - 1)

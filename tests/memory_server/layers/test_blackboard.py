@@ -66,17 +66,6 @@ def test_running_sessions_are_shown_with_their_notes_until_they_end(tmp_path: Pa
     assert board.handoffs() != []
 
 
-def test_flat_notes_of_an_earlier_layout_are_moved_aside_once(tmp_path: Path) -> None:
-    folder = tmp_path / ".blackboard"
-    folder.mkdir()
-    (folder / "session-notes.md").write_text("old\n", encoding="utf-8")
-
-    for _ in range(2):
-        board_in(tmp_path).tidy(NOON)
-
-    assert (folder / "_legacy" / "session-notes.md").read_text(encoding="utf-8") == "old\n"
-
-
 def test_old_sessions_go_to_the_archive_and_a_forgotten_one_leaves_nothing(tmp_path: Path) -> None:
     board = board_in(tmp_path)
     board.begin("old", "shop", NOON - dt.timedelta(days=60))

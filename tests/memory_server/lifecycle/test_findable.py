@@ -79,7 +79,7 @@ def test_topics_that_a_commit_took_away_are_no_loss(root: MemoryRoot) -> None:
     git(root.path, "commit", "-qm", "Drop t0")
     assert list_losses(root) == []
 
-    root.file("topics/t1.md").unlink()
+    (root.topics / "t1.md").unlink()
     note_findable(root, {"topics": 1, "passages of topics": 1}, "other", dt.date.today())
     assert list_losses(root)[0].startswith("2 of 3 topics are found no more")
 

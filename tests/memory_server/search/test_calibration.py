@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_server.memory import Memory
-from memory_server.search.ranking.calibration import NEUTRAL, NOTE, read_calibration
-from memory_server.search.ranking.scoring import learn_scale
+from memory_server.search.ranking.calibration import learn_scale
+from memory_server.search.ranking.scoring import CALIBRATION_NOTE, NEUTRAL, read_calibration
 from tests.memories import new_root, open_memory, write_topic
 from tests.states import WordEngine
 
@@ -39,8 +39,8 @@ def test_the_scales_are_the_same_whichever_topic_came_first(tmp_path: Path, coun
             other.reindex()
 
         assert (
-            read_calibration(one.indices.ledger.note(NOTE))
-            == read_calibration(other.indices.ledger.note(NOTE))
+            read_calibration(one.indices.ledger.note(CALIBRATION_NOTE))
+            == read_calibration(other.indices.ledger.note(CALIBRATION_NOTE))
             != NEUTRAL
         )
 
@@ -48,8 +48,8 @@ def test_the_scales_are_the_same_whichever_topic_came_first(tmp_path: Path, coun
 def test_an_empty_memory_has_no_scales(memory: Memory) -> None:
     memory.reindex()
 
-    assert memory.indices.ledger.note(NOTE) == ""
-    assert read_calibration(memory.indices.ledger.note(NOTE)) == NEUTRAL
+    assert memory.indices.ledger.note(CALIBRATION_NOTE) == ""
+    assert read_calibration(memory.indices.ledger.note(CALIBRATION_NOTE)) == NEUTRAL
 
 
 @given(st.integers(0, 2**32 - 1))

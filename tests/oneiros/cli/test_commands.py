@@ -225,6 +225,16 @@ def test_what_was_asked_for_stands_on_stdout_and_talk_on_stderr(shell: Shell, ow
     assert error == "1 hit. Read on: oneiros read topics/mail.md:8\n"
 
 
+@pytest.mark.parametrize(("statements", "also"), [(1, ""), (3, "  also 9, 10"), (9, "  also 9, 10, 11, 12, …")])
+def test_exact_names_further_places_of_a_file(shell: Shell, own: Path, statements: int, also: str) -> None:
+    lines = "".join(f"- The kiln wants {number} bars.\n" for number in range(statements))
+    write_topic(own, "kiln", f"# Kiln\n\n{lines}", title="Kiln", modified="2026-02-10")
+
+    out = shell("exact", "kiln wants")[1]
+
+    assert out.splitlines()[1:] == [f"      sure  topics/kiln.md:8  2026-02-10  Kiln{also}"]
+
+
 def test_a_hit_has_two_lines_and_all_of_it_only_where_more_is_asked_for(shell: Shell, own: Path) -> None:
     write_topic(
         own, "oven", "# Oven\n\nThe oven wants\n240 degrees.\n" + "It was built in Turin. " * 20, project="bakery"

@@ -47,9 +47,10 @@ def test_a_dream_names_its_proposal_and_the_next_step(oneiros: Oneiros) -> None:
     code, out, error = oneiros("dream")
 
     assert code == 0 and out.startswith("proposals/") and out.endswith("/proposal.md\n")
-    assert "1 session read" in error and "Decide: oneiros review" in error
+    assert "1 session read" in error and ", 1 new hunk.\n1 proposed. " in error and "Decide: oneiros review" in error
     nothing = oneiros("dream")[2]
-    assert "0 sessions read" in nothing and "rules" not in error.casefold() + nothing.casefold()
+    assert nothing == "No new session; nothing new is proposed.\n"
+    assert "rules" not in error.casefold() + nothing.casefold()
 
 
 def test_a_dream_that_finds_nothing_says_who_read(oneiros: Oneiros, tmp_path: Path) -> None:

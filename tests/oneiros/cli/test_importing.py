@@ -68,9 +68,10 @@ def test_without_a_path_the_files_of_home_and_projects_are_offered(oneiros: Onei
     code, out, error = oneiros("import")
 
     assert code == 0 and "topics/app/testing.md  3 statements\n" in out
-    assert "2 files read" in error and "4 offered" in error and "Decide: oneiros review" in error
+    assert error.startswith("2 files read in ") and ", 4 statements; 4 offered.\n" in error
+    assert "4 offered" in error and "Decide: oneiros review" in error
     code, _, error = oneiros("import")
-    assert code == 1 and "0 offered; 4 known or offered before" in error
+    assert code == 1 and "Nothing new; 2 files read" in error and "4 known or offered before.\n" in error
 
 
 def test_where_no_file_is_found_the_places_are_named_that_were_looked_in(oneiros: Oneiros, home: Path) -> None:
@@ -78,7 +79,11 @@ def test_where_no_file_is_found_the_places_are_named_that_were_looked_in(oneiros
 
     code, _, error = oneiros("import")
 
-    assert code == 1 and f"Looked in {home / '.claude'}. In this folder: oneiros import ." in error
+    assert (
+        code == 1
+        and error.startswith("No file read.\n")
+        and f"Looked in {home / '.claude'}. In this folder: oneiros import ." in error
+    )
     assert "Looked in" not in oneiros("import", "src")[2]
 
 

@@ -10,7 +10,8 @@ from filelock import FileLock
 
 from crawler.transcripts.injected import is_own_chat
 from dream.decisions.presence import person_at_terminal
-from memory_server.root.paths import MemoryRoot
+from memory_server.root.forgetting import note_forgetting, sessions_to_forget
+from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.settings_file import change_setting
 from oneiros.cli.main import main
 from oneiros.environment import Environment
@@ -327,6 +328,28 @@ def test_nothing_is_forgotten_while_another_process_owns_the_memory(oneiros: One
     assert oneiros("drill", SESSION)[0] == 0
 
 
+def test_nothing_comes_back_while_another_process_owns_the_memory(oneiros: Oneiros, home: Path) -> None:
+    oneiros("ingest")
+    oneiros("forget", SESSION)
+
+    with FileLock(home / "mem" / ".oneiros" / "lock"):
+        code, _, err = oneiros("forget", SESSION, "--undo")
+        is_there = oneiros("drill", SESSION)[0] == 0
+
+    assert code == 3 and "writes the indices of this memory" in err and not is_there
+    assert oneiros("forget", SESSION, "--undo")[0] == 0 == oneiros("drill", SESSION)[0]
+
+
+def test_what_comes_back_waits_no_longer_to_be_forgotten(oneiros: Oneiros, home: Path) -> None:
+    oneiros("ingest")
+    oneiros("forget", SESSION)
+    root = Environment({"ONEIROS_ROOT": str(home / "mem")}, home, home).choice.root
+    note_forgetting(root, [SESSION])  # as a kill leaves it
+
+    assert oneiros("forget", SESSION, "--undo")[0] == 0
+    assert not sessions_to_forget(root)
+
+
 def test_a_damaged_archive_is_a_finding(oneiros: Oneiros, home: Path) -> None:
     oneiros("ingest")
     assert oneiros("archive", "verify")[0] == 0
@@ -408,6 +431,22 @@ def test_status_tells_who_reads_sessions_how_many_wait_and_what_today_has_taken(
     ]
 
 
+@pytest.mark.parametrize("reader", ["rules", "anthropic"])
+def test_status_names_a_damaged_ledger_of_what_was_paid(oneiros: Oneiros, home: Path, reader: str) -> None:
+    oneiros("ingest")
+    oneiros("config", "reader", reader)
+    ledger = MemoryRoot(home / "mem", state_home({}, home)).spent
+    ledger.parent.mkdir(parents=True, exist_ok=True)
+    ledger.write_bytes(b"\0\0\0")
+
+    code, status, _ = oneiros("status")
+
+    named = f"stopped: {ledger}: what was paid on which day cannot be read, so no model is asked. Mend the file"
+    assert code == 0 and named in status
+    assert json.loads(oneiros("readings", "--json")[1])["tokens_today"] is None
+    assert "stopped   " in oneiros("readings")[1]
+
+
 def test_the_status_of_a_project_counts_nothing_of_others(oneiros: Oneiros, home: Path) -> None:
     write_topic(MemoryRoot(home / "mem", home / "state"), "app/relay", "# Relay\n\n- It hums.\n", project="App")
     write_topic(MemoryRoot(home / "mem", home / "state"), "shop/till", "# Till\n\n- It rings.\n", project="shop")
@@ -431,16 +470,6 @@ def test_the_status_of_a_project_counts_nothing_of_others(oneiros: Oneiros, home
     }
     assert "topics    1, and 1 lesson\n" in oneiros("status", "--project", "app")[1]
     assert oneiros("status", "--project", "garden") == (1, oneiros("status", "--project", "garden")[1], "")
-
-
-def test_a_setting_by_its_older_name_is_taken_for_the_readers(oneiros: Oneiros, home: Path) -> None:
-    file = home / ".config" / "oneiros" / "config.toml"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text('compressor = "openai-url"\ncompressor_url = "ollama"\nrecorder = "model"\n', encoding="utf-8")
-
-    values = json.loads(oneiros("config", "--json")[1])
-
-    assert (values["reader"], values["reader_url"], "compressor" in values) == ("openai-url", "ollama", False)
 
 
 def test_a_memory_in_a_projects_repository_takes_in_that_project_alone(

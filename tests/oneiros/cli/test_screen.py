@@ -108,3 +108,11 @@ def test_status_loads_nothing_of_how_a_memory_is_founded() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "False\n"
+
+
+def test_a_question_without_a_daemon_loads_nothing_of_what_reads_sessions() -> None:
+    code = "import sys, oneiros.cli.opened; print('crawler.compress.typed' in sys.modules, 'ssl' in sys.modules)"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "False False\n"

@@ -4,7 +4,7 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from memory_server.settings import OLD_NAMES, MemorySettings, PersonSettings
+from memory_server.settings import MemorySettings, PersonSettings
 from oneiros.light.hook import GUARDED
 from oneiros.light.person_only import PERSON_SETTINGS
 
@@ -22,8 +22,7 @@ def test_each_setting_is_the_persons_alone_or_free() -> None:
     known = {field.name for field in fields(PersonSettings)}
 
     assert known - PERSON_SETTINGS == FREE
-    assert PERSON_SETTINGS - known <= {"key", *OLD_NAMES}
-    assert OLD_NAMES.keys() <= PERSON_SETTINGS
+    assert PERSON_SETTINGS - known <= {"key"}
     assert not PERSON_SETTINGS & {field.name for field in fields(MemorySettings)}
 
 

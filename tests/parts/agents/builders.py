@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from crawler.sources.conversation import AgentFile, Conversation
+from crawler.sources.conversation import AgentFile
 from crawler.transcripts.turns import Turn, join_turns
+from parts.agents.conversation import Conversation
 from parts.agents.table import SOURCES
 
 Line = dict[str, Any]
@@ -25,7 +26,7 @@ def write_lines(path: Path, *lines: Line) -> Path:
 
 def conversations(agent: str, path: Path, *speakers: str) -> tuple[list[Conversation], AgentFile]:
     found = AgentFile(path, frozenset(name.casefold() for name in speakers))
-    return list(SOURCES[agent].read(found)), found
+    return [talk for talk in SOURCES[agent].read(found) if isinstance(talk, Conversation)], found
 
 
 def turns_of(talk: Conversation) -> list[Turn]:

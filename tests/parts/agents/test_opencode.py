@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from crawler.archive.append import ArchiveReport, Ingester
-from crawler.sources.agent import whole
 from crawler.sources.conversation import AgentFile
 from crawler.transcripts.turns import Role
 from parts.agents import opencode as reader
+from parts.agents.files import whole
 from parts.agents.table import SOURCES
 from tests.crawler.builders import settings_in
 from tests.parts.agents.builders import conversations, prompts, turns_of
@@ -179,7 +179,7 @@ def test_a_small_file_is_read_in_little_memory_and_one_beyond_the_bound_is_named
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
     finally:
         tracemalloc.stop()
-    monkeypatch.setattr("crawler.sources.agent.MAX_FILE_BYTES", 12)
+    monkeypatch.setattr("parts.agents.files.MAX_FILE_BYTES", 12)
     assert whole(found := AgentFile(file)) is None
     assert [bad.what for bad in found.bad_lines] == ["not JSON, or too large"]
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from crawler.sent import Known, WantedRoot
 from memory_server.errors import UsageError
 from parts.machines import connection, fetch, remote
 from parts.machines.addresses import Address, parse_address
@@ -20,6 +19,7 @@ from parts.machines.fetch import Delivery, ask
 from parts.machines.mirror import Mirror
 from parts.machines.register import Register
 from parts.machines.sessions import build_wanted_transcripts
+from parts.machines.wanted import Known, WantedRoot
 from tests.crawler.builders import working_session, write_transcript
 
 LAPTOP = Address("laptop", "", "laptop", "")

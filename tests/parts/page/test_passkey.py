@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from dream.changes import Event
 from dream.decisions.chain import Chain
-from dream.proposals.store import Event
 from dream.records import State
 from tests.dream.builders import archive_statements, decisions_on, new_topic, proposed
 from tests.parts.page.browser import link

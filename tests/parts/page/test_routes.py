@@ -17,6 +17,7 @@ from fastapi.testclient import TestClient
 from crawler.quotes import Quote
 from dream.decisions.page import Chosen, PageSessions
 from dream.records import Hunk, Metadata, Relation, State
+from dream.routes import add_routes
 from memory_server.document import Answer, SourcePath
 from memory_server.faces.guard import PAGE_HEADER
 from memory_server.faces.indexing import IndexingState
@@ -110,20 +111,13 @@ def page(memory: Memory, pages: PageSessions, tmp_path: Path) -> TestClient:
     return serve(memory, pages, tmp_path)
 
 
-def serve(memory: Memory, pages: PageSessions, tmp_path: Path) -> TestClient:
-    def trainer(name: str) -> dict[str, Any]:
-        nothing = {"training": None, "gpu": None, "inference": None, "log": ""}
-        return {"name": name, "url": "http://desk:3011", "error": "desk does not answer", **nothing}
-
+def serve(memory: Memory, pages: PageSessions, tmp_path: Path, spent: float | None = 0.25) -> TestClient:
     indexer = Indexer()
     running = Running(
-        environment=Environment({}, tmp_path, tmp_path),
+        environment=Environment({"ONEIROS_TRAINER_URLS": "desk=http://127.0.0.1:1"}, tmp_path, tmp_path),
         status=lambda: STATUS,
-        indexing=indexer.state,
-        poke=indexer.poke,
-        spent=lambda: 0.25,
-        trainers=lambda: ["desk"],
-        trainer=trainer,
+        indexing=indexer,
+        spent=lambda: spent,
     )
     api: FastAPI = create_api(memory, indexer, "1", on_stop=lambda: None, on_restart=lambda: None)
     archive = open_archive(memory.root)
@@ -133,6 +127,20 @@ def serve(memory: Memory, pages: PageSessions, tmp_path: Path) -> TestClient:
 
 def hunk_of(memory: Memory) -> str:
     return next(hunk.id for hunk in decisions_on(memory.root).store.hunks() if hunk.state is State.PENDING)
+
+
+def test_a_choice_by_rest_keeps_what_was_shown_for_the_passkey_that_signs_it(
+    memory: Memory, pages: PageSessions
+) -> None:
+    api = FastAPI()
+    add_routes(api, lambda: decisions_on(memory.root), pages)
+    program = TestClient(api, headers={PAGE_HEADER: pages.open(pages.new_code())})
+    hunk = decisions_on(memory.root).store.hunk(hunk_of(memory))
+    seen = hash_shown(decisions_on(memory.root), hunk)
+
+    program.post(f"/api/hunks/{hunk.id}/choose", json={"verdict": "accept", "shown": seen})
+
+    assert pages.choices() == {hunk.id: Chosen(hunk.id, "accept", shown=seen)}
 
 
 def test_the_shell_brings_a_policy_without_inline_scripts(page: TestClient) -> None:
@@ -404,6 +412,10 @@ def test_today_names_what_expires_and_what_was_spent(page: TestClient) -> None:
     assert "2 expire this week" in shown_html and "$0.25 of $5.00" in shown_html
 
 
+def test_today_says_where_it_is_unknown_what_was_spent(memory: Memory, pages: PageSessions, tmp_path: Path) -> None:
+    assert "Cost: unknown of $5.00" in serve(memory, pages, tmp_path, spent=None).get("/page/today").text
+
+
 def test_today_asks_about_the_first_change_and_shows_the_next_when_it_was_answered(
     page: TestClient, pages: PageSessions, memory: Memory
 ) -> None:
@@ -466,7 +478,7 @@ def test_a_hits_passage_is_shown_in_its_place(page: TestClient) -> None:
 
 
 def test_a_trainer_that_is_off_is_a_line(page: TestClient) -> None:
-    assert "desk does not answer" in page.get("/page/pulse/trainers/desk").text
+    assert "127.0.0.1:1 does not answer" in page.get("/page/pulse/trainers/desk").text
 
 
 def test_a_setting_of_the_persons_alone_has_a_command_in_the_place_of_a_field(page: TestClient) -> None:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +12,6 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from oneiros.ingest.trainer_client import find_machines, inspect_trainer
 from oneiros.served import ServedMemory
 from parts.page.person import trainer_routes
 from parts.page.rendering import Renderer
@@ -63,7 +61,7 @@ def answering() -> Iterator[str]:
 def shown(home: Path, url: str, token: str) -> str:
     """The fragment of the trainer `desk`."""
     variables = {"HOME": str(home), "ONEIROS_TRAINER_URLS": f"desk={url}", "ONEIROS_TRAINER_TOKEN_DESK": token}
-    running = SimpleNamespace(trainer=partial(inspect_trainer, variables))
+    running = SimpleNamespace(environment=SimpleNamespace(variables=variables))
     api = FastAPI()
     api.include_router(trainer_routes(cast("ServedMemory", SimpleNamespace(running=running)), Renderer()))
     return TestClient(api).get("/pulse/trainers/desk").text
@@ -88,8 +86,8 @@ def test_a_trainer_that_refuses_the_token_says_so_and_nothing_else(tmp_path: Pat
 
 
 def test_where_no_trainer_is_named_or_runs_the_page_says_so_and_shows_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oneiros.ingest.trainer_client.DEFAULT_URL", "http://127.0.0.1:1")
-    running = SimpleNamespace(trainers=lambda: [one.name for one in find_machines({"HOME": "/nowhere"})])
+    monkeypatch.setattr("parts.trainers.client.DEFAULT_URL", "http://127.0.0.1:1")
+    running = SimpleNamespace(environment=SimpleNamespace(variables={"HOME": "/nowhere"}))
     api = FastAPI()
     api.include_router(trainer_routes(cast("ServedMemory", SimpleNamespace(running=running)), Renderer()))
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from dream.evidence import Evidence
-from dream.proposals.skill import skill_text
 from memory_server.redaction import Redactor
 from parts.taking_over.habits import read_habits
 from parts.taking_over.refusals import refusals_of_skill
+from parts.taking_over.skill import skill_text
 from tests.parts.taking_over.skill_house import STEPS, archive_of_sessions, did
 
 AWS, GITHUB = "AKIA" + "IOSFODNN7EXAMPLQ", "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"

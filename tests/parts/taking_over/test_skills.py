@@ -10,13 +10,13 @@ from crawler.archive.store import Archive
 from crawler.reading.rules import sure_lines
 from dream.evidence import Evidence
 from dream.judge.gate import RefusalReason
-from dream.proposals.skill import forget_drafts, list_steps, list_tools, make_name, save_draft, skill_text
-from dream.records import Habit
-from dream.statements.deeds import format_command
+from dream.proposals.store import forget_drafts
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
+from parts.taking_over.deeds import Habit, format_command
 from parts.taking_over.habits import read_habits
 from parts.taking_over.refusals import refusals_of_skill
+from parts.taking_over.skill import list_steps, list_tools, make_name, save_draft, skill_text
 from tests.parts.taking_over.skill_house import REQUEST, STEPS, archive_of_sessions, did, session_id
 
 IDEA = "Every time I deploy I type these commands, make a script for that."

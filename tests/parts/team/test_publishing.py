@@ -13,10 +13,11 @@ from msgspec import UNSET, UnsetType
 from dream.decisions.accept import Decisions
 from dream.decisions.chain import ChainEntry
 from dream.decisions.key import sign
-from dream.decisions.passkey import Assertion, Passkey, encode_base64
+from dream.decisions.passkey import Assertion, Passkey
 from dream.decisions.presence import Consent, How
 from memory_server.errors import UsageError
 from memory_server.settings import PersonSettings
+from parts.page.passkeys.browser import encode_base64
 from parts.team.access.tokens import create_token
 from parts.team.engine.database import Database
 from parts.team.errors import Forbidden, NotFound

@@ -15,7 +15,7 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from memory_server.embedding.in_use import ModelInUse
+from memory_server.embedding.engine import ModelInUse
 from parts.team.errors import Unfit
 from parts.team.server.app import bound, serve
 from parts.team.server.logs import Lines, configure_logs

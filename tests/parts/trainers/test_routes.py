@@ -1,8 +1,7 @@
-"""The daemon's routes to trainers: an answer in pieces, and what is said where one goes away."""
+"""The routes to trainers: an answer in pieces, and what is said where one goes away."""
 
 import json
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -11,10 +10,9 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from oneiros.daemon.daemon import Daemon
-from oneiros.daemon.routes import add_daemon_routes
 from oneiros.environment import Environment
-from oneiros.ingest.trainer_client import inspect_trainer
+from oneiros.served import ServedMemory
+from parts.trainers.routes import add_trainer_routes
 from tests.trainer.test_trainer_client import Trainer
 
 BODY = {"messages": [{"role": "user", "content": "Which port?"}]}
@@ -30,9 +28,8 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
         started.append(trainer)
         variables = {"ONEIROS_TRAINER_URLS": f"desk={trainer.machine.url}", "ONEIROS_TRAINER_TOKEN": "secret"}
         environment, api = Environment(variables, tmp_path, tmp_path), FastAPI()
-        running = SimpleNamespace(trainers=lambda: ["desk"], trainer=partial(inspect_trainer, variables))
-        memory = SimpleNamespace(root=None)
-        add_daemon_routes(api, cast("Daemon", SimpleNamespace(environment=environment, running=running, memory=memory)))
+        running = SimpleNamespace(environment=environment)
+        add_trainer_routes(api, cast("ServedMemory", SimpleNamespace(running=running)))
         return TestClient(api)
 
     yield run

@@ -5,18 +5,15 @@ tests, checks, formats or builds, in exactly the words in which it was run.
 """
 
 import re
-import shutil
-from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
 
-from dream.records import Habit
-from dream.statements.deeds import GAP, format_command
 from memory_server.escaping import escape_line
 from memory_server.machine.clock import local_day
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
+from parts.taking_over.deeds import GAP, Habit, format_command
 
 MAX_CITED = 5  # sessions, the newest
 NAME_PARTS = 4
@@ -79,11 +76,3 @@ def save_draft(root: MemoryRoot, habit: Habit) -> Path:
     file = root.path / "proposals" / "skills" / habit.id / "SKILL.md"
     replace_file(file, skill_text(habit))
     return file
-
-
-def forget_drafts(root: MemoryRoot, session_ids: Iterable[str]) -> None:
-    """Removes the drafts that name one of these sessions."""
-    for file in (root.path / "proposals" / "skills").glob("*/SKILL.md"):
-        text = file.read_text(encoding="utf-8", errors="replace")
-        if any(session_id in text for session_id in session_ids):
-            shutil.rmtree(file.parent)

@@ -5,6 +5,7 @@ What cannot be taken back or holds a secret is none either, and ends the run of 
 command only those words are ever shown that were the same each time and can hold neither a sentence nor a secret.
 """
 
+import datetime as dt
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -12,9 +13,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from crawler.facts import parse_arguments
-from crawler.quotes import SessionTurns
+from crawler.quotes import Quote, SessionTurns
 from crawler.transcripts.turns import Role, Turn
-from dream.records import Occurrence
+from dream.changes import hash_text
 from memory_server.language.cues import ignore_case
 
 GAP = "…"  # in the place of what differs, or is not shown
@@ -53,6 +54,35 @@ IDEA = ignore_case(
     rf"|\b(?:turn|make|put) (?:this|that|it|these|those)(?: steps?)? into (?:an?|one) (?:\w+ )?{MADE}\b"
     rf"|\b(?:automate|script) (?:this|that|it|these|those)\b(?! is)|\b(?:every|each) time\b.{{0,80}}\b{MADE}\b"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """Steps as they were taken once."""
+
+    session_id: str
+    entries: tuple[str, ...]  # of the calls, one a step
+    time: dt.datetime | None  # aware
+    commands: tuple[str, ...]  # one a step, masked
+
+
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """The same steps, taken in two or more sessions."""
+
+    project: str  # empty where it is done in several
+    keys: tuple[str, ...]  # what makes each step the same
+    times: tuple[Occurrence, ...]  # one of each session, oldest first
+    quotes: tuple[Quote, ...] = ()  # of the person, who asked for it or wished that it were one step
+
+    @property
+    def id(self) -> str:
+        return hash_text("\n".join((self.project, *self.keys)))[:12]
+
+    @property
+    def last(self) -> dt.datetime | None:
+        """When it was done last."""
+        return max((done.time for done in self.times if done.time), default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,61 @@ what it put there: a file that the person has changed since stays.
 """
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
-from dream.records import hash_text
+from dream.changes import Event, FileChange, hash_text
+from dream.decisions.accept import Decisions
+from dream.decisions.journal import new_nonce
+from dream.decisions.presence import Consent
+from dream.proposals.store import Approval
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.layers.topics import read_text
 from memory_server.machine.files import is_plain_file, make_folder, remove_file, replace_file
+from parts.taking_over.deeds import Habit
+from parts.taking_over.skill import make_name, skill_text
+
+
+def install_skill(decisions: Decisions, habit: Habit, file: Path, shown: str, consent: Consent) -> None:
+    """Puts a skill where `file` says; `shown` is how that is noted.
+
+    Raises UsageError where another is there, NeedsRepair where the disk refuses: then it can be accepted again.
+    """
+    with decisions.hold_lock():
+        decisions.chain().require_sound()
+        text = skill_text(habit)
+        if file.exists() and any(one.files[0].path == shown for one in list_installed(decisions)):
+            raise UsageError("it is installed already", where=file, remedy="`oneiros skills revert` takes it away")
+        require_place(file, text)
+        made = put_skill(file, text)
+        change, name = FileChange(shown, "", hash_text(text), hash_text(text)), make_name(habit)
+        approval = Approval(
+            Event.INSTALLED, decisions.now(), (change,), habit.id, label=made, text=name, nonce=new_nonce()
+        )
+        decisions.add_decision(approval, consent)
+
+
+def list_installed(decisions: Decisions) -> list[Approval]:
+    """The skills that were installed and not taken away again, by decisions that the chain vouches for."""
+    found: dict[str, Approval] = {}
+    for one in decisions.store.approvals():
+        if one.event is Event.INSTALLED:
+            found[one.files[0].path] = one
+        elif one.event is Event.REVERTED:
+            found.pop(one.files[0].path if one.files else "", None)
+    chain = decisions.chain()
+    return [one for one in found.values() if chain.find_entry(one)]
+
+
+def uninstall_skill(decisions: Decisions, installed: Approval, file: Path, consent: Consent) -> None:
+    """Takes a skill away, if it is still there. Raises ContentError where it has changed since."""
+    with decisions.hold_lock():
+        require_untouched(file, installed.files[0].after)
+        change = replace(installed.files[0], before=installed.files[0].after, after="", approved="")
+        approval = Approval(Event.REVERTED, decisions.now(), (change,), installed.name, nonce=new_nonce())
+        decisions.chain().require_sound()
+        take_skill(file, installed.label)
+        decisions.add_decision(approval, consent)
 
 
 def require_place(file: Path, text: str) -> None:
