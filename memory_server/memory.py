@@ -273,11 +273,8 @@ class Memory:
         hits = tuple(falling(shown, words))
         others = format_unapproved_note([hit for hit in hits if hit.path not in opened])
         note = answer.note.replace(format_unapproved_note(answer.hits), others).strip()
-        return replace(
-            answer,
-            hits=hits,
-            note=" ".join(filter(None, [note, IN_MERGE % ", ".join(map(escape_line, sorted(opened)))])),
-        )
+        named = IN_MERGE % ", ".join(map(escape_line, sorted(opened)))
+        return replace(answer, hits=hits, note=f"{note} {named}".lstrip())
 
     def _is_in_merge(self, path: SourcePath) -> bool:
         try:
