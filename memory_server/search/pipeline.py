@@ -451,7 +451,8 @@ class Pipeline:
         rare_question = replace(question, text=word, expression=Term(word))
         holding = self.retriever.hits(self.retriever.literal(rare_question, FEW_HITS), question.list_excluded())
         holding += self._turns.recall(rare_question, FEW_HITS) if self._turns else []
-        holding.sort(key=lambda hit: word.casefold() not in hit.passage.casefold())  # a file may hold it elsewhere
+        if not any(word.casefold() in hit.passage.casefold() for hit in holding[:1]):
+            holding.sort(key=lambda hit: not is_of_faded(hit))  # a file of which no passage is left may hold it too
         found = group_hits([hit for hit in holding if not is_mere_question(hit.passage)], 1)[
             : FEW_HITS if not shown else 1
         ]
