@@ -25,7 +25,7 @@ from crawler.quotes import SessionTurns, make_quote
 from crawler.reading.rules import find_typed_sentences, trim_sentence
 from crawler.spoken import prose_regions
 from dream.evidence import Evidence
-from dream.judge.compare import compare, find_matches, is_known, strongest
+from dream.judge.compare import compare, find_known, find_matches, strongest
 from dream.judge.gate import Gate
 from dream.judge.rejections import Rejections
 from dream.records import Candidate, Kind, Relation
@@ -174,7 +174,7 @@ class Chat:
         topics = build_topics({TOPIC: topic_text(self.messages[number] for number in pair.earlier)})
         for number in pair.later:
             for candidate in self._passing(make_entry_id(self.name, number)):
-                if not is_known(candidate, topics):
+                if not find_known(candidate, topics):
                     yield candidate, topics
 
     def _passing(self, entry: str) -> list[Candidate]:

@@ -58,7 +58,7 @@ def blame(
     text: str, line: int, store: ProposalStore, archive: Archive, is_signed: Callable[[Approval], bool]
 ) -> list[Blame]:
     """What stands behind a line of a topic, counted from 1. Raises as `find_labels` does."""
-    noted, approvals = read_notes(text), find_approvals(text, store.approvals())
+    noted, approvals = read_notes(text), find_approvals(text, store.approvals(), line)
     found = []
     for label in find_labels(text, line):
         approval = approvals.get(label)

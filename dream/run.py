@@ -19,7 +19,16 @@ from crawler.reading.rules import trim_sentence
 from dream.candidates import find_taken_back, make_candidates, make_lessons, select_quotes, settle
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
-from dream.judge.compare import compare, is_worth_asking, make_correction, remove_statement, wrong_statement
+from dream.judge.compare import (
+    Match,
+    add_beside,
+    compare,
+    find_rival,
+    is_worth_asking,
+    make_correction,
+    remove_statement,
+    wrong_statement,
+)
 from dream.judge.gate import Gate, Refusal
 from dream.judge.reader import DreamReader, ReaderRun, ask_where
 from dream.judge.rejections import Rejections
@@ -28,7 +37,7 @@ from dream.proposals.offering import Offer
 from dream.proposals.questions import write_questions
 from dream.records import Candidate, DirectWords, Hunk, Kind, Update
 from dream.statements.dates import absolute
-from dream.topics import Topics, read_topics
+from dream.topics import Topics, build_topics, read_topics
 from memory_server.errors import ContentError, Problem
 from memory_server.machine.clock import local_day
 from memory_server.redaction import Redactor
@@ -77,6 +86,7 @@ class Suggested:
     refusals: tuple[Refusal, ...]  # of the gate; empty where it passed
     update: Update | None = None  # also of one that is refused since a topic says it already
     hunk: Hunk | None = None  # None where the same was asked before
+    rival: Match | None = None  # of what a person told: the statement that theirs may repeat or replace
 
 
 class Dream:
@@ -162,10 +172,13 @@ class Dream:
         found = self._decisions.store.hunk(added[0].id) if added else None
         return Suggested((), update, found)
 
-    def hear(self, text: str, *, topic: str = "", wrong: str = "", project: str = "") -> Suggested:
+    def hear(
+        self, text: str, *, topic: str = "", wrong: str = "", project: str = "", is_beside: bool = False
+    ) -> Suggested:
         """What a person tells directly, as a hunk that is kept nowhere: it is theirs to take up at once or never.
 
-        `topic`: where they want it. `wrong`: the line that it is to replace. Raises UsageError where there is no such.
+        `topic`: where they want it. `wrong`: the line that it is to replace. `is_beside`: it is only added, also where
+        a topic says the same or otherwise. Raises UsageError where there is no such line.
         """
         words, is_lesson = DirectWords(" ".join(text.split()), self._now()), topic.removesuffix(".md") == "lessons"
         candidate = Candidate(
@@ -179,16 +192,20 @@ class Dream:
             project=project,
             given=(words,),
         )
-        judged = self._judge(candidate, wrong, words)
+        judged = self._judge(candidate, wrong, words, is_beside=is_beside)
+        if not (wrong or is_beside):
+            judged = replace(judged, rival=find_rival(candidate, read_topics(self._decisions.root)))
         if judged.refusals or judged.update is None:
             return judged
         return replace(judged, hunk=self._decisions.queue.make_hunk(judged.update, local_day(self._now())))
 
-    def _judge(self, candidate: Candidate, wrong: str, direct: DirectWords | None = None) -> Suggested:
+    def _judge(
+        self, candidate: Candidate, wrong: str, direct: DirectWords | None = None, *, is_beside: bool = False
+    ) -> Suggested:
         """What the gate and the comparison say of a candidate."""
         topics = read_topics(self._decisions.root)
         gone = wrong_statement(wrong, candidate.text, topics, candidate.project) if wrong else None
-        others = remove_statement(topics, gone) if gone else topics
+        others = build_topics({}) if is_beside else remove_statement(topics, gone) if gone else topics
         with self._gate(others, [direct] if direct else []) as gate:
             refusals = gate.check(candidate)
             if refusals:
@@ -196,8 +213,7 @@ class Dream:
             candidate = gate.annotate(candidate)
         if gone:
             return Suggested((), make_correction(candidate, gone))
-        update = compare(candidate, topics)
-        return Suggested((), update)
+        return Suggested((), add_beside(candidate, topics) if is_beside else compare(candidate, topics))
 
     def file_waiting(self) -> ReaderRun:
         """Has the reader say under which topics what waits stands, and word it; nothing where there is none."""

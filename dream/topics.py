@@ -20,7 +20,7 @@ from dream.statements.reading import StatementReading, read_statement
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange, SourcePath
 from memory_server.errors import ContentError
-from memory_server.language.sentences import sentence_spans
+from memory_server.language.sentences import Span, sentence_spans
 from memory_server.language.words import Rarity, content_words, measure_rarity
 from memory_server.layers.footnotes import REFERENCE
 from memory_server.layers.mif import parse_date, parse_frontmatter
@@ -152,7 +152,7 @@ def _statements(
         plain = FOOTNOTE_REFERENCE.sub(lambda match: " " * len(match[0]), text)
         # where each line of the block begins in its text, and where the last one ends
         starts = [*accumulate((len(line) for _, line in block.lines), initial=0)]
-        for start, end in sentence_spans(plain):
+        for start, end in statement_spans(plain):
             first, last = bisect_right(starts, start) - 1, bisect_right(starts, end - 1) - 1
             where = LineRange(first_line + block.lines[first][0], first_line + block.lines[last][0])
             notes = FOOTNOTES_BEHIND.match(text, end)
@@ -162,6 +162,11 @@ def _statements(
             days = [noted[label] for label in REFERENCE.findall(notes[0] if notes else "") if label in noted]
             on = max(days, default=date)
             yield TopicStatement(bare, where, block.headings, before, after, read_statement(bare), on)
+
+
+def statement_spans(text: str) -> list[Span]:
+    """The sentences of a topic's text; what a semicolon parts is one, since half of it may tell nothing by itself."""
+    return sentence_spans(text.replace(";", ","))
 
 
 @dataclass(slots=True)
@@ -211,16 +216,23 @@ def format_name(path: SourcePath) -> str:
     return " ".join(PurePosixPath(path.removeprefix("topics/")).with_suffix("").parts).replace("-", " ")
 
 
-def read_noted_statements(text: str) -> dict[str, str]:
-    """What stands before each footnote reference of a topic, by its label: from the reference before it, or from the
-    beginning of its paragraph or item.
-    """
-    found: dict[str, str] = {}
-    for block in _blocks(parse_frontmatter(text).body):
+@dataclass(frozen=True, slots=True)
+class NotedStatement:
+    """What stands before a footnote reference: from the reference before it, or from the beginning of its block."""
+
+    label: str
+    text: str
+    lines: LineRange  # of its block, a paragraph or list item, in the file
+
+
+def list_noted_statements(text: str) -> Iterator[NotedStatement]:
+    """What stands before each footnote reference of a topic. Two branches may have given one label to two lines."""
+    parsed = parse_frontmatter(text)
+    for block in _blocks(parsed.body):
+        lines = LineRange(parsed.body_line + block.lines[0][0], parsed.body_line + block.lines[-1][0])
         block_text = LIST_SIGN.sub("", "".join(line for _, line in block.lines), count=1)
         at = 0
         for run in FOOTNOTES_BEHIND.finditer(block_text):
             statement = " ".join(block_text[at : run.start()].split())
-            found.update(dict.fromkeys(REFERENCE.findall(run[0]), statement))
+            yield from (NotedStatement(label, statement, lines) for label in REFERENCE.findall(run[0]))
             at = run.end()
-    return found

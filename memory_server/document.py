@@ -198,8 +198,17 @@ class Hit:
     settled_at: int = 0  # the turn that agreed to it, did it or dropped it, from 1; 0 where none did
     amended: str = ""  # the day and place where somebody took it back in so many words
     newer: str = ""  # the day and place of a later statement on the same, which may have taken its place
+    rejected: str = ""  # the day on which the person rejected a statement that rests on words of it
     memory: str = ""  # whose it is, where two memories answer: `account`, `project NAME`
     project: str = ""  # of its source
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedWords:
+    """Words of a session that the person did not want as a statement, and when they said so."""
+
+    text: str
+    day: dt.date
 
 
 @dataclass(frozen=True, slots=True)

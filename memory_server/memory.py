@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from memory_server.completeness import SkipKind, Skipped, how_level, select_skipped, tell_lacks, tell_skipped
-from memory_server.document import Answer, Certainty, Layer, LineRange, SourcePath
+from memory_server.document import Answer, Certainty, Layer, LineRange, RejectedWords, SourcePath
 from memory_server.embedding.catalogue import Catalogue, unread_note
 from memory_server.embedding.engine import Embedded, Engine, ModelInUse
 from memory_server.embedding.model import ModelFiles
@@ -90,6 +90,7 @@ class Memory:
         sessions: Callable[[], SessionStore] | None = None,
         unapproved: Unapproved = lambda _: {},
         approved_on: Callable[[], dt.date | None] = lambda: None,
+        rejected: Callable[[], Sequence[RejectedWords]] = lambda: (),
         questions: Callable[[], StatementQuestions] = NoQuestions,
         further: FurtherModels | None = None,
         before_search: Callable[[bool], str] = wait_for_nothing,
@@ -99,11 +100,11 @@ class Memory:
 
         `sessions` opens what keeps the archive, once a run or a reader asks for it; without it there is no layer 3 to
         search or read. `unapproved` tells which of some files of layer 1 nobody has answered for, `approved_on` the day
-        on which an approval last changed one. `questions` opens, for a run, what tells the questions that a statement
-        of theirs answers: hidden keys, of which there are none without it. `further` are the models that answer beside
-        the dense one. `before_search` is told whether the indices were ever complete, waits for the run that matters,
-        and says in a sentence what is still missing. `elsewhere` tells what was never taken in; it is asked where
-        nothing is found.
+        on which an approval last changed one, `rejected` what the person did not want as a statement. `questions`
+        opens, for a run, what tells the questions that a statement of theirs answers: hidden keys, of which there are
+        none without it. `further` are the models that answer beside the dense one. `before_search` is told whether the
+        indices were ever complete, waits for the run that matters, and says in a sentence what is still missing.
+        `elsewhere` tells what was never taken in; it is asked where nothing is found.
         """
         self.root = require_memory(root)
         self.person = person
@@ -111,6 +112,7 @@ class Memory:
         self._now = now
         self.unapproved = unapproved
         self._approved_on = approved_on
+        self._rejected = rejected
         self.catalogue = catalogue
         self.further = further or FurtherModels(root.derived_folder)
         dense = self.further.with_late(catalogue.find(self.settings.model))
@@ -333,6 +335,7 @@ class Memory:
             self.unapproved,
             floor=floor,
             rerank=rerank,
+            rejected=self._rejected,
             cross=further.find_cross() if rerank else None,
             unread=lambda text: (
                 ""

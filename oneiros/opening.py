@@ -6,11 +6,13 @@ from functools import partial
 
 from dream.decisions.approvals import UnapprovedFiles
 from memory_server.completeness import Skipped
+from memory_server.document import RejectedWords
 from memory_server.embedding.onnx_engine import OnnxEngine
-from memory_server.errors import NeedsRepair
+from memory_server.errors import ContentError, NeedsRepair
 from memory_server.further import FurtherModels
 from memory_server.index.build import StatementQuestions
 from memory_server.index.raw import SessionStore
+from memory_server.machine.clock import local_day
 from memory_server.machine.process import prepare_process
 from memory_server.memory import Memory, wait_for_nothing
 from memory_server.root.paths import MemoryRoot
@@ -40,6 +42,7 @@ def open_memory(
         now=now,
         unapproved=files,
         approved_on=files.find_approval_day,
+        rejected=partial(list_rejected, root),
         questions=partial(open_questions, root),
         sessions=partial(open_archived_sessions, root),
         further=find_further(environment, root),
@@ -86,6 +89,21 @@ def open_questions(root: MemoryRoot) -> StatementQuestions:
     from dream.proposals.questions import ApprovedQuestions  # noqa: PLC0415  20 modules
 
     return ApprovedQuestions(root)
+
+
+def list_rejected(root: MemoryRoot) -> list[RejectedWords]:
+    """The words of sessions that the person rejected as statements, and said why: what is only not worth a topic goes
+    without a reason. None where the file cannot be read, which `doctor` says.
+    """
+    if not (root.path / "proposals" / "rejected.jsonl").exists():
+        return []
+    from dream.proposals.store import ProposalStore  # noqa: PLC0415  20 modules, where something was rejected
+
+    try:
+        rejections = ProposalStore(root).rejections()
+    except ContentError:
+        return []
+    return [RejectedWords(one.quotes[0].text, local_day(one.at)) for one in rejections if one.quotes and one.reason]
 
 
 def look_elsewhere(environment: Environment, root: MemoryRoot) -> list[Skipped]:

@@ -36,9 +36,10 @@ clause beside it, never what the statement settles or tells, nor a "maybe", "sho
 the words that the sentence rests on, out of what is quoted or stands around it, copied letter by letter, 3 to 40 words,
 never across "…", the person's first.
 
-What you write is read next month by somebody who has not seen the session. Leave a statement out rather than narrow it
-to what was done, asked or found on this one occasion (a commit, a task, a count of the moment), and where the words
-only ask, suppose or offer it.
+What you write is read next month by somebody who has not seen the session. What the words ask for, plan or choose is
+told as what is to be ("is to be", "should"), never as if it were there already. Leave a statement out rather than
+narrow it to what was done, asked or found on this one occasion (a commit, a task, a count of the moment), and where the
+words only suppose or offer it.
 
 Answer with one JSON list and nothing else: [{{"statement": 1, "text": "...", "quotes": [{{"entry": "1a2b3c4d",
 "text": "..."}}]}}]

@@ -6,7 +6,9 @@ the telling, since an entry says of its own what its maker likes.
 """
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 
@@ -22,11 +24,11 @@ from memory_server.layers.index_page import FOUNDED, NEW_PAGE
 from memory_server.layers.topics import shorten_text
 from memory_server.machine.clock import local
 from memory_server.machine.files import UNREADABLE_JSON, replace_file
+from memory_server.root.git import is_in_repository
 from memory_server.root.paths import MemoryRoot
 
 DAY, WEEK = dt.timedelta(days=1), dt.timedelta(days=7)
-SOME_ANCESTORS, SOME_MANNERS = 4, 3
-LOOK = "If that was not you: `oneiros dream blame` and git show what changed; `oneiros dream revert` takes it out"
+SOME_ANCESTORS, SOME_MANNERS, SOME_PATHS = 4, 3, 3
 ASK_AGAIN = "`oneiros review` asks about each file that it explains no more"
 BROUGHT = "If you did not bring it here, compare it with a copy of your memory"
 KEY_STEP = "If that was not you, put your own back into your settings and look at what `oneiros report` names"
@@ -47,6 +49,7 @@ class UnsignedDecisions:
 
     def __init__(self, root: MemoryRoot, approvals: Approvals, signing_key: str, found: Sequence[Unexplained]):
         """`found`: what the approvals do not explain."""
+        self._root = root
         self._file = root.announced
         of_key = fingerprint(signing_key)
         self._changes = {f"{one} {approvals.hash_file(one.path)} {of_key}": one for one in found}
@@ -116,23 +119,42 @@ class UnsignedDecisions:
             yield Doubt(f"Decisions were signed by {last}; your settings name {self._key or 'no key'}", KEY_STEP)
         first, strange = self._chain.entries[:1], self._chain.find_unknown()
         new = [one for one in self._chain.find_unsigned(place) if one in strange or not self._is_persons(one)]
+        new = [one for one in new if self._is_left(one)]
         telling = [one for one in new if one not in first or not one.files or any(map(_is_telling, one.files))]
         manners = [
             _in_words(manner, list(group)) for manner, group in groupby(sorted(telling, key=_manner), key=_manner)
         ]
         if manners:
             more = f"; and in {len(manners) - SOME_MANNERS} ways more" if len(manners) > SOME_MANNERS else ""
-            yield Doubt(f"Decided by nobody at a terminal: {'; '.join(manners[:SOME_MANNERS])}{more}", LOOK)
+            yield Doubt(
+                f"Decided by nobody at a terminal: {'; '.join(manners[:SOME_MANNERS])}{more}",
+                self._look(change.path for one in telling for change in one.files),
+            )
 
     def _is_persons(self, entry: ChainEntry) -> bool:
         """Whether an entry says that a person decided, at a terminal that no assistant's process stood at."""
         is_asked = entry.how in (How.WORD, How.PAGE, *([How.KEY] if self._key else []))
         return is_asked and bool(entry.terminal) and CLIENT_NAMES.isdisjoint(entry.ancestors)
 
-    @staticmethod
-    def _about_commits(paths: list[str]) -> Iterator[Doubt]:
+    def _is_left(self, entry: ChainEntry) -> bool:
+        """Whether what was decided can be seen: not of files that are gone since, by a change that is answered for."""
+        files = [one for one in entry.files if one.path != "MEMORY.md"] or entry.files  # the page follows the topics
+        seen = {one.path for one in self._changes.values()}
+        return not files or any(
+            not one.after or one.path in seen or os.path.lexists(self._root.path / one.path) for one in files
+        )
+
+    def _look(self, paths: Iterable[str]) -> str:
+        """What the person can do about changes of these files."""
+        named = sorted({*paths} - {"MEMORY.md"}) or ["MEMORY.md"]
+        command = f"oneiros read {shlex.quote(named[0])}"
+        if is_in_repository(self._root.path):
+            command = f"git -C {shlex.quote(str(self._root.path))} log -p -- {shlex.join(named[:SOME_PATHS])}"
+        return f"If that was not you: `{command}` shows it"
+
+    def _about_commits(self, paths: list[str]) -> Iterator[Doubt]:
         if paths:
-            yield Doubt(f"Taken over from git commits: {format_names(paths)}", LOOK)
+            yield Doubt(f"Taken over from git commits: {format_names(paths)}", self._look(paths))
 
 
 def _is_telling(change: FileHashes) -> bool:

@@ -7,7 +7,7 @@ What speaks against what, `contradiction.py` tells; here it becomes a relation a
 import datetime as dt
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -16,7 +16,7 @@ from dream.judge.contradiction import CHANGE, measure_contradiction, measure_sha
 from dream.judge.filing import choose_place, find_topic
 from dream.records import Candidate, Kind, Place, Relation, Update, are_apart
 from dream.statements.reading import StatementReading, read_statement
-from dream.topics import Topics, TopicStatement, TopicText
+from dream.topics import Topics, TopicStatement, TopicText, statement_spans
 from memory_server.document import LineRange, SourcePath
 from memory_server.errors import UsageError, nearest_or
 from memory_server.escaping import escape_line
@@ -28,7 +28,6 @@ from memory_server.machine.clock import local_day
 ONE_THING = 0.75  # share of the telling words of the shorter of two that say otherwise of the same thing
 CONTRADICTS_FROM = 0.5  # of 1; the weights were shifted so, see benchmarks/RESULTS.md for the curve
 SAME_SUBJECT = 0.8  # of 1, from which rules alone offer a replacement
-KNOWN_FROM = 0.8  # share of a statement's telling words that one statement of a topic must hold
 EXTENDS_FROM = 0.3
 WORTH_NEW = 0.6  # confidence from which a statement is offered that no topic speaks of
 WORTH_EXTENDING = 0.5
@@ -67,21 +66,49 @@ class Match:
 def compare(candidate: Candidate, topics: Topics) -> Update:
     """The candidate's relation to the topics of its project and the person's own, and where it goes."""
     topics = topics.limit_to_project(candidate.project)
-    matches = find_matches(candidate, topics)
-    known = next((match for match in matches if match.is_known), None)
-    if known:
+    if known := find_known(candidate, topics):
         return _update(candidate, Relation.KNOWN, known, topics)
-    against = strongest(matches)
-    if (
-        against
-        and against.contradiction >= CONTRADICTS_FROM
-        and (candidate.extractor != RULES or against.alike >= SAME_SUBJECT)
-    ):
+    matches = find_matches(candidate, topics)
+    if against := _find_opposed(candidate, matches):
         return _update(candidate, _choose_relation(candidate, against), against, topics)
     nearest = max(matches, key=lambda match: match.alike, default=None)
     if nearest and nearest.alike >= EXTENDS_FROM:
         return _update(candidate, Relation.EXTENDS, nearest, topics)
     return _update(candidate, Relation.NEW, None, topics)
+
+
+def add_beside(candidate: Candidate, topics: Topics) -> Update:
+    """The update that only adds a candidate, whatever topics say."""
+    place = choose_place(candidate, topics.limit_to_project(candidate.project))
+    relation = Relation.EXTENDS if topics.file(place.target) else Relation.NEW
+    return Update(candidate, relation, place, "You add it beside what is there.")
+
+
+def find_rival(candidate: Candidate, topics: Topics) -> Match | None:
+    """The statement of a topic that a person may have in mind with theirs: it says the same, something else in its
+    place, or all of it but for one telling word on each side (`merged by Carol`, `merged by Dave`).
+    """
+    if known := find_known(candidate, topics):
+        return known
+    matches = find_matches(candidate, topics.limit_to_project(candidate.project))
+    ours = read_statement(candidate.text).words
+    alike = (match for match in matches if _differ_in_one_word(ours, match.statement.reading.words))
+    return _find_opposed(candidate, matches) or max(alike, key=lambda match: match.alike, default=None)
+
+
+def _find_opposed(candidate: Candidate, matches: list[Match]) -> Match | None:
+    """The match that a candidate is sure enough to go against."""
+    against = strongest(matches)
+    is_sure = (
+        against
+        and against.contradiction >= CONTRADICTS_FROM
+        and (candidate.extractor != RULES or against.alike >= SAME_SUBJECT)
+    )
+    return against if is_sure else None
+
+
+def _differ_in_one_word(ours: Set[str], theirs: Set[str]) -> bool:
+    return len(ours - theirs) == len(theirs - ours) == 1 and len(ours & theirs) >= LEAST_SHARED
 
 
 def find_matches(candidate: Candidate, topics: Topics) -> list[Match]:
@@ -114,9 +141,25 @@ def is_worth_asking(update: Update) -> bool:
     return confidence >= (WORTH_EXTENDING if update.relation is Relation.EXTENDS else WORTH_NEW)
 
 
-def is_known(candidate: Candidate, topics: Topics) -> bool:
-    """Whether a topic of its project, or of the person's own, says the same already."""
-    return any(match.is_known for match in find_matches(candidate, topics.limit_to_project(candidate.project)))
+def find_known(candidate: Candidate, topics: Topics) -> Match | None:
+    """The statement of a topic of its project, or of the person's own, that says the same already; of a candidate of
+    several sentences that of the first, where topics say them all.
+    """
+    topics, text = topics.limit_to_project(candidate.project), candidate.text
+    sentences = [replace(candidate, text=text[first:end]) for first, end in statement_spans(text)]
+    known = [_find_same(one, topics) for one in sentences]
+    return known[0] if known and all(known) else None
+
+
+def _find_same(sentence: Candidate, topics: Topics) -> Match | None:
+    reading = read_statement(sentence.text, sentence.context)
+    matches = (
+        make_match(reading, topic, statement, topics.rarity)
+        for topic in topics.files
+        for statement in topic.statements
+        if reading.words <= statement.reading.words
+    )
+    return next((match for match in matches if match.is_known), None)
 
 
 def make_match(ours: StatementReading, topic: TopicText, statement: TopicStatement, rarity: Rarity) -> Match:
@@ -127,7 +170,7 @@ def make_match(ours: StatementReading, topic: TopicText, statement: TopicStateme
     smaller = min(ours.words, theirs.words, key=lambda words: weigh(words, rarity))
     alike = 0.5 * measure_share(ours.words & around, ours.words, rarity) + 0.5 * measure_share(shared, smaller, rarity)
     against = measure_contradiction(ours, theirs, rarity)
-    says_same = measure_share(shared, ours.words, rarity) >= KNOWN_FROM and ours.values <= theirs.values
+    says_same = bool(ours.words) and ours.words <= theirs.words and ours.values <= theirs.values
     is_known = says_same and against.score < CONTRADICTS_FROM and ours.denies == theirs.denies
     return Match(topic, statement, alike, against.score, is_known, against.why)
 

@@ -29,8 +29,8 @@ MOVED = (
 CHANGE = ignore_case(
     rf"\b(?:now|no longer|any ?more|from now on|(?:has|have|had|was|were|got|been|just|recently|i|we|'ve"
     rf"|'s)\s+(?:\w+\s+)?(?:{MOVED}|decreased|reached|replaced|grown|grew|dropped|shifted)|(?:{MOVED})\s+(?:it\s+"
-    rf"|from\s+|(?:[\w'-]+\s+){{0,5}}?to\s+)|instead(?: of)?|rather than|as of|new|latest|current(?:ly)?|already"
-    rf"|so far|managed to|down to|up to|actually|correction|moving|changing|switching|rescheduling|postponing"
+    rf"|from\s+|(?:[\w'-]+\s+){{0,5}}?to\s+)|instead(?: of)?|rather than|as of|(?<=\w )new|latest|current(?:ly)?"
+    rf"|already|so far|managed to|down to|up to|actually|correction|moving|changing|switching|rescheduling|postponing"
     rf"|not\s+\S+\s+but|used to|meanwhile|stop(?:ped)?|extended|increased)\b"
 )  # how a person announces that something is different from what it was
 REPLACED = ignore_case(

@@ -23,7 +23,7 @@ from crawler.transcripts.entry import PartKind
 from crawler.transcripts.injected import OWN_SESSION_MARK, TAG
 from crawler.transcripts.turns import Role
 from dream.evidence import Evidence
-from dream.judge.compare import is_known
+from dream.judge.compare import find_known
 from dream.judge.rejections import Rejections
 from dream.records import LESSON_LEAD, Candidate, DirectWords, Given, Kind, Written, split_words
 from dream.topics import Topics
@@ -143,7 +143,7 @@ class Gate:
         yield from _about_text(candidate)
         if self._holds_secret(candidate):
             yield Refusal.of(RefusalReason.SECRET)
-        if is_known(candidate, self._topics):
+        if find_known(candidate, self._topics):
             yield Refusal.of(RefusalReason.KNOWN)
         if self._rejections.knows(candidate):
             yield Refusal.of(RefusalReason.REJECTED)

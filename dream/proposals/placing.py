@@ -74,8 +74,10 @@ def place_hunk(text: str | None, hunk: Hunk, place: Place, manner: Manner, note:
     text = text if not text or text.endswith(("\n", "\r")) else text + newline
     lines, label = split_lines(text), next_label(text)
     if place.replaces is not None:
-        label = _find_free_label(lines, place.replaces) or label
-        lines = _replace_lines(lines, place.replaces, _end_lines(_in_its_line(hunk.text, place, label), newline))
+        kept = place.kept_before + place.kept_after
+        label = _find_free_label(lines, place.replaces, kept) or label
+        new = _end_lines(_in_its_line(hunk.text, place, label), newline)
+        lines = _replace_lines(lines, place.replaces, new, kept)
     else:
         lines, after = _with_section(lines, text, place, newline)
         lines = _insert_item(lines, after, hunk.text, label, newline)
@@ -116,10 +118,13 @@ def next_label(text: str) -> str:
     return str(1 + max((int(label) for label in (*notes.defined, *notes.used) if label.isdecimal()), default=0))
 
 
-def _find_free_label(lines: Sequence[str], replaces: LineRange) -> str:
-    """The lowest number of a footnote to which only the lines refer that give way; empty where there is none."""
+def _find_free_label(lines: Sequence[str], replaces: LineRange, kept: str) -> str:
+    """The lowest number of a footnote to which only what gives way on some lines refers; empty where there is none.
+
+    `kept`: what stays of these lines.
+    """
     gone = find_footnotes("".join(lines[replaces.first - 1 : replaces.last]))
-    left = find_footnotes("".join([*lines[: replaces.first - 1], *lines[replaces.last :]]))
+    left = find_footnotes("".join([*lines[: replaces.first - 1], kept, "\n", *lines[replaces.last :]]))
     free = [label for label in gone.used if label.isdecimal() and label not in left.used]
     return min(free, key=int, default="")
 
@@ -341,18 +346,22 @@ def _in_its_line(text: str, place: Place, label: str) -> list[str]:
     return split_lines(f"{place.kept_before}{statement}{place.kept_after}")
 
 
-def _replace_lines(lines: Sequence[str], replaces: LineRange, new: Sequence[str]) -> list[str]:
-    """The lines with others in the place of some; the footnotes that only those referred to go with them."""
+def _replace_lines(lines: Sequence[str], replaces: LineRange, new: Sequence[str], kept: str = "") -> list[str]:
+    """The lines with others in the place of some; the footnotes that only those referred to go with them.
+
+    `kept`: what stays of the old lines.
+    """
     before, old, behind = lines[: replaces.first - 1], lines[replaces.first - 1 : replaces.last], lines[replaces.last :]
-    gone = _orphans([*before, *behind], old)
+    gone = _orphans([*before, *behind], old, kept)
     remaining = [line for number, line in enumerate(before) if number not in gone]
     return [*remaining, *new, *(line for number, line in enumerate(behind, start=len(before)) if number not in gone)]
 
 
-def _orphans(lines: Sequence[str], gone: Sequence[str]) -> set[int]:
-    """Which lines define footnotes to which only the removed lines referred."""
+def _orphans(lines: Sequence[str], gone: Sequence[str], kept: str) -> set[int]:
+    """Which lines define footnotes to which only what is gone of the removed lines referred."""
     names, notes = find_footnotes("".join(gone)).used, find_footnotes("".join(lines))
-    return {number for name in names if name not in notes.used for number in notes.defined.get(name, ())}
+    still = {*notes.used, *find_footnotes(kept).used}
+    return {number for name in names if name not in still for number in notes.defined.get(name, ())}
 
 
 def _with_footnote(lines: list[str], label: str, note: str, newline: str) -> list[str]:

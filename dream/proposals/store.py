@@ -28,7 +28,7 @@ from crawler.quotes import Quote
 from crawler.transcripts.transcript import is_whole_record
 from dream.changes import Event, FileChange, hash_text
 from dream.records import DirectWords, Given, Hunk, Rejection, split_words
-from dream.topics import read_noted_statements
+from dream.topics import list_noted_statements
 from memory_server.errors import ContentError
 from memory_server.machine.files import UNREADABLE_JSON, append_line, replace_file
 from memory_server.root.paths import MemoryRoot
@@ -188,10 +188,14 @@ def forget_drafts(root: MemoryRoot, session_ids: Iterable[str]) -> None:
             shutil.rmtree(file.parent)
 
 
-def find_approvals(text: str, approvals: Iterable[Approval]) -> dict[str, Approval]:
-    """What was accepted of a topic, by the label of the footnote behind what it says in the same words."""
+def find_approvals(text: str, approvals: Iterable[Approval], line: int = 0) -> dict[str, Approval]:
+    """What was accepted of a topic, by the label of the footnote behind what it says in the same words.
+
+    `line`: counts of a label that several statements have, for the one on that line, from 1.
+    """
     by_words = {tuple(split_words(one.text)): one for one in approvals if one.event is Event.ACCEPTED and one.text}
-    found = {label: by_words.get(tuple(split_words(one))) for label, one in read_noted_statements(text).items()}
+    noted = sorted(list_noted_statements(text), key=lambda one: one.lines.first <= line <= one.lines.last)
+    found = {one.label: by_words.get(tuple(split_words(one.text))) for one in noted}  # the last one counts
     return {label: one for label, one in found.items() if one}
 
 

@@ -30,7 +30,7 @@ from memory_server.layers.topics import TopicHead, shorten_text, topic_name
 from memory_server.layers.validate import LINK_TARGET, ValidationRule
 from memory_server.machine.clock import local_day
 from memory_server.root.paths import MemoryRoot
-from memory_server.search.question import with_commands
+from memory_server.search.question import Search, with_commands
 
 PAGE_RULES = frozenset(
     {
@@ -44,6 +44,7 @@ PAGE_RULES = frozenset(
 SURE_FROM = 0.75  # approved statements stand side by side on purpose: only what is surer than in a chat is shown
 ALIKE_FROM = 0.5  # of what both tell together; two statements about one thing say the rest in much the same words
 QUOTED_CHARS = 90
+LEAST_AGAIN, SAME_AGAIN = 2, 0.6  # telling words, and share of those of the longer one, that a rewording has in common
 AGAIN_WITHIN = dt.timedelta(minutes=3)  # between a question and its rewording
 MOST_SHOWN = 15
 GROWN = 40  # statements of a topic, beyond which it is offered to be cut
@@ -191,7 +192,7 @@ def retirable_topics(
 ) -> Iterator[Finding]:
     """Topics that ended some time ago, and such as nobody changed or opened for long; each with what retires it.
 
-    `idle`: by path the days since a topic was last opened.
+    `idle`: by path the days since a topic was last opened or changed by an approval.
     """
     spoken_of = {hunk.target for hunk in hunks if hunk.is_open}
     for head in sorted(heads, key=lambda one: one.path):
@@ -333,13 +334,15 @@ def _find_rewordings(questions: Sequence[LoggedQuestion]) -> Iterator[tuple[Logg
     for first, second in pairwise(sorted(questions, key=lambda one: one.at)):
         mine, theirs = set(content_words(first.query)), set(content_words(second.query))
         is_near = second.at - first.at <= AGAIN_WITHIN and first.query.casefold() != second.query.casefold()
-        if is_near and mine and theirs and 2 * len(mine & theirs) >= min(len(mine), len(theirs)):
+        if is_near and len(mine & theirs) >= max(LEAST_AGAIN, SAME_AGAIN * max(len(mine), len(theirs))):
             yield first, second
 
 
 def _other(one: LoggedQuestion) -> tuple[str, str]:
     """What another search finds, and the step that follows from it."""
-    better = [f"{with_commands(name)} finds {count}" for name, count in one.others.items() if count]
+    # by meaning something is near to every question
+    counts = {name: count for name, count in one.others.items() if name != Search.MEANING}
+    better = [f"{with_commands(name)} finds {count}" for name, count in counts.items() if count]
     if better:
         return ", ".join(better), "ask that way, or let a topic say it in these words"
     return "no search finds it", "if you know the answer, write it into a topic"

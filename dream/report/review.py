@@ -54,9 +54,10 @@ from memory_server.root.paths import MemoryRoot
 
 WEEK = dt.timedelta(days=7)
 MAX_QUESTIONS = 1_000
+EXPIRED_DAYS = 30  # for which the report names what expired
 SHOWN = 3  # findings of a part on the first screen
 # of a step: words that a shell takes as they are, or quoted; a name may hold anything else
-COMMAND = re.compile(r"""git -C .+|(?<![\w/'])oneiros(?: (?:'[^']*'|"[^"]*"|[\w@%+=:./-])+)+""")
+COMMAND = re.compile(r"""git -C [^`]+|(?<![\w/'])oneiros(?: (?:'[^']*'|"[^"]*"|[\w@%+=:./-])+)+""")
 COUNTED = ("offered", "accepted", "rejected")
 
 
@@ -123,6 +124,7 @@ class WeeklyReview:
         yield from old_decisions(hunks)
         yield from find_lost_evidence(topics, self._archive)
         yield from self._waiting(today)
+        yield from self._expired(today)
         yield from stale_topics(topics, hunks, self._memory.person.dream_stale_days, today)
         yield from grown_topics(topics)
         yield from ending_topics(topic_heads(root), today)
@@ -145,6 +147,10 @@ class WeeklyReview:
         aging = memory.aging()
         uses = aging.aliveness().uses
         idle = {path: (today - use.last).days for path, use in uses.items() if use.accesses and use.last}
+        for approval in (one for one in self._decisions.store.approvals() if one.event is not Event.FOUND):
+            for change in approval.files:  # the day in a topic may be that of its statements, from before it came here
+                days = (today - local_day(approval.at)).days
+                idle[SourcePath(change.path)] = min(days, idle.get(SourcePath(change.path), days))
         yield from find_losses(list(map(str, read_losses(root))))
         yield from retirable_topics(topic_heads(root), hunks, today, idle)
         yield from find_unused_topics(aging.find_unused_topics())
@@ -162,10 +168,22 @@ class WeeklyReview:
             waiting = [hunk for hunk in proposal.hunks if hunk.state is State.PENDING]
             if waiting:
                 oldest = min(hunk.proposed or hunk.found for hunk in waiting)
-                what, more = f"{len(waiting)} hunks wait, {(today - oldest).days} days old{more}", ""
+                verb = "waits" if len(waiting) == 1 else "wait"
+                what, more = f"{plural(len(waiting), 'hunk')} {verb}, {(today - oldest).days} days old{more}", ""
                 yield Finding(Concern.PROPOSALS, f"proposals/{proposal.name}/proposal.md", 1, what, "oneiros review")
         if more:  # no proposal counts for what is none yet
             yield Finding(Concern.PROPOSALS, "proposals/queue.json", 0, more.strip("; "), "oneiros dream, tomorrow")
+
+    def _expired(self, today: dt.date) -> Iterator[Finding]:
+        """What was withdrawn since nobody decided; named for a while, by the day on which it was offered."""
+        shown_days = self._memory.person.dream_expiry_days + EXPIRED_DAYS
+        for proposal in self._decisions.store.proposals():
+            expired = [one for one in proposal.hunks if one.state is State.EXPIRED and one.proposed]
+            if any((today - one.proposed).days <= shown_days for one in expired if one.proposed):
+                path = f"proposals/{proposal.name}/proposal.md"
+                what = f"{plural(len(expired), 'hunk')} expired: nobody decided in time"
+                step = f"say what still holds; the page lists them, one is shown by oneiros dream why {expired[0].id}"
+                yield Finding(Concern.PROPOSALS, path, 0, what, step)
 
     def _index(self) -> Iterator[Finding]:
         status = self._memory.status()

@@ -44,7 +44,7 @@ MARKS = re.compile(r"[\s\W_]*|\s*`{3,}\w*")
 BLANKS = re.compile(r"[ \t]{2,}")
 PLAIN = (  # what a hit calls the same in JSON
     *("passage", "path", "title", "score", "type", "decides", "unapproved", "outside", "replaced_by"),
-    *("settled_at", "amended", "newer", "memory", "project"),
+    *("settled_at", "amended", "newer", "rejected", "memory", "project"),
 )
 
 
@@ -128,6 +128,7 @@ def hit_json(number: int, hit: Hit) -> dict[str, Any]:
         "settled_at": hit.settled_at,
         "amended": hit.amended,
         "newer": hit.newer,
+        "rejected": hit.rejected,
         "memory": hit.memory,
         "project": hit.project,
     }
@@ -181,6 +182,8 @@ def _head(number: int, hit: Hit) -> str:
         marks.append(f"amended {escape_line(hit.amended)}")
     if hit.newer:
         marks.append(f"newer {escape_line(hit.newer)}")
+    if hit.rejected:
+        marks.append(f"rejected by the person {hit.rejected}")
     if hit.replaced_by:
         marks.append(f"replaced by {escape_line(hit.replaced_by)}")
     if hit.more_lines and hit.layer is not Layer.RAW:  # whose passage shows them

@@ -10,6 +10,7 @@
     turns        the archived turns, where they are asked for or all else is weak    raw_turns.py
     types        what the recorder says of a hit, and the lines that no hit holds    typed.py
     time         the sessions of a time, where nothing else is asked for             retrieval.py
+    rejected     what the person rejected, behind all else and marked                precedence.py
     certainty    how sure each hit is, as a word                                     certainty.py
 
 A stage takes the question and what the stage before it found, and gives the same kind of thing back. A new one is a
@@ -23,7 +24,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from memory_server.document import Answer, Certainty, Hit, Layer, SourcePath
+from memory_server.document import Answer, Certainty, Hit, Layer, RejectedWords, SourcePath
 from memory_server.embedding.engine import Vectors
 from memory_server.escaping import escape_line
 from memory_server.fields import NO_FILTER_OF_NAME, Filter, find_filter_like, with_nearest_projects
@@ -43,6 +44,7 @@ from memory_server.search.precedence import (
     says_enough,
     select_sessions,
     with_precedence,
+    with_rejected_last,
     with_topic,
 )
 from memory_server.search.question import EMPTY, MAX_LIMIT, Question, Search
@@ -105,11 +107,13 @@ class Pipeline:
         rerank: bool = True,
         cross: Callable[[str, Sequence[str]], Vectors] | None = None,
         unread: Callable[[str], str] = lambda _: "",
+        rejected: Callable[[], Sequence[RejectedWords]] = lambda: (),
     ):
         """`stretches` and `turns`: of the archive, where there are any. `floor`, `rerank`: for measurements.
 
         `unapproved` tells which of some files of layer 1 nobody has answered for. `cross`: what a cross-encoder says of
         a question and some passages, where one is on. `unread`: what to say where the model does not read a text.
+        `rejected`: what the person did not want as a statement.
         """
         self.retriever = retriever
         self._stretches = stretches
@@ -119,6 +123,7 @@ class Pipeline:
         self._floor = floor
         self._rerank = rerank
         self._cross = cross
+        self._rejected = rejected
         self._unread = lru_cache(maxsize=MAX_LIMIT)(unread)  # of one question: it is asked at several stages
 
     # -- the way ------------------------------------------------------------------------------------------------
@@ -140,7 +145,8 @@ class Pipeline:
         answer = typing.with_lines(answer)
         answer = self._with_time(question, answer)
         answer = self._with_rare(question, answer)
-        answer = replace(answer, hits=typing.add_types(answer.hits[: question.limit]))
+        hits = typing.add_types(answer.hits[: question.limit])
+        answer = replace(answer, hits=with_rejected_last(hits, self._rejected()))
         answer = replace(answer, is_doubtful=bool(absent.names))
         answer = replace(answer, hits=with_certainty(answer, question, self._telling(question), self._reads))
         is_unsure = self._is_unsure(question, answer)

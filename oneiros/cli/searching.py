@@ -279,6 +279,7 @@ def _place(hit: Hit, here: str, screen: Screen, root: Path) -> str:
         hit.outside,
         f"amended {escape_line(hit.amended)}" if hit.amended else "",
         f"newer {escape_line(hit.newer)}" if hit.newer else "",
+        f"you rejected this on {hit.rejected}" if hit.rejected else "",
         f"replaced by {escape_line(hit.replaced_by)}" if hit.replaced_by else "",
     ]
     place = screen.style(f"{escape_line(hit.path)}:{hit.lines}", fg="cyan")

@@ -76,8 +76,8 @@ def show_next_steps(environment: Environment) -> None:
 def _list_next_steps(found: Mapping[str, Any], taking_in: str = "ingest") -> Iterator[tuple[str, str]]:
     """The commands that something waits for, each with what; `taking_in` is the one for transcripts."""
     if count := found["not_archived"]:
-        deleted = f"Claude Code deletes {found['expiring']} of them this week"
-        yield taking_in, f"{plural(count, 'transcript')} not archived yet; {deleted}"
+        deleted = f"; Claude Code deletes {found['expiring']} of them this week" if found["expiring"] else ""
+        yield taking_in, f"{plural(count, 'transcript')} not archived yet{deleted}"
     yield from (("report", loss) for loss in found.get("losses", ()))
     for notice in found.get("waiting", ()):  # an older daemon tells none
         what, _, command = notice.rpartition(": ")

@@ -96,8 +96,8 @@ class _Talking:
             while line := input("> ").strip():
                 try:
                     self._do(line)
-                except (OneirosError, typer.Exit) as error:
-                    talk("" if isinstance(error, typer.Exit) else str(error))
+                except (OneirosError, typer.Exit, typer.Abort) as error:
+                    talk(str(error) if isinstance(error, OneirosError) else "")
 
     def _do(self, line: str) -> None:
         command, _, rest = line.partition(" ")

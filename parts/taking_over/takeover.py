@@ -10,19 +10,18 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from crawler.reading.rules import find_signs
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence, holds
-from dream.judge.compare import compare, is_known
+from dream.judge.compare import compare, find_known
 from dream.judge.filing import MAX_NAME, MOST_PLAIN
 from dream.judge.gate import Gate
 from dream.judge.rejections import Rejections
 from dream.records import Candidate, Hunk, Kind, Place, Relation, State, Update, Written, split_words
-from dream.topics import Topics, build_topics, read_topics
+from dream.topics import Topics, build_topics, read_topics, statement_spans
 from memory_server.document import LineRange
-from memory_server.language.sentences import sentence_spans
 from memory_server.language.words import content_words
 from memory_server.machine.clock import local_day
 from memory_server.redaction import Redactor
@@ -112,7 +111,7 @@ class Takeover:
             gates = [Gate(self._evidence, known, rejections, self._redactor) for known in (topics, build_topics({}))]
             for one in fresh:
                 place = changed.get(one.text)
-                if place is None and _is_fully_known(one, topics):
+                if place is None and find_known(one, topics):
                     report.known += 1
                 elif refusals := gates[place is not None].check(one):
                     refused.update({str(refusals[0].reason): 1})
@@ -170,12 +169,6 @@ def _candidate(file: WrittenFile, passage: Passage, together: int) -> Candidate:
     )
 
 
-def _is_fully_known(candidate: Candidate, topics: Topics) -> bool:
-    """Whether topics say every sentence of a statement."""
-    spans = sentence_spans(candidate.text)
-    return len(spans) > 1 and all(is_known(replace(candidate, text=candidate.text[a:b]), topics) for a, b in spans)
-
-
 def _replacements(fresh: Sequence[Candidate], gone: Sequence[Hunk], topics: Topics) -> Iterator[tuple[str, Place]]:
     """Which new statement stands where a file held one that was taken over: its text, and the place of the old one."""
     for hunk in (one for one in gone if one.state is State.ACCEPTED):
@@ -209,7 +202,7 @@ def _measure_overlap(one: str, other: str) -> float:
 def _find_place(hunk: Hunk, topics: Topics) -> Place | None:
     """Where a hunk's statement stands today; None where its topic no longer says it in these words."""
     topic = topics.file(hunk.target)
-    sentences = {" ".join(hunk.text[a:b].split()) for a, b in sentence_spans(hunk.text)}
+    sentences = {" ".join(hunk.text[a:b].split()) for a, b in statement_spans(hunk.text)}
     there = [one for one in topic.statements if one.text in sentences] if topic else []
     if topic is None or not there:
         return None

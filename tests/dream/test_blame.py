@@ -6,13 +6,15 @@ import pytest
 
 from crawler.archive.append import Ingester
 from dream.blame import blame, find_labels
+from dream.changes import Event
 from dream.evidence import Evidence
-from dream.records import Update
+from dream.proposals.store import Approval
+from dream.records import DirectWords, Update
 from memory_server.errors import UsageError
 from memory_server.root.paths import MemoryRoot
 from oneiros.ingest.settings import open_archive
 from tests.crawler.builders import assistant, person, settings_in, write_transcript
-from tests.dream.builders import PERSON, decisions_on, new_topic, proposed, quote
+from tests.dream.builders import NOW, PERSON, decisions_on, new_topic, proposed, quote
 from tests.memories import new_root
 
 STATEMENT = "By the way, the relay listens on port 2526."
@@ -45,6 +47,19 @@ def test_a_line_leads_to_the_very_words(tmp_path: Path) -> None:
     [found] = blame("\n".join(lines), line, decisions_on(root).store, open_archive(root), unsigned)
 
     assert [(source.text, source.is_whole) for source in found.sources] == [("the relay listens on port 2526", True)]
+
+
+def test_of_a_label_that_a_merge_gave_to_two_lines_each_leads_to_its_own_words(tmp_path: Path) -> None:
+    root = new_root(tmp_path / "memory")
+    text = "# Mail\n\n- The relay needs TLS.[^1]\n- The relay is blue.[^1]\n\n---\n[^1]: said directly, 2026-03-01\n"
+    for number, said in enumerate(("The relay needs TLS.", "The relay is blue.")):
+        given = (DirectWords(said, NOW),)
+        approval = Approval(Event.ACCEPTED, NOW, (), hunk=str(number), text=said, given=given, nonce=str(number))
+        decisions_on(root).store.add_approval(approval)
+
+    behind = [blame(text, line, decisions_on(root).store, open_archive(root), unsigned) for line in (3, 4)]
+
+    assert [one.sources[0].text for [one] in behind] == ["The relay needs TLS.", "The relay is blue."]
 
 
 def test_a_heading_a_rule_and_a_frontmatter_hold_no_statement(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ import pytest
 
 from crawler.quotes import Quote
 from crawler.transcripts.turns import Role
-from dream.judge.compare import compare, is_worth_asking
-from dream.records import Candidate, Kind, Relation, Update
+from dream.judge.compare import compare, find_rival, is_worth_asking, make_correction, wrong_statement
+from dream.proposals.placing import Manner, place_hunk
+from dream.records import Candidate, Hunk, Kind, Relation, Update
 from dream.topics import Topics
 from memory_server.document import LineRange
 from tests.dream.house import topics
@@ -89,6 +90,47 @@ def test_what_holds_of_another_period_or_thing_replaces_nothing(known: str, word
 @pytest.mark.parametrize(
     ("known", "words"),
     [
+        (
+            "The nightly backup of the billing database goes to Frankfurt.",
+            "The nightly backup of the orders database goes to Frankfurt.",
+        ),
+        (
+            "Pull requests against the mobile client need two approvals from senior engineers of the platform group.",
+            "Pull requests against the desktop client need two approvals from senior engineers of the platform group.",
+        ),
+    ],
+)
+def test_one_other_word_makes_another_statement_and_a_person_is_asked_about_it(known: str, words: str) -> None:
+    notes = topics(notes=f"# Notes\n\n- {known}\n")
+    rival = find_rival(stated(words), notes)
+
+    assert compare(stated(words), notes).relation is Relation.EXTENDS
+    assert rival is not None and rival.statement.text == known and not rival.is_known
+
+
+def test_what_only_begins_with_new_announces_no_change() -> None:
+    notes = topics(notes="# Notes\n\n- Old clients use port 80.\n")
+
+    assert compare(stated("New clients use port 81."), notes).relation is not Relation.SUPERSEDES
+    assert compare(stated("Old clients use the new port 81."), notes).relation is Relation.SUPERSEDES
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Releases are tagged vX.Y.Z; the changelog is written first.",
+        "Invoices go out on Mondays. The printer prints both.",
+    ],
+)
+def test_an_item_of_several_parts_is_known_as_a_whole(text: str) -> None:
+    assert compare(stated(text), topics(notes=f"# Notes\n\n- {text}\n")).relation is Relation.KNOWN
+    half = text.replace("tagged", "packed").replace("printer", "plotter")
+    assert compare(stated(half), topics(notes=f"# Notes\n\n- {text}\n")).relation is not Relation.KNOWN
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
         ("The book budget for January is $35.", "I've increased my January book budget to $50."),
         ("The upload quota is 20 files per day.", "The upload quota is now 30 files per day."),
         ("The launch party is planned for January.", "The launch party is now planned for February."),
@@ -130,6 +172,24 @@ def test_a_replaced_list_item_keeps_its_sign(mail: Topics) -> None:
     place = compare(stated("The backup runs on 10.0.0.5."), mail).place
 
     assert (place.kept_before, place.kept_after) == ("- ", "\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "replaced"),
+    [
+        ("The relay listens on port 2.[^1] It is blue.[^2]", "The relay listens on port 3.[^1] It is blue.[^2]"),
+        ("The relay listens on port 2. It is blue.[^2]", "The relay listens on port 3.[^3] It is blue.[^2]"),
+    ],
+)
+def test_what_stays_of_a_line_keeps_its_footnote(line: str, replaced: str) -> None:
+    text = f"# A\n\n{line}\n\n---\n[^2]: two\n"
+    update = make_correction(stated("The relay listens on port 3."), wrong_statement("a:3", "port 3", topics(a=text)))
+    hunk = Hunk("0" * 12, update, update.candidate.text, dt.date(2026, 3, 1))
+
+    after = place_hunk(text, hunk, update.place, Manner(dt.date(2026, 3, 1)), "new")
+
+    label = replaced[28:32]
+    assert replaced in after and "\n[^2]: two\n" in after and f"\n{label}: new\n" in after
 
 
 def test_what_stands_below_history_is_not_compared(mail: Topics) -> None:

@@ -103,6 +103,7 @@ def test_six_lines_of_python_that_accept_are_named_with_their_process(root: Memo
     named = "Decided by nobody at a terminal: 1 accepted in topics/backups.md (by word"
     assert named in start_alone(root)
     output = start(root, days=5)
+    assert f"If that was not you: `git -C {root.path} log -p -- topics/backups.md` shows it." in output
     assert (named in output and "pytest" in output) or "python" in output
     assert "1 accepted" not in start(root, days=6)
 
@@ -209,6 +210,20 @@ def test_a_memory_that_was_just_founded_names_nothing(tmp_path: Path) -> None:
     assert [*found_memory(root, "packaged", with_example=False)]
 
     assert start(root) == "" and "Decided" not in start_alone(root)
+
+
+def test_a_decision_about_a_topic_that_is_gone_is_not_named(root: MemoryRoot) -> None:
+    [hunk] = proposed(on(root), new_topic("Backups run.", "backups"))
+    start(root, days=2)
+    on(root, now=NOW + dt.timedelta(days=3)).accept(hunk.id, Consent(How.WORD))
+    assert "topics/backups.md" in start(root, days=4)
+
+    (root.topics / "backups.md").unlink()
+    assert "1 accepted in topics/backups.md" in start(root, days=4)
+    git(root.path, "add", "-A")
+    git(root.path, "commit", "-qm", "gone")
+
+    assert "1 accepted in topics/backups.md" not in start(root, days=4)
 
 
 def test_a_plan_that_somebody_planted_is_carried_out_in_sight(root: MemoryRoot) -> None:

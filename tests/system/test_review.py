@@ -1,5 +1,6 @@
 """The review as a person meets it: on a terminal of their own, with a word to type, and never run by the assistant."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -97,6 +98,8 @@ def test_a_mistyped_word_is_asked_again_and_loses_nothing(house: House, proposal
     assert (seen.code, announced < seen.screen.index("Take this up")) == (0, True)
     assert "That was not the word. Once more" in seen.screen and "1 accepted" in seen.screen
     assert "2526 from now on" in topic(house)
+    assert seen.screen.index("2526 from now on") < seen.screen.index("Once more"), "shown before the word is asked"
+    assert re.search(r"Undo it:\s+oneiros dream revert [0-9a-f]{8}\s", seen.screen)
 
 
 def test_an_edit_that_changes_nothing_asks_before_it_accepts(house: House, proposal: str) -> None:

@@ -11,12 +11,15 @@ __all__ = ["keyed"]
 STATEMENT = "The relay listens on port 2526."
 
 
+INSTEAD = r"Replace it, add yours beside it, or nothing \[r,b,n,\?\]\? "
+
+
 def topic(house: House) -> str:
     return (house.root / "topics" / "mail.md").read_text(encoding="utf-8")
 
 
 def test_a_person_says_what_is_true_and_it_is_found(house: House) -> None:
-    seen = at_terminal(house, [WORD], "remember", STATEMENT)
+    seen = at_terminal(house, [(INSTEAD, "r\n"), WORD], "remember", STATEMENT)
 
     assert seen.code == 0 and not seen.left and "in place of a line:" in seen.screen, seen
     assert "2526" in topic(house) and "2525" not in topic(house)
@@ -38,9 +41,9 @@ def test_a_wrong_word_takes_nothing_up(house: House) -> None:
 def test_with_a_key_a_no_takes_nothing_up_and_a_yes_is_signed(keyed: House) -> None:
     text = r"Do this \[y,n\]\? "
 
-    refused = at_terminal(keyed, [(text, "n\n")], "remember", STATEMENT)
+    refused = at_terminal(keyed, [(INSTEAD, "r\n"), (text, "n\n")], "remember", STATEMENT)
     before = topic(keyed)
-    taken = at_terminal(keyed, [(text, "y\n"), SIGN], "remember", STATEMENT)
+    taken = at_terminal(keyed, [(INSTEAD, "r\n"), (text, "y\n"), SIGN], "remember", STATEMENT)
 
     assert refused.code == 2 and "2526" not in before, refused
     assert taken.code == 0 and not taken.left and "2526" in topic(keyed), taken
@@ -49,7 +52,7 @@ def test_with_a_key_a_no_takes_nothing_up_and_a_yes_is_signed(keyed: House) -> N
 def test_the_assistant_can_say_nothing_for_the_person(house: House) -> None:
     before = topic(house)
 
-    posing = at_terminal(house, [WORD], "remember", STATEMENT, variables={"CLAUDECODE": "1"})
+    posing = at_terminal(house, [(INSTEAD, "r\n"), WORD], "remember", STATEMENT, variables={"CLAUDECODE": "1"})
     piped = subprocess.run(
         [*ONEIROS, "remember"],
         input=f"{STATEMENT}\n",
@@ -97,3 +100,24 @@ def test_what_is_wrong_with_it_stands_above_the_editor_that_opens_again(house: H
     seen = at_terminal(house, [(r"Where\? ", "\n"), WORD], "remember", "--editor", variables={"EDITOR": str(editor)})
 
     assert seen.code == 0 and "The token is in the safe." in seen.screen, seen
+
+
+def test_what_stands_beside_a_line_that_says_otherwise_leaves_it(house: House) -> None:
+    beside = at_terminal(house, [(INSTEAD, "b\n"), (WHERE, "\n"), WORD], "remember", STATEMENT)
+    other = "The relay of Lyon needs TLS."
+    added = at_terminal(house, [(WHERE, "\n"), WORD], "remember", other)
+    known = at_terminal(house, [(r"nothing \[b,n,\?\]\? ", "n\n")], "remember", other)
+    replaced = at_terminal(house, [(INSTEAD, "r\n"), WORD], "remember", "The relay of Lille needs TLS.")
+
+    assert beside.code == added.code == replaced.code == 0 and known.code == 130, (beside, added, known, replaced)
+    assert "says this already: The relay of Lyon needs TLS." in known.screen
+    text = topic(house)
+    assert "2525" in text and "2526" in text and "Lyon" not in text and text.count("needs TLS") == 1, text
+
+
+def test_an_end_of_input_at_a_question_takes_nothing_up(house: House) -> None:
+    before = topic(house)
+
+    for key in ("\x03", "\x04"):
+        assert at_terminal(house, [(WHERE, key)], "remember", "The relay hums.").code == 130
+    assert topic(house) == before

@@ -8,12 +8,15 @@ import tty
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+import typer
+
 from memory_server.escaping import escape_line
 from oneiros.cli.terminal.output import data, show
 
 END = "\x04"  # where the input ends, or is interrupted
 NEW, NONE = "new", "-"
 WHERE = "Enter takes what stands in brackets, Tab completes; any other name, or `new`, makes a new topic. There are:"
+NO_TOPIC = "Enter takes what stands in brackets; any other name, or `new`, makes a new topic. There is none yet."
 SECTION = "Enter takes what stands in brackets, `-` none; any other name makes a new section. There are:"
 NAME = "The new topic's name: a few plain words, by which you would look for it."
 
@@ -43,23 +46,31 @@ def ask_words(question: str, help_text: str, *, default: str = "", known: Sequen
 def ask_place(
     known: Mapping[str, Sequence[str]], target: str, section: str, *, is_new_section: bool = False
 ) -> tuple[str, str] | None:
-    """The topic and the section that a person wants; None where they take what there is, or the input ended.
+    """The topic and the section that a person wants; None where they take what there is. Raises typer.Abort where the
+    input ends, or is interrupted.
 
     `known`: the topics with their sections. `target`: the path of the topic that Enter takes. `is_new_section`: a
     section is asked for also where the topic has none.
     """
     here = target if target in known else target.rpartition("/")[2].removesuffix(".md")
-    wanted = ask_words(f"Where? [{escape_line(here)}] / new ", WHERE, default=here, known=list(known))
+    where = WHERE if known else NO_TOPIC
+    wanted = _require(ask_words(f"Where? [{escape_line(here)}] / new ", where, default=here, known=list(known)))
     if wanted.casefold() == NEW:
-        wanted = ask_words("Its name? ", NAME)
+        wanted = _require(ask_words("Its name? ", NAME))
     name = next((one for one in known if one.casefold() == wanted.casefold()), wanted)
     present = section if name == here or section in known.get(name, ()) else ""
     if name in known and (known[name] or is_new_section):
         prompt = f"Section? [{escape_line(present) or 'none'}] "
-        answer = ask_words(prompt, SECTION, default=present, known=list(known[name]))
+        answer = _require(ask_words(prompt, SECTION, default=present, known=list(known[name])))
         present = "" if answer == NONE else answer
     is_same = (name, present) == (here, section)
-    return None if is_same or not name or END in (name, present) else (name, present)
+    return None if is_same or not name else (name, present)
+
+
+def _require(answer: str) -> str:
+    if answer == END:
+        raise typer.Abort
+    return answer
 
 
 def _read_key(question: str) -> str:

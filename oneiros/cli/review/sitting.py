@@ -7,6 +7,8 @@ see `dream/decisions/presence.py`. Until then a choice can be taken back, and no
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+import typer
+
 from crawler.archive.store import Archive
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import Unexplained, read_file
@@ -191,6 +193,8 @@ class TerminalReview:
         if not text or (is_same and ask_key("Nothing was changed. Accept it as it stands", AS_IT_STANDS) != "y"):
             talk("Nothing was chosen for it.")
             return
+        if not is_same:
+            show(f"  in your words: {escape_text(text)}")
         self._choices.choose(Chosen(hunk.id, "accept", None if is_same else text))
 
     def _reject(self, hunk: Hunk) -> None:
@@ -203,7 +207,10 @@ class TerminalReview:
         """The hunk where the person wants it, proposed so; the hunk as it is, where it cannot go there."""
         place, project = hunk.update.place, hunk.update.candidate.project
         known = list_names(project, read_topics(self._decisions.root))
-        wanted = ask_place(known, place.target, place.section, is_new_section=True)
+        try:
+            wanted = ask_place(known, place.target, place.section, is_new_section=True)
+        except typer.Abort:
+            return hunk
         if wanted is None:
             return hunk
         try:
@@ -257,6 +264,9 @@ class TerminalReview:
         taken = Counter((one.hunk.target, one.commit) for one in decided if one.hunk.state is State.ACCEPTED)
         for (target, commit), count in taken.items():
             talk(f"{plural(count, 'statement')} taken up in {target}{self._decisions.commit_in_words(commit)}.")
+        accepted = [one.hunk.id[:8] for one in decided if one.hunk.state is State.ACCEPTED]
+        if accepted:
+            talk("\n".join(["Undo it:", *(f"  oneiros dream revert {name}" for name in accepted)]))
         self.accepted += taken.total()
         self.rejected += len(decided) - taken.total()
         self.skipped += len(hunks) - len(decided)

@@ -1,6 +1,7 @@
 """What a person says directly: `remember` and `wrong`. Shown as a hunk and taken up in the same step."""
 
 import sys
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -18,7 +19,7 @@ from memory_server.errors import ContentError, UsageError
 from memory_server.escaping import escape_line
 from memory_server.machine.clock import local_day
 from oneiros.cli.consent import ask_consent, require_clean_tree, sign_at_end
-from oneiros.cli.review.asking import ask_place
+from oneiros.cli.review.asking import ask_key, ask_place
 from oneiros.cli.review.editing import reword_text
 from oneiros.cli.terminal.output import OfAnyProject, OfProject, data, see_stdout, show, talk
 from oneiros.dreaming import build_dream, open_decisions
@@ -26,6 +27,12 @@ from oneiros.environment import Environment, now
 from oneiros.ingest.settings import archive_folder
 
 NOTHING = "nothing was said"
+REPLACING = {
+    "r": "yours stands in the place of that line",
+    "b": "yours is added, and that line stays",
+    "n": "nothing is taken up",
+}
+REPEATING = {key: REPLACING[key] for key in "bn"}
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -43,7 +50,7 @@ def remember(
 ) -> None:
     """Say what is true: it is shown, and taken up with your consent.
 
-    What it contradicts in a topic gives way to it.
+    Where a line of a topic says the same or otherwise, you are asked whether yours replaces it or stands beside it.
     """
     environment: Environment = context.obj
     sitting = _Telling(environment, project, topic=topic)
@@ -88,14 +95,14 @@ class _Telling:
         """What is said as a hunk; None where it is refused, and why is told."""
         if not text.strip():
             raise UsageError(NOTHING, remedy="Write it behind the command in quotes, or use --editor")
-        heard = self._heard(text)
+        heard = self._hear(text)
         for why in _refusals(heard):
             talk(f"Not taken up: {escape_line(text.strip())}\n  {why}")
         return heard.hunk
 
     def require_hunk(self, text: str) -> Hunk:
         """What is said as a hunk. Raises ContentError where it is refused."""
-        heard = self._heard(text)
+        heard = self._hear(text)
         if heard.hunk is None:
             raise ContentError(" ".join(_refusals(heard)))
         return heard.hunk
@@ -116,8 +123,26 @@ class _Telling:
         data(f"{hunk.id}  taken up in {hunk.target}{self._decisions.commit_in_words(decided.commit)}")
         talk(f"Undo it: oneiros dream revert {hunk.id[:8]}")
 
-    def _heard(self, text: str) -> Suggested:
-        return self._dream.hear(text, topic=self._topic, wrong=self._place, project=self._project)
+    def _hear(self, text: str) -> Suggested:
+        """What becomes of a statement; at a terminal, where a line of a topic says the same or otherwise, as the person
+        answers.
+        """
+        hear = partial(self._dream.hear, text, topic=self._topic, project=self._project)
+        heard = hear(wrong=self._place)
+        is_known = [one.reason for one in heard.refusals] == [RefusalReason.KNOWN]
+        rival = heard.rival if heard.hunk or is_known else None
+        if rival is None or not sys.stdin.isatty():
+            return heard
+        place = f"{rival.topic.path}:{rival.statement.lines}"
+        data(f"{escape_line(place)} says{' this already' if is_known else ''}: {escape_line(rival.statement.text)}")
+        match ask_key("Replace it, add yours beside it, or nothing", REPEATING if is_known else REPLACING):
+            case "r" if heard.hunk and heard.hunk.update.place.old_text:
+                return heard
+            case "r":
+                return hear(wrong=place)
+            case "b":
+                return hear(is_beside=True)
+        raise typer.Abort
 
     def _refile_hunk(self, hunk: Hunk) -> Hunk:
         """The hunk where the person wants it: Enter takes the topic of their project that shares most words with it."""

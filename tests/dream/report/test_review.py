@@ -4,13 +4,16 @@ import datetime as dt
 import re
 import shlex
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from crawler.archive.store import Archive
 from crawler.reading.record import RULES, Failure, Reading
-from dream.records import Kind
+from dream.changes import Event, FileChange
+from dream.proposals.store import Approval
+from dream.records import Kind, State
 from dream.report import Concern, Finding, Review, WeeklyReview, first_screen, report_page
 from dream.report.findings import (
     LoggedQuestion,
@@ -99,8 +102,28 @@ def test_what_is_queued_counts_as_no_proposal(memory: Memory) -> None:
     decisions.queue.offer(NOW.date())
 
     assert [one.what for one in found(memory, Concern.PROPOSALS)] == [
-        "1 hunks wait, 0 days old; 2 more wait for a day with room"
+        "1 hunk waits, 0 days old; 2 more wait for a day with room"
     ]
+
+
+def test_what_expired_is_named_with_a_command_that_shows_it(memory: Memory) -> None:
+    decisions = decisions_on(memory.root)
+    first, other = proposed(decisions, new_topic("The relay is old."), new_topic("Use pnpm.", "pnpm", 2))
+    decisions.store.save_hunk(replace(first, state=State.EXPIRED))
+
+    waits, expired = found(memory, Concern.PROPOSALS)
+    assert waits.what == "1 hunk waits, 0 days old"
+    assert expired.what == "1 hunk expired: nobody decided in time"
+    assert expired.step.endswith(f"oneiros dream why {first.id}") and other.id not in expired.step
+
+
+def test_an_old_statement_that_came_here_of_late_is_nothing_idle(memory: Memory) -> None:
+    write_topic(memory, "old", "# Old\n\nThe relay is old.\n", modified="2024-01-01")
+    assert [one.what for one in found(memory, Concern.STALE)] == ["nobody changed or opened it for 120 days"]
+    change = FileChange("topics/old.md", "", "", "")
+    decisions_on(memory.root).store.add_approval(Approval(Event.ACCEPTED, NOW, (change,), nonce="1"))
+
+    assert found(memory, Concern.STALE) == []
 
 
 def test_a_topic_past_forty_statements_is_offered_to_be_cut(memory: Memory) -> None:
@@ -150,7 +173,9 @@ def log_question(query: str, hits: int, minute: int, tool: str = "search_exact",
 
 def test_questions_without_an_answer_say_whether_another_search_has_one() -> None:
     findings = list(
-        find_unanswered([log_question("keepalive", 0, 0, recall=3, search_memory=0), log_question("zebra", 0, 60)])
+        find_unanswered(
+            [log_question("keepalive", 0, 0, recall=3, search_memory=0), log_question("zebra", 0, 60, search_memory=10)]
+        )
     )
 
     assert [finding.what for finding in findings] == [
@@ -192,6 +217,7 @@ def test_a_question_that_was_put_again_in_other_words_is_named() -> None:
         log_question("relay timeout setting", 2, 1, "recall"),
         log_question("relay idle timeout", 4, 2, "recall"),
         log_question("when do backups run", 4, 3, "recall"),
+        log_question("when are the backups copied to tape", 4, 4, "recall"),
         log_question("relay timeout", 1, 30, "recall"),
     ]
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath
+from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, RejectedWords, SourcePath
 from memory_server.memory import Memory
-from memory_server.search.precedence import says_enough, with_precedence, with_topic
+from memory_server.search.precedence import says_enough, with_precedence, with_rejected_last, with_topic
 from tests.memories import names, recall
 
 
@@ -70,6 +70,22 @@ def test_what_nobody_approved_neither_decides_nor_replaces() -> None:
     hits = [hit("a1", S, 1), replace(hit("a2", T, 2), unapproved=True)]
 
     assert [describe(one) for one in with_precedence(hits, alike, {})] == ["a1", "a2"]
+
+
+def test_what_the_person_rejected_is_marked_behind_what_they_did_not() -> None:
+    cents = replace(
+        hit("cents", Layer.SESSION), passage="- From now on, prices\n  are stored as integer cents.", decides=True
+    )
+    others = [replace(hit("a", Layer.SESSION), passage="prices"), replace(hit("b", Layer.REFERENCE), passage="prices")]
+    topic = replace(hit("topic", Layer.TOPIC), passage=cents.passage)
+    words, day = "From now on, prices are stored as integer cents", dt.date(2026, 3, 2)
+    rejected = [RejectedWords(words, day), RejectedWords("prices", day)]
+
+    ordered = with_rejected_last([cents, topic, *others], rejected)
+
+    assert [one.path for one in ordered] == [one.path for one in (topic, *others, cents)]
+    assert [one.rejected for one in ordered] == ["", "", "", "2026-03-02"] and not ordered[-1].decides
+    assert with_rejected_last([cents, topic], []) == (cents, topic)
 
 
 def test_a_topic_that_answers_stands_above_every_session_and_decides(garden: Memory) -> None:

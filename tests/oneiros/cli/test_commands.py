@@ -158,7 +158,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     assert list(found["hits"][0]) == [
         *("number", "id", "layer", "rank", "title", "date", "path", "first_line", "last_line", "score", "certainty"),
         *("passage", "why", "type", "tags", "time", "more_lines", "decides", "unapproved", "outside", "replaced_by"),
-        *("standing", "settled_at", "amended", "newer", "memory", "project"),
+        *("standing", "settled_at", "amended", "newer", "rejected", "memory", "project"),
     ]
     keys = ["path", "layer", "first_line", "last_line", "of_lines", "marks", "text"]
     assert list(shell.json("read", "mail:1-2")) == keys
@@ -499,7 +499,7 @@ def test_the_program_alone_says_what_is_there_to_do_now(shell: Shell, own: Path)
 
     code, out, error = shell()
 
-    waits = "1 transcript not archived yet; Claude Code deletes 0 of them this week"
+    waits = "1 transcript not archived yet"
     assert (code, out) == (0, f"{own}: 1 topic.\n  oneiros ingest  {waits}\n")
     assert error == "Ask: oneiros recall 'a question'. Every command: oneiros --help\n"
 

@@ -82,6 +82,15 @@ def test_what_a_topic_says_already_is_said_with_its_place(oneiros: Oneiros, tmp_
     assert code == 1 and "topics/mail.md:8 says this already." in error and mail(tmp_path) == RELAY
 
 
+def test_of_a_statement_of_two_halves_both_give_way(oneiros: Oneiros, tmp_path: Path) -> None:
+    write_topic(tmp_path / "mem", "api", "# API\n\n- Builds run on ARM; tests run on x86.\n")
+
+    assert oneiros("wrong", "api:3", "Builds run on RISC-V.")[0] == 0
+    text = (tmp_path / "mem" / "topics" / "api.md").read_text(encoding="utf-8")
+    assert "- Builds run on RISC-V.[^1]\n" in text and "x86" not in text
+    assert json.loads(oneiros("dream", "blame", "api:3", "--json")[1])["behind"][0]["sources"][0]["text"]
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
