@@ -24,7 +24,6 @@ from crawler.reading.model import ModelReader, Unread
 from crawler.reading.record import Reading
 from crawler.reading.repeats import count_failures, group_habits
 from crawler.reading.rules import read_by_rules
-from memory_server.layers.sessions import project_name
 from memory_server.redaction import Redactor
 
 RECORDING = Path(__file__).parent / "readings" / "recording.jsonl.xz"
@@ -128,7 +127,7 @@ def newest_first(archive: Archive) -> list[str]:
 
 def load_unread(archive: Archive, session_id: str) -> Unread:
     turns, record = list(archive.turns(session_id)), archive.record(session_id)
-    session: SessionTurns = session_turns(session_id, project_name(record.project or record.cwd), turns)
+    session: SessionTurns = session_turns(session_id, record.project_name, turns)
     return Unread(
         session,
         gather_facts(turns),

@@ -24,7 +24,6 @@ from memory_server.document import CLAUDE, Document, Layer
 from memory_server.errors import ContentError, UsageError
 from memory_server.index.raw import ArchivedSession, ArchivedTurn, bare, raw_path
 from memory_server.layers.notes import SessionNote
-from memory_server.layers.sessions import project_name
 from memory_server.machine.clock import local_day
 
 SPEAKERS = frozenset({Role.ASSISTANT, Role.SUB_AGENT})
@@ -66,7 +65,7 @@ class ArchivedSessions:
             record, turns = self._archive.record(session_id), list(self._archive.turns(session_id))
         except ContentError:
             return ArchivedSession(bare(session_id), ())
-        facts, project = gather_facts(turns), project_name(record.project or record.cwd)
+        facts, project = gather_facts(turns), record.project_name
         reading = self._readings.load(session_id)
         if reading is None or not reading.is_by_model:
             reading = Reading(session_id, "", RULES, 0, project, make_title(turns, facts))
@@ -87,7 +86,7 @@ class ArchivedSessions:
     def notes(self, session_id: str) -> tuple[str, Sequence[SessionNote]]:
         """The project of a session, and the notes that it wrote or read. Raises ContentError for a damaged archive."""
         record = self._archive.record(session_id)
-        return project_name(record.project or record.cwd), find_notes(list(self._archive.turns(session_id)))
+        return record.project_name, find_notes(list(self._archive.turns(session_id)))
 
     def at_depth(self, session_id: str, depth: str, first: int) -> str:
         """A session as text. Raises UsageError for a depth that there is not."""

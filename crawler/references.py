@@ -14,7 +14,7 @@ import os
 import re
 import stat
 import zipfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fnmatch import fnmatch
@@ -73,6 +73,7 @@ class ReferenceSettings:
     client_folders: tuple[Path, ...] = ()  # such as `~/.claude`, whose memory files are read as well
     deny_words: tuple[str, ...] = ()
     sources: tuple[ReferenceSource, ...] = ()
+    name_project: Callable[[str], str] = project_name  # of its identity or folder
 
     @property
     def all_sources(self) -> tuple[ReferenceSource, ...]:
@@ -276,13 +277,13 @@ def _candidates(
     for source in settings.all_sources:
         machine, files = (came.machine, came.files) if (came := sent.get(source.name)) else ("", ())
         for one in files:
-            project = project_name(one.folder)
+            project = settings.name_project(one.folder)
             name = f"{machine}/{project}/{UNSAFE.sub('-', one.path.removeprefix(f'{one.folder}/'))}.md"
             yield make_candidate(one.here, name, project, source.name, f"{machine}:{one.path}", one)
         if source.machine or (due is not None and source.name not in due):
             continue
         for root, path in _find_files(source, report):
-            project = project_name(str(git_common_directory(root) or root))
+            project = settings.name_project(str(git_common_directory(root) or root))
             name = f"{project}/{UNSAFE.sub('-', path.relative_to(root).as_posix())}.md"
             if paths.get(name) != str(path):  # as in a folder that lies in another one
                 yield make_candidate(path, name, project, source.name, str(path))

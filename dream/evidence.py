@@ -15,7 +15,6 @@ from crawler.transcripts.entry import PartKind, is_id
 from crawler.transcripts.turns import Role, Turn
 from dream.records import Words, Written
 from memory_server.chunking import code_lines, split_lines
-from memory_server.layers.sessions import project_name
 from memory_server.layers.topics import HEADING
 
 CACHED_SESSIONS = 4  # read sessions held at a time: a gate asks for one session's turns many times in a row
@@ -38,7 +37,7 @@ class Evidence:
         known = self._read.get(session_id)
         if known is None or known[0] != record:  # a session that goes on has more to say each time
             turns = list(self._archive.turns(session_id))
-            read = session_turns(session_id, project_name(record.project or record.cwd), turns)
+            read = session_turns(session_id, record.project_name, turns)
             self._read[session_id] = (record, read)
             if len(self._read) > CACHED_SESSIONS:
                 self._read.popitem(last=False)

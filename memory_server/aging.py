@@ -106,18 +106,22 @@ class Aging:
         return last is not None and last < self.today
 
     def note_findable(self) -> None:
-        """Counts what can be found, for the loss alarm; references are files of others, and come and go."""
+        """Counts what can be found, for the loss alarm; references are files of others, and come and go.
+
+        The lessons and MEMORY.md are no topics, as in every other count of them.
+        """
         counts: dict[str, int] = {}
         rows = self.indices.ledger.connection.execute(
             "select layer, count(distinct source.id), count(text_hash) from source"
-            " left join chunk on chunk.source = source.id where layer in ('topic', 'session') group by layer"
+            " left join chunk on chunk.source = source.id where layer = 'session'"
+            " or (layer = 'topic' and path like 'topics/%') group by layer"
         )
         for layer, sources, passages in rows:
             counts |= {f"{layer}s": sources, f"passages of {layer}s": passages}
         if self.raw is not None and not self.raw.is_empty:
             turns = self.raw.ledger.connection
             counts["archived sessions"] = turns.execute("select count(*) from source").fetchone()[0]
-        note_findable(self.root, counts, f"{self.indices.fingerprint} {SCHEMA_VERSION}", self.today)
+        note_findable(self.root, counts, f"{self.indices.fingerprint} {SCHEMA_VERSION} topics", self.today)
 
     # -- topics, which never fade -------------------------------------------------------------------------------
 

@@ -19,13 +19,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from memory_server.completeness import SkipKind, Skipped, how_level, select_skipped, tell_lacks, tell_skipped
-from memory_server.document import Answer, Layer, LineRange, RejectedWords, SourcePath
+from memory_server.document import Answer, Certainty, Layer, LineRange, RejectedWords, SourcePath
 from memory_server.embedding.catalogue import Catalogue, unread_note
 from memory_server.embedding.engine import Embedded, Engine, ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import ContentError, OneirosError, Problem
+from memory_server.escaping import escape_line
 from memory_server.further import FurtherModels, Trial
 from memory_server.index.build import NoQuestions, Progress, Report, StatementQuestions
 from memory_server.index.indices import Indices, NotOwner
@@ -35,7 +36,7 @@ from memory_server.index.stretch_index import StretchIndex
 from memory_server.index.typed_lines import TypedLines
 from memory_server.language.words import Stemmer
 from memory_server.layers.sessions import cut_id8, find_subject, parse_id8
-from memory_server.layers.topics import ONTOLOGY, Unapproved, is_topic
+from memory_server.layers.topics import ONTOLOGY, Unapproved, find_merge_marks, is_topic, read_text
 from memory_server.lifecycle.fading import FadingOf, forget_marks
 from memory_server.lifecycle.use import CONFIRMED, DRILLED, UseLog
 from memory_server.machine.clock import local_day
@@ -43,8 +44,8 @@ from memory_server.machine.files import repairable
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory, require_own_folders
-from memory_server.search.pipeline import Pipeline
-from memory_server.search.precedence import SPOKEN, is_tied, settle_ties
+from memory_server.search.pipeline import Pipeline, format_unapproved_note
+from memory_server.search.precedence import ORDER, SPOKEN, falling, is_tied, settle_ties
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion, QueryLog
 from memory_server.search.question import EMPTY, Question, Search, clean, parse_logged
 from memory_server.search.ranking.ranking import SILENCE
@@ -66,6 +67,7 @@ logger = logging.getLogger(__name__)
 
 NOTHING_THEN = "No topic as it was on %s, and no session up to then, answers that."
 CACHED_STATEMENTS = 500  # with their tokens, some 20 kB each
+IN_MERGE = "A merge is not finished in %s: what it says is not settled before the person has chosen a side."
 NOT_INDEXED = "Nothing is indexed yet: the indices are %s."
 
 
@@ -225,7 +227,7 @@ class Memory:
             if question.filter.as_of is not None:
                 answer = self._answer_past(question, min(question.filter.as_of, self.today))
             else:
-                answer = self._in_order(question, self.pipeline().answer(question))
+                answer = self._with_open_merges(self._in_order(question, self.pipeline().answer(question)))
         return replace(answer, lacks=tell_lacks(skipped, [hit.path for hit in answer.hits]))
 
     def _answer_past(self, question: Question, day: dt.date) -> Answer:
@@ -260,6 +262,27 @@ class Memory:
         uses = self.aging().measure_use([hit.path for hit in answer.hits])
         ordered = settle_ties(scores, [uses[hit.path]["strength"] for hit in answer.hits])
         return replace(answer, hits=tuple(answer.hits[place] for place in ordered))
+
+    def _with_open_merges(self, answer: Answer) -> Answer:
+        """An answer in which topics with both sides of a merge are at most likely, decide nothing, and are named."""
+        paths = dict.fromkeys(hit.path for hit in answer.hits if is_topic(hit.path))
+        opened = {path for path in paths if self._is_in_merge(path)}
+        if not opened:
+            return answer
+        shown = [replace(hit, decides=hit.decides and hit.path not in opened) for hit in answer.hits]
+        least = [Certainty.LIKELY if hit.path in opened else Certainty.SURE for hit in shown]
+        words = [max(hit.certainty, one, key=ORDER.index) for hit, one in zip(shown, least, strict=True)]
+        hits = tuple(falling(shown, words))
+        others = format_unapproved_note([hit for hit in hits if hit.path not in opened])
+        note = answer.note.replace(format_unapproved_note(answer.hits), others).strip()
+        named = IN_MERGE % ", ".join(map(escape_line, sorted(opened)))
+        return replace(answer, hits=hits, note=f"{note} {named}".lstrip())
+
+    def _is_in_merge(self, path: SourcePath) -> bool:
+        try:
+            return bool(find_merge_marks(read_text(self.root.file(path))))
+        except (ContentError, OSError):
+            return False
 
     def settled_uses(self) -> Mapping[SourcePath, int]:
         """How often each source was opened up to the day on which an approval last changed the memory: what orders
@@ -428,6 +451,8 @@ class Memory:
 
         Of sessions that were to be forgotten, and whose archive is gone, not a byte is left in anything derived.
         """
+        if rebuild:
+            self.typed_lines.drop_damaged()
         if not (gone := self.upkeep.find_forgotten()):
             return self.upkeep.reindex(report_progress, rebuild=rebuild)
         self.own()

@@ -24,6 +24,14 @@ class DaemonLost(Exception):
     """The daemon that was there a moment ago does not answer; the caller opens the memory itself."""
 
 
+class DaemonAnswer(dict[str, Any]):
+    """An object of an answer. What it lacks was not yet there in the version of the daemon that gave it."""
+
+    def __missing__(self, _: str) -> Any:
+        remedy = "Run `oneiros stop`; the next command starts this version"
+        raise NeedsRepair("another version of oneiros serves this memory", remedy=remedy)
+
+
 class Client:
     """Requests to the daemon of one root, a connection each."""
 
@@ -54,7 +62,7 @@ class Client:
         state = state_folder(self._variables, self._root)
         try:
             status, text = request(connection, read_token(state), method, path, content, seconds)
-            answer = json.loads(text)
+            answer = json.loads(text, object_hook=DaemonAnswer)
         except (OSError, ValueError) as error:
             raise DaemonLost from error
         if status == UNAUTHORIZED:

@@ -149,13 +149,19 @@ def _judge_failure(memory: Memory, name: str, finding: Check) -> Check:
     """What failed; where nobody may write, or another process writes the indices just now, that proves nothing."""
     if is_read_only(memory.root.derived_folder):
         return warning(f"the memory can only be read, so this was not proved ({finding.detail})", "Look at its rights")
-    is_at_it = memory.upkeep.changes().unfinished or memory.upkeep.is_embedding()
-    is_written = memory.owner() and not memory.indices.is_owner and is_at_it
-    if name in OF_INDICES and is_written:
+    if name in OF_INDICES and _is_written(memory):
         return warning(
             f"an index run is under way ({finding.detail})", "Ask again when `oneiros status` says it is done"
         )
     return finding
+
+
+def _is_written(memory: Memory) -> bool:
+    """Whether another process writes the indices just now; not where they are too damaged to tell."""
+    with suppress(OneirosError):
+        is_at_it = memory.upkeep.changes().unfinished or memory.upkeep.is_embedding()
+        return bool(memory.owner() and not memory.indices.is_owner and is_at_it)
+    return False
 
 
 def _format_error(error: OneirosError) -> str:

@@ -25,6 +25,7 @@ import zstandard
 from crawler.transcripts.entry import Entry
 from crawler.transcripts.turns import Turn, join_turns
 from memory_server.errors import ContentError, Problem
+from memory_server.layers.sessions import project_name
 from memory_server.machine.files import UNREADABLE_JSON, append_line, read_records, remove_file, replace_file
 
 FRAME_BYTES = 96 * 1024  # one entry costs unpacking one frame: below a millisecond, and larger ones pack no better
@@ -57,11 +58,17 @@ class SessionRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     session_id: str
     machine: str = ""
     project: str = ""
+    called: str = ""  # the project's name, where another folder has the one that its own would give it
     agent: str = ""  # that wrote it; empty for Claude Code
     cwd: str = ""
     started: str = ""  # ISO 8601 as the client wrote it
     ended: str = ""
     segments: tuple[Segment, ...] = ()
+
+    @property
+    def project_name(self) -> str:
+        """The project by the name that topics and filters give it."""
+        return self.called or project_name(self.project or self.cwd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,7 @@ class SessionKey:
     source: str = MAIN
     machine: str = ""
     project: str = ""
+    called: str = ""  # see `SessionRecord`
     agent: str = ""
 
 
@@ -142,6 +150,7 @@ class Archive:
                 session_id=key.session_id,
                 machine=record.machine or key.machine,
                 project=record.project or key.project,
+                called=record.called if record.segments else key.called,
                 agent=record.agent or key.agent,
                 cwd=record.cwd or cwd,
                 started=min(filter(None, (record.started, first)), default=""),

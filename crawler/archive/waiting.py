@@ -1,7 +1,7 @@
 """What would be lost if the client cleaned up: transcripts that the archive does not hold, or not to their end."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -75,8 +75,10 @@ def count_waiting(
     For a memory of one project alone its own are counted, and no file of another is named; of what another agent wrote
     nobody knows the project before it is read, so all of that counts.
     """
-    with TailState(settings.state, settings.machine) as tail:
-        known = tail.files()
+    known: Mapping[str, FileState] = {}
+    if settings.state.parent.is_dir():  # to look makes nothing where no memory is
+        with TailState(settings.state, settings.machine) as tail:
+            known = tail.files()
     archive, forgotten = Archive(settings.archive), set[str]()
     found = find_transcripts(paths)
     waiting = [file for file in found.files if file.size and not _is_settled(known.get(str(file.path)), file)]

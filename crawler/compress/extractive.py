@@ -47,6 +47,7 @@ def condense_session(
         summary=make_summary(reading.title, fixed),
         sections=tuple(build_sections([*fixed, *picked], refs)),
         project=record.project,
+        called=record.called,
         cwd=facts.cwd,
         branch=facts.branch,
         machine=record.machine,

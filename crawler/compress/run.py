@@ -26,7 +26,6 @@ from memory_server.layers.sessions import (
     cut_id8,
     find_compressed,
     newest_files,
-    project_name,
     read_session,
     write_session,
 )
@@ -130,7 +129,7 @@ def compress_session(archive: Archive, session_id: str, readings: Readings) -> C
     if not has_speech(turns):
         return None
     record, facts, mark = archive.record(session_id), gather_facts(turns), archive.hash_session(session_id)
-    quotable = session_turns(session_id, project_name(record.project or record.cwd), turns)
+    quotable = session_turns(session_id, record.project_name, turns)
     reading = readings.load(session_id)
     if reading is None or reading.mark != mark:
         reading = read_by_rules(quotable, turns, facts, mark)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from crawler.transcripts.entry import Entry, is_id
-from memory_server.machine.database import connect_shared, erase_deleted, transaction
+from memory_server.machine.database import connect_shared, erase_deleted, remove_damaged, transaction
 
 PIECE_BYTES = 1 << 20  # read and hashed at once
 
@@ -67,6 +67,7 @@ class TailState:
 
     def __init__(self, path: Path, machine: str):
         self._machine = machine
+        remove_damaged(path)
         self._db = connect_shared(path, SCHEMA)
 
     def close(self) -> None:

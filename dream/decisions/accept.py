@@ -316,7 +316,9 @@ class Decisions:
             known = {one.path for one in self._log.approvals().find_unexplained()}
             if strange := sorted(set(paths) - known):
                 raise UsageError(f"{strange[0]} holds nothing to adopt", remedy="`oneiros report` names what does")
-            return self._adopt(journal, paths, consent)
+            commit = self._adopt(journal, paths, consent)
+        self._bring_level()  # MEMORY.md points to it from now on
+        return commit
 
     def adopt_explained(self, consent: Consent, earlier_key: str = "") -> int:
         """Answers for all that a person had decided with an earlier key or none; returns how many files there are."""

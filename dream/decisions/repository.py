@@ -65,6 +65,11 @@ class Repository:
         """What the person is in the middle of: a merge, a rebase; empty where nothing is."""
         return next((what for name, what in UNDER_WAY.items() if (self.git_folder / name).exists()), "")
 
+    def list_conflicts(self) -> list[str]:
+        """The files of the memory in which a merge left both sides, until the person has chosen."""
+        listed = self._ask("diff", "--name-only", "--diff-filter=U", "--relative", "-z") or ""
+        return [path for path in listed.split("\0") if path]
+
     def head(self) -> str:
         """The id of the last commit; empty where there is none yet."""
         return self._ask("rev-parse", "--quiet", "--verify", "HEAD^{commit}") or ""

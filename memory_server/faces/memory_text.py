@@ -84,7 +84,8 @@ def topics_text(heads: Sequence[TopicHead]) -> str:
 
 def status_text(status: Status) -> str:
     """How the memory stands, in a few lines."""
-    counts = ", ".join(f"{number} {layer.value}" for layer, number in status.sources.items() if number)
+    held = {**status.sources, Layer.TOPIC: status.topics}  # the lessons and MEMORY.md are no topics
+    counts = ", ".join(f"{number} {layer.value}" for layer, number in held.items() if number)
     lines = [
         f"memory: {status.root}",
         f"sources: {counts or 'none'}",

@@ -26,7 +26,7 @@ from memory_server.index.ledger import Ledger, SourceState
 from memory_server.index.snapshot import Passages, Snapshot
 from memory_server.layers.notes import SessionNote
 from memory_server.lifecycle.fading import Fading, Range, is_within
-from memory_server.machine.database import remove_database
+from memory_server.machine.database import remove_damaged, remove_database
 
 RAW_FOLDER = "sessions/archive/"  # a raw source is named `sessions/archive/<session id>`; no file has that name
 PIECE_CHARS = 1_000  # of a turn: what is ranked and shown as one passage
@@ -136,6 +136,7 @@ class RawIndex:
     def ledger(self) -> Ledger:
         with self.guard:
             if self._ledger is None:
+                remove_damaged(self._file)
                 self._ledger = Ledger(self._file)
             return self._ledger
 

@@ -51,8 +51,13 @@ class TypedLines:
 
     def __init__(self, file: Path):
         """Opens nothing yet."""
-        self._database = SharedDatabase(file, SCHEMA)
+        self._database = SharedDatabase(file, SCHEMA, is_derived=True)
         self.close = self._database.close
+
+    def drop_damaged(self) -> None:
+        """Removes the file where it is damaged in any place; it is made anew from transcripts and archive."""
+        if self._database.exists() and not self._database.is_whole():
+            self._database.drop()
 
     def marks(self) -> dict[str, str]:
         """The sessions that are recorded, each with the mark of what it was made from. Makes no file either."""

@@ -70,6 +70,7 @@ class CompressedSession:
     summary: str
     sections: tuple[Section, ...]
     project: str = ""
+    called: str = ""  # the project's name, where its folder does not tell it
     cwd: str = ""
     branch: str = ""
     machine: str = ""
@@ -88,6 +89,11 @@ class CompressedSession:
     supersedes: str = ""  # file name of the revision before
     compressor: str = "extractive"
     fallback: str = ""  # why another back end did not write it
+
+    @property
+    def project_name(self) -> str:
+        """The project by the name that topics and filters give it."""
+        return self.called or project_name(self.project or self.cwd)
 
     @property
     def body(self) -> str:
@@ -141,13 +147,15 @@ def read_session(path: Path) -> CompressedSession:
         raise ContentError(
             "the frontmatter names no session", where=path, line=1, remedy="Remove the file, then ingest"
         )
+    project, cwd, called = str(own.get("project", "")), str(own.get("cwd", "")), str(front.get("project", ""))
     return CompressedSession(
         session_id=str(own["sessionId"]),
         title=str(front.get("title", "")),
         summary=str(front.get("summary", "")),
         sections=tuple(parse_sections(body)),
-        project=str(own.get("project", "")),
-        cwd=str(own.get("cwd", "")),
+        project=project,
+        called="" if called == project_name(project or cwd) else called,
+        cwd=cwd,
         branch=str(own.get("branch", "")),
         machine=str(own.get("machine", "")),
         agent=str(front.get("agent", "")),
@@ -263,7 +271,7 @@ def _frontmatter(session: CompressedSession) -> dict[str, Any]:
         "title": session.title,
         "summary": session.summary[:SUMMARY_CHARS],
         "tags": ["session", session.outcome],
-        "project": project_name(session.project or session.cwd),
+        "project": session.project_name,
         "machine": session.machine,
         "namespace": "_episodic/sessions",
         "temporal": {"validFrom": started, "recordedAt": ended or started},
@@ -320,11 +328,27 @@ def project_name(project: str) -> str:
     A worktree is called by the folder above it that is none, and so is a folder whose own name tells nothing, such as
     `src`, `main` or `1`; by its own name where none above it tells more, below the home of an account.
     """
+    return (split_folders(project)[: _count_to_name(project)] or ["unknown"])[-1]
+
+
+def find_project_folder(project: str) -> str:
+    """The folder that a project is called by, see `project_name`: of all its worktrees and checkouts the same."""
+    if WINDOWS_PATH.match(project) or not project.startswith("/"):
+        return project
+    return "/" + "/".join(split_folders(project)[: _count_to_name(project)])
+
+
+def _count_to_name(project: str) -> int:
+    """How many folders of its path lead to the one that a project is called by, that one included."""
     folders, account = split_folders(project), ACCOUNT.match(project)
-    below = folders[len(split_folders(account[0])) :] if account else folders
-    trunk = takewhile(lambda name: name.lstrip(".") != "worktrees", below)
-    telling = [name for name in trunk if name.casefold() not in TELLS_NOTHING and not name.isdigit()]
-    return telling[-1] if telling else folder_name(project)
+    start = len(split_folders(account[0])) if account else 0
+    trunk = list(takewhile(lambda name: name.lstrip(".") != "worktrees", folders[start:]))
+    telling = (at for at, name in enumerate(trunk, start + 1) if _is_telling(name))
+    return max(telling, default=len(folders))
+
+
+def _is_telling(name: str) -> bool:
+    return name.casefold() not in TELLS_NOTHING and not name.isdigit()
 
 
 def folder_name(project: str) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
-from memory_server.chunking import split_lines, without_comments
+from memory_server.chunking import code_lines, split_lines, without_comments
 from memory_server.completeness import SkipKind
 from memory_server.document import ALWAYS, CLAUDE, Document, Interval, Layer, SourcePath
 from memory_server.errors import ContentError, Problem
@@ -37,6 +37,7 @@ UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})")  # of a heading in two lines
 IN_TWO_LINES = re.compile(rf"\n{UNDERLINE.pattern}\Z")
 PLAIN_LINE = re.compile(r" {0,3}(?![-*+>|<%#]|\d+[.)])\S")  # that may be one
 HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?=\S)")
+MERGE_MARK = re.compile(r"(?:<{7}|>{7}|\|{7}) ")  # of git
 FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)$", re.DOTALL)
 LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 NOTED_DAY = re.compile(
@@ -330,7 +331,7 @@ def as_document(source: SourceFile, parsed: Frontmatter) -> Document:
         path=source.path,
         layer=source.layer,
         title=parsed.text("title") or first_heading(parsed.body) or name_in_words(source.path),
-        body=parsed.body,
+        body=without_merge_marks(parsed.body),
         body_line=parsed.body_line,
         date=document_date(source, parsed),
         kind=parsed.text("type").casefold(),
@@ -348,6 +349,23 @@ def as_document(source: SourceFile, parsed: Frontmatter) -> Document:
         interval=parsed.interval() if source.layer is Layer.TOPIC else ALWAYS,
         fault=parsed.fault,
     )
+
+
+def find_merge_marks(body: str) -> list[int]:
+    """The lines, from 0, at which git marks the sides of a merge that nobody has finished; code is let alone."""
+    marks = {number for number, line in enumerate(split_lines(body)) if MERGE_MARK.match(line)}
+    return sorted(marks - code_lines(body)) if marks else []
+
+
+def without_merge_marks(body: str) -> str:
+    """A text with empty lines in the place of such marks and of what parts the sides."""
+    if not (marks := find_merge_marks(body)):
+        return body
+    lines = split_lines(body)
+    parting = [at for at in range(marks[0], marks[-1]) if lines[at].strip() == "======="]
+    for at in (*marks, *parting):
+        lines[at] = "\n"
+    return "".join(lines)
 
 
 def find_folder(path: SourcePath) -> str:

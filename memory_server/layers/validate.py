@@ -27,6 +27,7 @@ from memory_server.layers.topics import (
     Unapproved,
     as_document,
     find_entities,
+    find_merge_marks,
     find_sources,
     list_names,
     markdown_files,
@@ -40,7 +41,6 @@ from memory_server.layers.topics import (
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings, read_memory_settings
 
-CONFLICT = re.compile(r"(?:<{7}|>{7}) ")  # as git marks the two sides
 LINK_TARGET = re.compile(r"(?<!\\)\]\(\s*(?:<([^<>]*)>|([^\s()<>]+))")
 INTERVALS = (
     ("temporal.validFrom", "temporal.validUntil"),
@@ -172,9 +172,7 @@ def _intervals(source: _Source) -> Iterator[Problem]:
 
 def _conflict(source: _Source) -> Iterator[Problem]:
     """The first mark of a merge that nobody has finished."""
-    body = source.parsed.body
-    marks = {number for number, line in enumerate(split_lines(body)) if CONFLICT.match(line)}
-    if open_ones := sorted(marks - (code_lines(body) if marks else set())):
+    if open_ones := find_merge_marks(source.parsed.body):
         what, remedy = "a merge was not finished, and both sides are found", "Keep what is right, without the marks"
         yield Problem(source.path, source.parsed.body_line + open_ones[0], what, remedy, ValidationRule.CONFLICT)
 

@@ -2,20 +2,23 @@
 
 An index run that came to its end counts. A command that takes something away leaves its own trace (marks of `gc`, the
 chain of decisions, the archive's lists of what was forgotten and pruned): where any of these has changed, a drop is
-what somebody wanted.
+what somebody wanted. So is a topic that a commit took away.
 """
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from memory_server.machine.files import file_stamp, read_json, replace_file
+from memory_server.root.git import ask_git, is_in_repository
 from memory_server.root.paths import MemoryRoot
 
 SHARE = 0.02  # of what was found the day before
 SHOWN_DAYS = 7
+TOPICS = "topics"
+OF_TOPICS = (TOPICS, "passages of topics")
 
 
 class Loss(msgspec.Struct, frozen=True):
@@ -45,13 +48,15 @@ def note_findable(root: MemoryRoot, counts: Mapping[str, int], made_by: str, tod
     """Compares with what was noted, and notes what is to be said."""
     known, traces = read_findable(root), list(map(file_stamp, _commands(root)))
     losses = [one for one in known.losses if counts.get(one.what, 0) < one.before * (1 - SHARE)] if known else []
+    losses = _drop_committed(root, losses)
     if known and (known.traces, known.made_by) == (traces, made_by):
         lost = {one.what for one in losses}
-        losses += [
+        new = [
             Loss(today, what, before, counts.get(what, 0))
             for what, before in known.counts.items()
             if what not in lost and counts.get(what, 0) < before * (1 - SHARE)
         ]
+        losses += _drop_committed(root, new, since=known.day)
         note = known if known.day == today else Findable(today, dict(counts), traces, made_by)
     else:
         note = Findable(today, dict(counts), traces, made_by)
@@ -69,7 +74,26 @@ def read_findable(root: MemoryRoot) -> Findable | None:
 def read_losses(root: MemoryRoot) -> tuple[Loss, ...]:
     """What is to be said."""
     known = read_findable(root)
-    return known.losses if known else ()
+    return tuple(_drop_committed(root, known.losses)) if known else ()
+
+
+def _drop_committed(root: MemoryRoot, losses: Sequence[Loss], since: dt.date | None = None) -> list[Loss]:
+    """Losses without those of topics that commits of this day, or of that of the loss, and later ones took away."""
+    left = []
+    for loss in losses:
+        taken = _list_committed(root, since or loss.day) if loss.what in OF_TOPICS else set()
+        if not taken or (loss.what == TOPICS and len(taken) < loss.before - loss.now):
+            left.append(loss)
+    return left
+
+
+def _list_committed(root: MemoryRoot, since: dt.date) -> set[str]:
+    """The topics that commits have taken away since a day and that are not there."""
+    if not is_in_repository(root.path):
+        return set()
+    words = ("--diff-filter=D", "--name-only", "--relative", "--format=", "--", "topics")
+    paths = (ask_git(root.path, "log", f"--since={since.isoformat()}T00:00:00", *words) or "").splitlines()
+    return {path for path in paths if path.endswith(".md") and not (root.path / path).exists()}
 
 
 def _commands(root: MemoryRoot) -> list[Path]:

@@ -1,6 +1,7 @@
 """The one door to SQLite files: how they are opened, how long a lock is waited for, how a change happens as a whole."""
 
 import json
+import logging
 import os
 import sqlite3
 import threading
@@ -11,6 +12,9 @@ from pathlib import Path
 
 from memory_server.machine.files import make_folder, remove_file
 
+logger = logging.getLogger(__name__)
+
+FILE_HEAD = b"SQLite format 3\0"  # of every database that holds anything
 LOCK_SECONDS = 10.0  # that another writer is waited for
 
 
@@ -150,6 +154,18 @@ def remove_database(file: Path) -> None:
         remove_file(file.with_name(file.name + suffix))
 
 
+def remove_damaged(file: Path) -> None:
+    """Removes a file that is no database any more, where all it holds is made anew from other files."""
+    try:
+        with file.open("rb") as stream:
+            head = stream.read(len(FILE_HEAD))
+    except OSError:
+        return
+    if head and head != FILE_HEAD and not is_read_only(file.parent):
+        logger.warning("%s was damaged and is made anew", file)
+        remove_database(file)
+
+
 def read_version(file: Path) -> int:
     """The version that a program noted in the file; 0 where there is none, or no file, or a damaged one."""
     if not file.exists():
@@ -164,7 +180,9 @@ def read_version(file: Path) -> int:
 class SharedDatabase:
     """Tables of a shared file, which is opened at its first use; one thread at a time asks it."""
 
-    def __init__(self, file: Path, schema: str):
+    def __init__(self, file: Path, schema: str, *, is_derived: bool = False):
+        """`is_derived`: what it holds is made anew, see `remove_damaged`."""
+        self._is_derived = is_derived
         self._file = file
         self._schema = schema
         self._guard = threading.RLock()
@@ -179,6 +197,8 @@ class SharedDatabase:
         """The connection, for this thread alone."""
         with self._guard:
             if self._connection is None:
+                if self._is_derived:
+                    remove_damaged(self._file)
                 self._connection = connect_shared(self._file, self._schema)
             yield self._connection
 
@@ -187,6 +207,20 @@ class SharedDatabase:
         """The connection, for one change as a whole."""
         with self.open() as connection, transaction(connection):
             yield connection
+
+    def is_whole(self) -> bool:
+        """Whether SQLite finds nothing wrong with the file; reads all of it."""
+        try:
+            with self.open() as connection:
+                return bool(connection.execute("pragma quick_check(1)").fetchone() == ("ok",))
+        except sqlite3.DatabaseError:
+            return False
+
+    def drop(self) -> None:
+        """Removes the file with all tables; the next use makes an empty one."""
+        with self._guard:
+            self.close()
+            remove_database(self._file)
 
     def close(self) -> None:
         with self._guard:

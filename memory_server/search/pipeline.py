@@ -51,7 +51,7 @@ from memory_server.search.question import EMPTY, MAX_LIMIT, Question, Search
 from memory_server.search.ranking.arms import WordScores
 from memory_server.search.ranking.ranking import FLOOR, SHORT_QUESTION, SILENCE, Ranking
 from memory_server.search.ranking.terms import Absent, find_absent
-from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, append_hits, join_hits
+from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, append_hits, is_of_faded, join_hits
 from memory_server.search.retrieval import SPREAD, RankedPassage, Retriever
 from memory_server.search.spoken import add_spoken, build_spoken_hits, reads_spoken
 from memory_server.search.typed import LinesOfTypes, Typing
@@ -78,6 +78,7 @@ NOTHING_ALLOWED = "No source passes these filters together. Loosen them."
 PERHAPS = "Perhaps: this is near the question, but may not answer it."
 NO_TURNS = "No archived turn holds that. Try recall without a filter, or other words."
 UNAPPROVED = "Nobody has approved %s as it stands; if it is the person's own: `oneiros dream adopt %s`."
+FADED = "Some of this has faded and was read in the archive, as --raw reads all of it."
 TURNS_TOO = "Raw hits are what was said or done once, found by its words; lines count the turns of a session."
 FROM_REFERENCES = "Only references answer that: files of projects, context and no authority."
 
@@ -154,6 +155,7 @@ class Pipeline:
         filters = self._tell_unknown_filters(question)
         notes = [PERHAPS if is_unsure else "", taken, *filters, answer.note, unread, absence]
         notes.append(format_unapproved_note(answer.hits))
+        notes.append(FADED if not question.asks_turns and any(map(is_of_faded, answer.hits)) else "")
         is_doubtful = answer.is_doubtful or (is_unsure and max(map(fit, answer.hits)) < UNLIKELY_SCORE)
         missing = absent.names + absent.words
         return replace(answer, note=" ".join(filter(None, notes)), is_doubtful=is_doubtful, absent=missing)
@@ -455,6 +457,8 @@ class Pipeline:
         rare_question = replace(question, text=word, expression=Term(word))
         holding = self.retriever.hits(self.retriever.literal(rare_question, FEW_HITS), question.list_excluded())
         holding += self._turns.recall(rare_question, FEW_HITS) if self._turns else []
+        if not any(word.casefold() in hit.passage.casefold() for hit in holding[:1]):
+            holding.sort(key=lambda hit: not is_of_faded(hit))  # a file of which no passage is left may hold it too
         found = group_hits([hit for hit in holding if not is_mere_question(hit.passage)], 1)[
             : FEW_HITS if not shown else 1
         ]

@@ -38,6 +38,7 @@ BEGINNING = 80  # characters of a line, by which its turn is found
 LEAST_FADED = 0.5  # of a question that the words of a faded session hold, before it is read
 FADED_READ = 12  # sessions; each costs some 10 milliseconds
 OF_SESSIONS = frozenset({Layer.SESSION, Layer.RAW})
+OF_FADED = "of a session that faded"  # in a reason
 SPREAD = "all words, spread over the session"
 
 
@@ -57,7 +58,7 @@ class RawSearcher:
     def __init__(self, index: RawIndex, stemmer: Stemmer):
         self._index = index
         self._stemmer = stemmer
-        self.terms = lru_cache(maxsize=1)(self._find_terms)  # several stages ask for those of one question
+        self._indexed_terms = lru_cache(maxsize=1)(self._find_terms)  # several stages ask for those of one question
 
     def exact(self, question: Question, limit: int) -> list[Hit]:
         """Sessions that hold every word, with the passage that does."""
@@ -93,6 +94,15 @@ class RawSearcher:
             tables = self._index.snapshot().word_tables
             return question_terms(self._index.ledger.keywords, self._stemmer, text, tables)
 
+    def terms(self, text: str) -> Sequence[IndexedTerm]:
+        """The same, but a name that no passage holds has the number of faded sessions that do."""
+        with self._index.guard:
+            count = self._index.ledger.keywords.source_holders
+            return [
+                replace(term, holders=count(term.word)) if term.is_name and not term.holders else term
+                for term in self._indexed_terms(text)
+            ]
+
     def turn_holding(self, path: SourcePath, text: str) -> int:
         """The turn of a session in which the beginning of a text stands, from 1; 1 where none holds it."""
         select = (
@@ -112,7 +122,7 @@ class RawSearcher:
         """Every session that holds a word of the question, best first."""
         keywords, snapshot = self._index.ledger.keywords, self._index.snapshot()
         table = snapshot.passages
-        words = KeywordArm(keywords).find(snapshot, self.terms(question.text))
+        words = KeywordArm(keywords).find(snapshot, self._indexed_terms(question.text))
         allowed = self._find_allowed(question)
         held = words.places[table.find_allowed(allowed, (Layer.RAW,))[words.places]]
         near, covered = words.read_near(held), words.read_covered(held) * words.known
@@ -174,7 +184,7 @@ class RawSearcher:
                     title=document.title,
                     date=document.date,
                     score=score / (score + TYPICAL_RAW),
-                    why=(Reason("turns", f"{score:.2f}, of a session that faded"),),
+                    why=(Reason("turns", f"{score:.2f}, {OF_FADED}"),),
                     type=document.kind,
                     parts=parts,
                 )
@@ -244,6 +254,11 @@ def join_hits(
     ranked.sort(key=place)
     top = [replace(hit, score=score / (1 + score)) for score, hit in ranked[:limit]]
     return replace(answer, hits=tuple(top), note="" if top and not answer.hits else answer.note)
+
+
+def is_of_faded(hit: Hit) -> bool:
+    """Whether a hit was read in the archive, since nothing but the words of its session is indexed."""
+    return any(reason.detail.endswith(OF_FADED) for reason in hit.why)
 
 
 def is_deciding(hit: Hit) -> bool:

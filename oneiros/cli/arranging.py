@@ -7,7 +7,7 @@ from dream.decisions.planning import Arrangement, Texts
 from dream.proposals.rendering import make_diff
 from memory_server.escaping import escape_line, escape_text
 from memory_server.layers.topics import read_text
-from oneiros.cli.consent import ask_consent, sign_at_end
+from oneiros.cli.consent import ask_consent, require_clean_tree, sign_at_end
 from oneiros.cli.terminal.output import data, see_stdout, show, talk
 from oneiros.environment import Environment
 
@@ -39,6 +39,7 @@ def arrange(
         data(f"    {escape_line(line)}")
     if dry:
         return
+    require_clean_tree(environment)
     consent = ask_consent(environment)
     with sign_at_end(environment, decisions):
         done = decisions.arrange(wanted, consent)

@@ -9,6 +9,7 @@ from pathlib import Path
 from dream.decisions.accept import Decisions
 from dream.decisions.key import sign, verify
 from dream.decisions.presence import Consent, How, ask_on_terminal, person_at_terminal, require_terminal
+from dream.decisions.repository import find_repository, require_rest
 from memory_server.errors import NeedsRepair, OneirosError, UsageError
 from oneiros.cli.terminal.output import talk
 from oneiros.environment import Environment
@@ -27,6 +28,13 @@ def ask_person(environment: Environment) -> Consent:
         return person_at_terminal(environment.variables)
     require_terminal(os.getpid(), environment.variables)
     return Consent(How.KEY)
+
+
+def require_clean_tree(environment: Environment) -> None:
+    """Raises NeedsRepair where what is decided could not be committed now: to be said before a person is asked."""
+    repository = find_repository(environment.choice.root.path) if environment.person.dream_commit else None
+    if repository is not None:
+        require_rest(repository)
 
 
 def ask_consent(environment: Environment) -> Consent:

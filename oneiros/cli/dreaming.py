@@ -19,7 +19,7 @@ from memory_server.errors import OneirosError, UsageError
 from memory_server.escaping import escape_line, escape_text, join_counts, plural
 from memory_server.index.build import Progress
 from memory_server.layers.topics import shorten_text
-from oneiros.cli.consent import ask_person, sign_at_end
+from oneiros.cli.consent import ask_person, require_clean_tree, sign_at_end
 from oneiros.cli.readings import offer_reader, read_waiting
 from oneiros.cli.review.sitting import TerminalReview
 from oneiros.cli.serving import page_link
@@ -135,6 +135,7 @@ def apply(
     wanted = [one for one in found if one.is_open and (not hunk or any(one.id.startswith(name) for name in hunk))]
     if not wanted:
         raise UsageError("no open hunk is meant", remedy=f"`oneiros review --list` names those of {proposal}")
+    require_clean_tree(environment)
     consent = ask_person(environment)
     refused: list[tuple[Hunk, OneirosError]] = []
     with sign_at_end(environment, decisions):
@@ -151,6 +152,7 @@ def revert(context: typer.Context, hunk: HunkName) -> None:
     """Take an accepted hunk out of its topic again, or put topics back that were moved, merged or split."""
     environment: Environment = context.obj
     decisions = open_decisions(environment)
+    require_clean_tree(environment)
     if arranged := decisions.find_arrangement(hunk):
         with sign_at_end(environment, decisions):
             done = decisions.put_back(arranged, ask_person(environment))
@@ -168,6 +170,7 @@ def adopt(
     """Answer for changes of approved files that came about without a review."""
     environment: Environment = context.obj
     decisions = open_decisions(environment)
+    require_clean_tree(environment)
     with sign_at_end(environment, decisions):
         commit = decisions.adopt(paths, ask_person(environment))
     talk(f"Adopted{decisions.commit_in_words(commit)}.")
@@ -197,6 +200,7 @@ def review(
         return
     if not sys.stdin.isatty():
         raise UsageError("a review needs a terminal", remedy="`oneiros review --list` only shows what is open")
+    require_clean_tree(environment)
     person = partial(ask_person, environment)
     sitting = TerminalReview(decisions, open_archive(decisions.root), person, environment.variables)
     talk(f"{len(hunks)} open.{waiting}")

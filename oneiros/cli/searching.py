@@ -27,7 +27,7 @@ from memory_server.language.shortening import shorten_passage
 from memory_server.language.words import content_words
 from memory_server.search.precedence import is_elsewhere
 from memory_server.search.question import DEFAULT_LIMIT, Question, Search, build_filter, parse_query, with_commands
-from oneiros.cli.terminal.output import AsJson, NoColor, Screen, data_json, see_stdout, show, talk
+from oneiros.cli.terminal.output import AsJson, NoColor, Screen, data_json, name_typed_project, see_stdout, show, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, find_top
 
@@ -71,6 +71,8 @@ def filter_option(field: Field) -> TyperOption:
     """The option of a filter; what it is told is kept in the command's context."""
 
     def keep(context: typer.Context, _: typer.CallbackParam, value: str | Sequence[str] | None) -> None:
+        if value and field.name == "project":
+            value = [name_typed_project(context, one) for one in value]
         if value:
             context.meta.setdefault(FILTERS_KEY, {})[field.name] = [value] if isinstance(value, str) else value
 

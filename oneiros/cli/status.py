@@ -3,6 +3,7 @@
 The daemon is asked first; where none answers, the memory is opened here.
 """
 
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import typer
 from memory_server.completeness import LEVEL, OF_MEMORY
 from memory_server.errors import Problem
 from memory_server.escaping import escape_line, plural
+from memory_server.root.state import states_without_root
 from oneiros.cli.serving import daemon_address, daemon_json
 from oneiros.cli.terminal.output import AsJson, OfProject, data_json, moment_text, see_stdout, show, talk
 from oneiros.client import Client, DaemonLost
@@ -60,11 +62,11 @@ def show_next_steps(environment: Environment) -> None:
     else:
         from oneiros.first_steps import tell_waiting  # the crawler, for this alone
 
-        head, steps, ask = (
-            f"There is no memory yet in {root.path}.",
-            [("init --all", tell_waiting(environment, root))],
-            "",
-        )
+        head, ask = f"There is no memory yet in {root.path}.", ""
+        if str(root.path) in {path for _, path in states_without_root(root.states)}:
+            link = f"ln -s ITS_FOLDER {shlex.quote(str(root.path))}"
+            head = f"The memory that lay in {root.path} is there no more. Put it back, or link it: {link}"
+        steps = [("init --all", tell_waiting(environment, root))]
     show(head)
     for command, why in steps:
         show(f"  {see_stdout().style(f'oneiros {command}', bold=True)}  {why}")
@@ -98,10 +100,11 @@ def _collect_status(environment: Environment) -> dict[str, Any]:
 
         with open_memory(environment) as memory:
             found, indexing = read_status(environment, memory), None
-    jobs, hooks = found.pop("schedule"), found.pop("hooks")
+    jobs, hooks = found["schedule"], found["hooks"]
     running = {"daemon": daemon_json(choice.root), "indexing": indexing, "schedule": jobs, "hooks": hooks}
     chosen = {"chosen": choice.reason, "ignored": ignored, "places": environment.places(choice.root)}
-    return {**found, **chosen, **running}
+    held = {name: value for name, value in found.items() if name not in running}
+    return type(found)({**held, **chosen, **running})  # which says of itself what an older daemon left out
 
 
 def list_lines(found: Mapping[str, Any]) -> Iterator[str]:

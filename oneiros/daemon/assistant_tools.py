@@ -25,13 +25,13 @@ from dream.run import Dream, Suggested
 from dream.topics import read_topics
 from memory_server.faces.mcp_server import strict_tool
 from memory_server.layers.blackboard import NOTE_KINDS
-from memory_server.layers.sessions import project_name
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
+from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
 from oneiros.dreaming import build_decisions, find_reading
 from oneiros.environment import Environment, now
-from oneiros.hooks.whereabouts import whereabouts
+from oneiros.hooks.whereabouts import name_project, whereabouts
 from oneiros.ingest.readings import build_unread, find_project, may_be_read, open_readings, topic_lines
 from oneiros.ingest.settings import open_archive, over_when
 
@@ -78,7 +78,7 @@ def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
         if session and archive.holds(session):
             return find_project(archive.record(session))
         beside = next((record for record in archive.records() if folder and record.cwd == folder), None)
-        return find_project(beside) if beside else project_name(folder) if folder else ""
+        return find_project(beside) if beside else name_project(memory.root, folder)
 
     evidence, progress, readings = Evidence(archive), DreamProgress(memory.root), open_readings(memory.root)
     door = DreamDoor(
@@ -96,10 +96,10 @@ def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
     return [*dream_tools(door), note_tool(memory)]
 
 
-def project_here(context: Context[Any, Any], person: PersonSettings) -> str:
+def project_here(context: Context[Any, Any], root: MemoryRoot, person: PersonSettings) -> str:
     """The project of the folder that a call comes from; empty where the client does not tell it."""
     meta = context.request_context.meta or {}
-    return whereabouts(str(meta.get(FOLDER_KEY) or ""), person).project
+    return whereabouts(str(meta.get(FOLDER_KEY) or ""), root, person).project
 
 
 def note_tool(memory: Memory) -> Tool:

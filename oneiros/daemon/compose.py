@@ -90,7 +90,7 @@ def compose_daemon(sockets: Listening, environment: Environment) -> Iterator[Dae
             more_tools=assistant_tools(environment, memory),
             unlisted=[hook_tool(hooks.answer)],
             door=door,
-            project_of=partial(project_here, person=memory.person),
+            project_of=partial(project_here, root=memory.root, person=memory.person),
         )
         workers = (indexer.worker, watcher.worker, *behind)
         running = build_running(environment, memory, indexer)

@@ -89,6 +89,8 @@ class IndexRuns:
                 self._written = self._wanted
             self._rebuild |= rebuild
             self._anyway |= anyway
+            if rebuild:
+                self._error = ""  # which it is to mend
             self._poked_at = time.monotonic()
             ticket = self._wanted
         self.worker.poke()
@@ -247,6 +249,8 @@ class IndexRuns:
         if anyway or not memory.upkeep.changes().is_empty or memory.is_unfinished():
             self._stage = Progress("reading", 0, 0)
             self._last = memory.reindex(rebuild=rebuild, report_progress=self._show)
+        else:
+            memory.upkeep.point()  # a commit alone may have approved a topic
         if memory.upkeep.next_model:
             memory.change_model(self._show)
         self._runs += 1

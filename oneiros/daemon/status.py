@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Any
 
 from dream.decisions.approvals import read_approvals
+from dream.decisions.repository import find_repository
 from dream.proposals.rendering import waiting_for_person
 from dream.proposals.store import ProposalStore
 from dream.records import State
@@ -37,9 +38,11 @@ def read_status(environment: Environment, memory: Memory) -> dict[str, Any]:
         "archive_of": left.of,
         "left_out": left.left_out,
         "waiting": [
+            *_list_conflicts(memory),
             *_list_unforgotten(memory),
             *_list_uncompressed(environment, memory),
             *_list_waiting(environment, memory),
+            *_list_first_steps(memory),
         ],
         "readings": reading_states(environment, memory.root, now()),
         "machines": machines.machines_json(environment, memory.root, now()) if machines else [],
@@ -53,6 +56,17 @@ def _list_unforgotten(memory: Memory) -> list[str]:
     """What a forgetting that was interrupted has left to do."""
     left = sorted(sessions_to_forget(memory.root))
     return [f"{plural(len(left), 'session')} not forgotten whole yet: oneiros forget {left[0][:8]}"] if left else []
+
+
+def _list_conflicts(memory: Memory) -> list[str]:
+    """A merge or rebase that the person has not finished, in so many files."""
+    repository = find_repository(memory.root.path)
+    what = repository.under_way() if repository is not None else ""
+    if not what or repository is None:
+        return []
+    count = len(repository.list_conflicts())
+    where = f" in {plural(count, 'file')}" if count else ""
+    return [f"{what} is under way{where}, finish it: oneiros validate"]
 
 
 def _list_uncompressed(environment: Environment, memory: Memory) -> list[str]:
@@ -69,6 +83,17 @@ def _list_waiting(environment: Environment, memory: Memory) -> list[str]:
     except (OneirosError, OSError):
         unexplained = []  # `doctor` says why
     return [waits] if (waits := say_what_waits(proposed, unexplained)) else []
+
+
+def _list_first_steps(memory: Memory) -> list[str]:
+    """What of the first day is left once sessions were taken in, as long as nothing was ever proposed."""
+    archived = open_archive(memory.root).folder / "sessions"
+    if (memory.root.path / "proposals").is_dir() or not any(archived.glob("*.json")):
+        return []
+    return [
+        "what you wrote down in CLAUDE.md, rules and ADRs is not offered yet: oneiros import",
+        "what you said that is worth keeping is not proposed yet: oneiros dream",
+    ]
 
 
 def project_status(environment: Environment, project: str) -> dict[str, Any]:

@@ -79,8 +79,10 @@ class _Handler(FileSystemEventHandler):
 
 
 def _list_folders(root: MemoryRoot) -> Iterator[Path]:
-    """Every folder that holds sources; the derived one, which changes all the time, is left out."""
+    """Every folder that holds sources, and git's notes of commits; the derived one, which changes all the time, not."""
     yield root.path
+    if (commits := root.path / ".git" / "logs").is_dir():
+        yield commits
     for place in (root.topics, root.sessions, root.episodes):
         below = place.rglob("*") if place.is_dir() else ()
         yield from (one for one in (place.parent, place, *below) if one.is_dir() and not one.is_symlink())

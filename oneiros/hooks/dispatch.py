@@ -90,7 +90,7 @@ class Hooks:
         if call.event == "UserPromptSubmit" and asks_to_remember(call.prompt):
             self._note(call, has_ended=False)
         answer = ONCE_A_SESSION.get(call.event)
-        where = whereabouts(call.folder, self._memory.person)
+        where = whereabouts(call.folder, self._memory.root, self._memory.person)
         if answer is None or not budget or where.is_quiet(self._memory.person):
             return NOTHING
         muted = {key for path in where.list_muted(self._memory.person) for key in (path, f"error:{path}")}

@@ -51,7 +51,7 @@ def answer_prompt(memory: Memory, call: HookCall, shown_before: set[str], max_by
     ]
     pointers = []
     if len(asks.split()) >= LEAST_WORDS:
-        project = whereabouts(call.folder, memory.person).project
+        project = whereabouts(call.folder, memory.root, memory.person).project
         found = find_pointers(memory, both_ends(asks, MAX_PROMPT_CHARS, " "), project)
         pointers = [pointer for pointer in found if pointer.key not in shown_before][:MAX_POINTERS]
         name = "" if found else find_settled_name(memory, both_ends(asks, MAX_PROMPT_CHARS, " "), project)

@@ -35,7 +35,7 @@ class Receipts:
 
     def __init__(self, file: Path):
         """Opens nothing yet."""
-        self._database = SharedDatabase(file, SCHEMA)
+        self._database = SharedDatabase(file, SCHEMA, is_derived=True)
         self.close = self._database.close
 
     def newest(self, limit: int) -> list[Receipt]:

@@ -63,7 +63,7 @@ def answer_session_start(
 ) -> HookAnswer:
     """Both answers. `client`: the folder of Claude Code, where that is not `~/.claude`."""
     files = ClaudeFiles(home, Path(call.folder or home), client)
-    where = whereabouts(call.folder, memory.person)
+    where = whereabouts(call.folder, memory.root, memory.person)
     lines, waiting = [READING, *review.for_model], list(review.waiting)
     if not where.is_quiet(memory.person):
         if note := memory.find_waiting_note(call.session_id, where.project):

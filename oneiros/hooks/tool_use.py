@@ -46,7 +46,7 @@ VARIABLE = (  # what differs from one occurrence of an error to the next
 def answer_before_tool(memory: Memory, call: HookCall, shown_before: set[str], max_bytes: int) -> HookAnswer:
     """Pointers to what names a file of the call or bears on its area, once a session."""
     found: list[Pointer] = []
-    project = whereabouts(call.folder, memory.person).project
+    project = whereabouts(call.folder, memory.root, memory.person).project
     for path in list(list_paths(call))[:MAX_PATHS]:
         for name in list_names(path):
             hints = holding(memory, name, COMMON + 1, project)
@@ -134,7 +134,7 @@ def answer_after_tool(memory: Memory, call: HookCall, shown_before: set[str], ma
     template = error_template(call.tool_output)
     if not template:
         return NOTHING
-    project = whereabouts(call.folder, memory.person).project
+    project = whereabouts(call.folder, memory.root, memory.person).project
     keyed = {f"error:{pointer.key}": pointer for pointer in find_pointers(memory, template, project, (LESSONS_PAGE,))}
     fresh = {key: pointer for key, pointer in keyed.items() if key not in shown_before}
     chosen = dict(list(fresh.items())[:MAX_POINTERS])

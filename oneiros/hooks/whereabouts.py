@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crawler.archive.choice import Projects, covers
+from crawler.archive.names import ProjectNames
 from memory_server.layers.sessions import folder_name, project_name
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
@@ -16,11 +17,7 @@ class Whereabouts:
     """Read from the files of git, without running it."""
 
     identity: str = ""  # of the project: its git common directory, else the folder
-
-    @property
-    def project(self) -> str:
-        """The project by the name that topics and filters give it; empty where no folder was told."""
-        return project_name(self.identity) if self.identity else ""
+    project: str = ""  # by the name that topics and filters give it; empty where no folder was told
 
     def holds(self, project: str) -> bool:
         """Whether what belongs to a project, or to none, holds here."""
@@ -29,7 +26,8 @@ class Whereabouts:
     def is_quiet(self, person: PersonSettings) -> bool:
         """Whether nothing is to be put before the model here."""
         folder = self.identity.removesuffix("/.git")
-        names = (self.project.casefold(), folder_name(folder).casefold())
+        called = (self.project, project_name(folder), folder_name(folder))
+        names = [name.casefold() for name in called]
         return any(rule.casefold() in names or covers(rule, folder) for rule in person.muted_projects)
 
     def list_muted(self, person: PersonSettings) -> Collection[str]:
@@ -43,12 +41,18 @@ def locate_project(folder: str, root: MemoryRoot, person: PersonSettings) -> str
 
     The example memory is asked from anywhere: a clone of this program may have any name.
     """
-    return "" if is_example(root) else whereabouts(folder, person).project
+    return "" if is_example(root) else whereabouts(folder, root, person).project
 
 
-def whereabouts(folder: str, person: PersonSettings) -> Whereabouts:
+def name_project(root: MemoryRoot, project: str) -> str:
+    """What a project is called in a memory, by its identity or folder; empty for none."""
+    return ProjectNames(root.path / "sessions" / "archive").find(project)
+
+
+def whereabouts(folder: str, root: MemoryRoot, person: PersonSettings) -> Whereabouts:
     """Where a session in this folder is at work."""
     if not Path(folder).is_absolute():
         return Whereabouts()
     aliases = {old.strip(): new.strip() for old, _, new in (pair.partition("=") for pair in person.project_aliases)}
-    return Whereabouts(Projects(aliases).identify(folder))
+    identity = Projects(aliases).identify(folder)
+    return Whereabouts(identity, name_project(root, identity))

@@ -92,7 +92,7 @@ def waiting_records(
 def may_be_read(record: SessionRecord, person: PersonSettings) -> bool:
     """Whether the settings let a model read a session: its project is named if any is, and neither muted nor denied."""
     place = record.project or record.cwd
-    return _may_read((project_name(place), folder_name(place), record.project, record.cwd), person)
+    return _may_read((record.project_name, project_name(place), folder_name(place), record.project, record.cwd), person)
 
 
 def see_when(archive: Archive, person: PersonSettings, home: Path) -> Callable[[str, Sequence[str]], bool]:
@@ -120,7 +120,7 @@ def _may_read(names: Sequence[str], person: PersonSettings) -> bool:
 
 
 def find_project(record: SessionRecord) -> str:
-    return project_name(record.project or record.cwd)
+    return record.project_name
 
 
 def list_projects(root: MemoryRoot) -> set[str]:

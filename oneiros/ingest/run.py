@@ -9,6 +9,7 @@ from typing import Literal
 
 from crawler.archive.append import IngestLimits, IngestSettings
 from crawler.archive.discovery import FoundFile
+from crawler.archive.names import ProjectNames
 from crawler.ingest import IngestReport, ingest
 from crawler.references import ScanReport, SentFiles, scan
 from crawler.sources.agent import AgentSource
@@ -23,6 +24,7 @@ from oneiros.ingest.forgetting import make_forgetter
 from oneiros.ingest.readings import open_readings
 from oneiros.ingest.settings import (
     CrawlRoot,
+    archive_folder,
     closed_when,
     crawl_roots,
     ingest_settings,
@@ -245,6 +247,7 @@ def outcome_sentence(outcome: IngestOutcome) -> str:
 def scan_references(environment: Environment, root: MemoryRoot, wanted: Collection[str] | None = None) -> ScanReport:
     """Brings the references level with the folders that the settings name; those of the `wanted` sources alone."""
     settings, machines = reference_settings(environment), other_machines(environment)
+    settings = replace(settings, name_project=ProjectNames(archive_folder(root)).find)
     elsewhere = [one for one in settings.sources if one.machine and (wanted is None or one.name in wanted)]
     with ExitStack() as mirrors:
         sent, problems = dict[str, SentFiles](), list[str]()

@@ -17,7 +17,7 @@ from crawler.transcripts.turns import Turn
 from memory_server.errors import ContentError
 from memory_server.index.typed_lines import TypedLine, TypedLines
 from memory_server.layers.blackboard import Blackboard, Handoff, SessionNotes
-from memory_server.layers.sessions import CompressedSession, newest_files, project_name, read_session
+from memory_server.layers.sessions import CompressedSession, newest_files, read_session
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from oneiros.ingest.readings import find_project, open_readings
@@ -118,7 +118,7 @@ def build_handoff(session: CompressedSession, tasks: Sequence[str], now: dt.date
     return Handoff(
         session_id=session.session_id,
         ended=session.ended or now,
-        project=project_name(session.project),
+        project=session.project_name,
         accomplished=[*list_lines("Outcome", "Work done"), *list_lines("Decisions")][:MAX_NOTES],
         in_progress=[task.partition(": ")[2] for task in tasks if task.startswith("in_progress")],
         blocked=list_lines("Errors and fixes")[:MAX_NOTES],

@@ -20,7 +20,6 @@ from memory_server.layers.sessions import (
     Statement,
     find_session_files,
     parse_id8,
-    project_name,
     read_session,
 )
 from memory_server.reading import find_session_id
@@ -173,7 +172,7 @@ class _Sessions:
             "session.html",
             **{"session_id": session_id, "turns": (), **turns},
             session=session,
-            project=project_name(session.project or session.cwd) if session else self._project(record),
+            project=session.project_name if session else self._project(record),
             depth=depth,
             is_file=file is not None,
             sections=order_sections(session) if session else (),
@@ -201,7 +200,7 @@ class _Sessions:
 
     @staticmethod
     def _project(record: SessionRecord | None) -> str:
-        return project_name(record.project or record.cwd) if record else ""
+        return record.project_name if record else ""
 
     def _find_hunks(self, session_id: str) -> list[Hunk]:
         """What was proposed because of a session."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from crawler.archive.names import ProjectNames
 from dream.evidence import Evidence
 from dream.judge.reader import ReaderRun
 from memory_server.embedding.onnx_engine import OnnxEngine
@@ -19,7 +20,7 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
 from oneiros.dreaming import bring_level, build_dream, build_dream_reader, open_decisions
 from oneiros.environment import Environment, now
-from oneiros.ingest.settings import open_archive
+from oneiros.ingest.settings import archive_folder, open_archive
 from parts.taking_over.duplicates import Embed, make_embedder
 from parts.taking_over.foreign_stores import read_pages
 from parts.taking_over.instructions import InstructionReader, Instructions, find_folders
@@ -55,7 +56,8 @@ def import_files(
     """
     begun = time.monotonic()
     decisions = open_decisions(environment)
-    reader = InstructionReader(environment.home, with_others=with_others)
+    names = ProjectNames(archive_folder(decisions.root))
+    reader = InstructionReader(environment.home, with_others=with_others, name_project=names.find)
     databases = [path for path in paths if path.suffix.lower() in DATABASES]
     for path in paths:
         place = environment.working_folder / path.expanduser()
@@ -94,7 +96,9 @@ def choose_embedder(environment: Environment, root: MemoryRoot) -> Embed | None:
 
 def read_known(environment: Environment, root: MemoryRoot, reader: InstructionReader) -> Sequence[Path]:
     """Reads the files of the home, and of the projects whose sessions the archive holds; these places."""
-    folders = find_folders({record.project: record.cwd for record in open_archive(root).records()})
+    records = open_archive(root).records()
+    names = ProjectNames(archive_folder(root))
+    folders = find_folders({record.project: record.cwd for record in records}, names.find)
     for client in environment.claude_folders:
         reader.read_client(client, folders)
     for project, folder in folders.items():

@@ -7,7 +7,7 @@ that people write, is named and left out; so is one that git says somebody else 
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -60,9 +60,10 @@ class Instructions:
 class InstructionReader:
     """Finds and reads such files, each once. `with_others`: also those that somebody else wrote."""
 
-    def __init__(self, home: Path, *, with_others: bool = False):
+    def __init__(self, home: Path, *, with_others: bool = False, name_project: Callable[[str], str] = project_name):
         self._home = home
         self._with_others = with_others
+        self._name_project = name_project
         self._seen: set[Path] = set()
         self._persons: dict[Path, str] = {}
         self.found = Instructions()
@@ -94,7 +95,7 @@ class InstructionReader:
         files = [file for file in list_files(path) if file.suffix.lower() in MARKDOWN] if path.is_dir() else [path]
         for file in _in_order(files):
             repository = git_common_directory(file.parent)
-            self._take(file, folder, project_name(str(repository)) if repository else unknown)
+            self._take(file, folder, self._name_project(str(repository)) if repository else unknown)
 
     def _take(self, file: Path, root: Path, project: str, depth: int = 0) -> None:
         """Reads a file and what it imports; nothing of it lies outside of `root`."""
@@ -159,13 +160,13 @@ class InstructionReader:
         return self._persons[file.parent] not in authors
 
 
-def find_folders(projects: Mapping[str, str]) -> dict[str, Path]:
+def find_folders(projects: Mapping[str, str], name_project: Callable[[str], str] = project_name) -> dict[str, Path]:
     """The folders of projects that are still there, by name; `projects` gives to each identity a folder of it."""
     found: dict[str, Path] = {}
     for identity, cwd in sorted(projects.items()):
         place = Path(identity).parent if Path(identity).name == ".git" else Path(identity or cwd)
         if place.is_absolute() and place.is_dir():
-            found.setdefault(project_name(identity or cwd), place)
+            found.setdefault(name_project(identity or cwd), place)
     return found
 
 

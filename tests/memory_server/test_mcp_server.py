@@ -288,7 +288,7 @@ def test_reading_gives_the_lines_that_were_asked_for(garden: Memory) -> None:
 def test_the_status_says_what_there_is(garden: Memory) -> None:
     text = text_of(call(garden, "memory_status"))
 
-    assert "sources: 36 topic, 2 session" in text
+    assert "sources: 34 topic, 2 session" in text
     assert "model: all-MiniLM-L6-v2 (the packaged model)" in text
     assert "indices: level with the disk" in text
 

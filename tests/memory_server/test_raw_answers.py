@@ -112,7 +112,7 @@ def test_a_damaged_index_of_turns_is_named_and_a_rebuild_mends_it(
         expected = search_exact(memory, "updated", include_raw=True).hits
         assert memory.raw is not None
         memory.raw.close()
-        memory.root.raw_index.write_bytes(b"rubbish" * 1_000)
+        memory.root.raw_index.write_bytes(b"SQLite format 3\0" + b"rubbish" * 1_000)
         for suffix in ("-wal", "-shm"):
             memory.root.raw_index.with_name(f"raw.db{suffix}").unlink(missing_ok=True)
 

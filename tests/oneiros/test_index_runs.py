@@ -191,6 +191,15 @@ def test_an_answer_says_why_nothing_is_indexed(tmp_path: Path, monkeypatch: pyte
         assert search_memory(memory, "relay").lacks == f"{module.BEHIND} the disk is full"
 
 
+def test_a_rebuild_does_not_end_with_what_it_is_to_mend(tmp_path: Path) -> None:
+    with archived(tmp_path) as memory, closing(IndexRuns(memory)) as indexer:
+        indexer._error = "the ledger is damaged. Run `oneiros reindex --rebuild`"
+
+        indexer.poke(rebuild=True, anyway=True)
+
+        assert indexer.state().error == ""
+
+
 def test_what_goes_on_is_looked_up_behind_a_rebuild_that_drops_a_ledger(tmp_path: Path) -> None:
     told: list[str] = []
     with archived(tmp_path) as memory, closing(IndexRuns(memory)) as indexer:

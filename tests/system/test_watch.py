@@ -1,14 +1,16 @@
 """What changes in the folder is found without anybody asking for it."""
 
+import dataclasses
 import datetime as dt
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
+from memory_server.document import SourcePath
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
@@ -21,7 +23,7 @@ from tests.system.house import wait_until
 
 @contextmanager
 def watched(folder: Path, make_observer: type[BaseObserver] | None = None) -> Iterator[tuple[Memory, Watcher]]:
-    (folder / "topics").mkdir(parents=True)
+    (folder / "topics").mkdir(parents=True, exist_ok=True)
     (folder / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
     memory = Memory(
         root_at(folder),
@@ -66,6 +68,31 @@ def test_saved_renamed_and_deleted_topics_are_followed(tmp_path: Path) -> None:
         (topics / "birds" / "heron.md").unlink()
         wait_until(lambda: memory.upkeep.changes().is_empty)
         assert found(memory, "kranichsee") == []
+
+
+def test_a_commit_alone_is_looked_at(tmp_path: Path) -> None:
+    def commit() -> None:
+        person = ("-c", "user.name=t", "-c", "user.email=t@t")
+        command = ["git", "-C", str(folder), *person, "commit", "-q", "--allow-empty", "-m", "x"]
+        subprocess.run(command, check=True, capture_output=True)
+
+    folder = tmp_path / "m"
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    commit()
+    (folder / "topics").mkdir()
+    (folder / "topics" / "heron.md").write_text("# Heron\n", encoding="utf-8")
+    with watched(folder) as (memory, _):
+        pointed: list[str] = []
+
+        def note(paths: Collection[SourcePath]) -> dict[SourcePath, str]:
+            pointed.extend(paths)
+            return {}
+
+        memory.upkeep = dataclasses.replace(memory.upkeep, unapproved=note)
+
+        commit()
+
+        wait_until(lambda: pointed != [])
 
 
 def test_a_checkout_of_many_files_is_followed(tmp_path: Path) -> None:

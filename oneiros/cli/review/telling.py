@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from crawler.archive.choice import git_common_directory
+from crawler.archive.names import ProjectNames
 from dream.judge.filing import find_nearest_topic, list_names
 from dream.judge.gate import RefusalReason
 from dream.proposals.placing import Manner
@@ -16,14 +17,14 @@ from dream.run import Suggested
 from dream.topics import read_topics
 from memory_server.errors import ContentError, UsageError
 from memory_server.escaping import escape_line
-from memory_server.layers.sessions import project_name
 from memory_server.machine.clock import local_day
-from oneiros.cli.consent import ask_consent, sign_at_end
+from oneiros.cli.consent import ask_consent, require_clean_tree, sign_at_end
 from oneiros.cli.review.asking import ask_key, ask_place
 from oneiros.cli.review.editing import reword_text
 from oneiros.cli.terminal.output import OfAnyProject, OfProject, data, see_stdout, show, talk
 from oneiros.dreaming import build_dream, open_decisions
 from oneiros.environment import Environment, now
+from oneiros.ingest.settings import archive_folder
 
 NOTHING = "nothing was said"
 REPLACING = {
@@ -85,7 +86,10 @@ class _Telling:
         self._dream = build_dream(environment, self._decisions)
         self._topic = topic
         self._place = place
-        self._project = project or _project_here(environment)
+        repository = "" if project else str(git_common_directory(environment.working_folder) or "")
+        self._names = ProjectNames(archive_folder(self._decisions.root))
+        self._repository = repository  # in which the person stands; empty outside of one
+        self._project = project or self._names.find(repository)
 
     def hear(self, text: str) -> Hunk | None:
         """What is said as a hunk; None where it is refused, and why is told."""
@@ -110,9 +114,12 @@ class _Telling:
         if not (self._topic or hunk.update.place.old_text) and sys.stdin.isatty():
             hunk = self._refile_hunk(hunk)
         self._show(hunk)
+        require_clean_tree(self._environment)
         consent = ask_consent(self._environment)
         with sign_at_end(self._environment, self._decisions):
             decided = self._decisions.take_up(hunk, consent)
+        if self._repository:
+            self._names.settle([self._repository])
         data(f"{hunk.id}  taken up in {hunk.target}{self._decisions.commit_in_words(decided.commit)}")
         talk(f"Undo it: oneiros dream revert {hunk.id[:8]}")
 
@@ -150,12 +157,6 @@ class _Telling:
     def _show(self, hunk: Hunk) -> None:
         steps = diff_steps(self._decisions.root, [hunk], Manner(local_day(now())))
         show(see_stdout().colour_diff("\n".join(hunk_lines(hunk, steps))))
-
-
-def _project_here(environment: Environment) -> str:
-    """The project whose repository the person stands in; empty outside of one."""
-    repository = git_common_directory(environment.working_folder)
-    return project_name(str(repository)) if repository else ""
 
 
 def _refusals(heard: Suggested) -> list[str]:

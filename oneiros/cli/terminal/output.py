@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ from memory_server.escaping import escape_text
 if TYPE_CHECKING:
     from memory_server.index.build import Progress
 
+TELL_SECONDS = 10.0  # between two lines about what is under way
 UNSEEN = re.compile(r"\x1b\[[\d;]*m|\x1b\]8;;.*?\x1b\\")  # what colours and links put into a text
 PIECE = re.compile(r"\s*(?:`[^`]+`\S*|oneiros \S+(?: '[^']*'| \S+)?|\S+)")  # a command is not broken where it fits
 LEAD = re.compile(r"\s*\d+  |\S{1,10} {2,}|\s*(?:[-+*] )?")  # below which the rest of a line begins
@@ -37,8 +39,21 @@ TERMS_WITH_LINKS = ("foot", "xterm-ghostty", "xterm-kitty", "alacritty", "wezter
 PROGRAMS_WITH_LINKS = ("vscode", "ghostty", "WezTerm", "iTerm.app", "Hyper", "rio")
 
 
+def name_typed_project(context: typer.Context, project: str) -> str:
+    """The name of a project that a person typed, which may be its folder."""
+    if "/" not in project:
+        return project
+    from oneiros.hooks.whereabouts import locate_project  # this is more than most commands cost
+
+    environment = context.obj
+    folder = (environment.working_folder / Path(project).expanduser()).resolve()
+    is_there = folder.is_dir()
+    return locate_project(str(folder), environment.choice.root, environment.person) if is_there else project
+
+
 def require_known(context: typer.Context, project: str) -> str:
     """The project. Raises UsageError where there is none of that name but one that is nearly called so."""
+    project = name_typed_project(context, project)
     root = context.obj.choice.root if project else None
     if root and root.index_page.exists():
         from memory_server.fields import fold  # these are more than most commands cost
@@ -51,7 +66,9 @@ def require_known(context: typer.Context, project: str) -> str:
     return project
 
 
-OfAnyProject = Annotated[str, typer.Option("--project", help="of this project alone", show_default=False)]
+OfAnyProject = Annotated[
+    str, typer.Option("--project", help="of this project alone", show_default=False, callback=name_typed_project)
+]
 OfProject = Annotated[
     str, typer.Option("--project", help="of this project alone", show_default=False, callback=require_known)
 ]
@@ -109,14 +126,29 @@ def confirm(question: str, *, yes: bool) -> None:
 
 @contextmanager
 def show_progress() -> Iterator[Callable[["Progress"], None]]:
-    """A bar on stderr with rate and time left, only on a terminal and only when it takes more than a second."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
+    """A bar on stderr with rate and time left, only when it takes more than a second; where no terminal draws it, a
+    line of every ten seconds or so.
+    """
+    if not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        yield _make_teller()
         return
     from oneiros.cli.terminal.progress import Bar
 
     with Bar() as bar:
         yield bar.show
+
+
+def _make_teller() -> Callable[["Progress"], None]:
+    """Tells what is under way in plain lines, the first after TELL_SECONDS."""
+    told = time.monotonic()
+
+    def tell(step: "Progress") -> None:
+        nonlocal told
+        if (now := time.monotonic()) - told >= TELL_SECONDS:
+            told = now
+            talk(f"{step.stage} {step.done} of {step.total}")
+
+    return tell
 
 
 @dataclass(frozen=True, slots=True)

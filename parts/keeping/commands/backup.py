@@ -85,6 +85,8 @@ def _restore(environment: Environment, files: list[Path], fingerprint: str, *, a
         settings = ingest_settings(environment, root)
         forgetting.carry_out(root, environment.person, settings, forgetting.plan_forgetting(root, forgotten))
     doubts = len(decisions.find_unexplained())
+    if not as_json:
+        talk("The files are back. The indices are made anew, which takes some minutes for a large memory.")
     report = brought_level(environment)
     if as_json:
         data_json({"root": str(root.path), "vouched": wanted.is_vouched, "forgotten": forgotten, "unexplained": doubts})

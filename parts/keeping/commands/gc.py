@@ -8,13 +8,13 @@ import typer
 from crawler.compress.candidates import DigestCandidate, SectionName, choose
 from dream.blame import count_citations
 from memory_server.document import SourcePath
-from memory_server.errors import UsageError
+from memory_server.errors import ContentError, UsageError
 from memory_server.escaping import escape_line
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.sessions import STATEMENT, SUMMARY_CHARS, cut_id8, find_subject
 from memory_server.layers.topics import is_topic, read_text
 from memory_server.lifecycle.fading import LifeMark, add_mark
-from memory_server.lifecycle.gc import BELOW, GcPlan, GcWanted, step_json
+from memory_server.lifecycle.gc import BELOW, FadingSource, GcPlan, GcWanted, step_json
 from memory_server.machine.clock import local
 from memory_server.reading import find_source
 from memory_server.root.paths import MemoryRoot
@@ -92,6 +92,7 @@ def undo(context: typer.Context) -> None:
     if run is None:
         talk("There is no run to take back.")
         raise typer.Exit(1)
+    talk("What faded is embedded again, since gc keeps no vectors of it; that may take some minutes.")
     brought_level(environment)
     talk(f"The run of {local(run.at):%Y-%m-%d %H:%M} is taken back: {len(run.changes)} sources.")
 
@@ -122,12 +123,21 @@ def plan_lines(root: MemoryRoot, plan: GcPlan) -> Iterator[str]:
     for step in plan.changes[:SHOWN]:
         change, file = step.change, root.file(step.source.path)
         to = f"{change.was.in_words} -> {change.level.in_words}"
-        yield f"{step.strength.value:.2f}  {to:<30}  {escape_line(step.source.path)}"
+        yield f"{step.strength.value:.2f}  {to:<30}  {escape_line(_name_source(root, step.source))}"
         yield f"      {escape_line('; '.join(step.reasons))}"
         if step.is_long and file.exists():
             yield f"      {escape_line(_sum_up(read_text(file)))}"
     if len(plan.changes) > SHOWN:
         yield f"({len(plan.changes) - SHOWN} more; --json names them)"
+
+
+def _name_source(root: MemoryRoot, source: FadingSource) -> str:
+    """The title of a source and the id by which it is kept; its path where it has none."""
+    try:
+        title = parse_frontmatter(read_text(root.file(source.path))).text("title")
+    except (ContentError, OSError):
+        title = ""
+    return f"{title}  {cut_id8(source.session) or source.path}" if title else source.path
 
 
 def _sum_up(text: str) -> str:

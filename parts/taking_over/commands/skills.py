@@ -10,7 +10,7 @@ from crawler.quotes import Quote
 from dream.evidence import Evidence
 from memory_server.errors import ContentError, UsageError
 from memory_server.escaping import escape_line, escape_text
-from memory_server.layers.sessions import cut_id8, project_name
+from memory_server.layers.sessions import cut_id8
 from memory_server.machine.clock import local
 from memory_server.redaction import Redactor
 from memory_server.root.places import require_memory
@@ -18,6 +18,7 @@ from oneiros.cli.consent import ask_consent, sign_at_end
 from oneiros.cli.terminal.output import OfProject, data, talk
 from oneiros.dreaming import open_decisions
 from oneiros.environment import Environment, find_top
+from oneiros.hooks.whereabouts import name_project
 from oneiros.ingest.readings import find_project
 from oneiros.ingest.settings import open_archive
 from parts.taking_over.deeds import Habit
@@ -131,7 +132,7 @@ def _skills_folder(environment: Environment, habit: Habit, *, mine: bool) -> Pat
         return environment.claude_folder / "skills"
     top = find_top(environment.working_folder)
     common = git_common_directory(environment.working_folder)
-    if top is None or common is None or habit.project not in ("", project_name(str(common))):
+    if top is None or common is None or habit.project not in ("", name_project(environment.choice.root, str(common))):
         where = f"the repository of {escape_line(habit.project)}" if habit.project else "a repository"
         raise UsageError(f"you do not stand in {where}", remedy="Run it there, or with --mine for all of your projects")
     folder = top / ".claude" / "skills"

@@ -8,7 +8,8 @@ import pytest
 from memory_server.lifecycle.fading import LifeMark, add_mark
 from memory_server.lifecycle.findable import note_findable, read_findable, read_losses
 from memory_server.root.paths import MemoryRoot
-from tests.memories import new_root
+from tests.dream.builders import git
+from tests.memories import new_root, write_topic
 
 DAY = dt.date(2026, 3, 1)
 MODEL = "model 6"
@@ -62,6 +63,25 @@ def test_what_a_command_took_away_or_another_model_counts_otherwise_is_no_loss(r
 
     note(root, 40, made_by="another")
     assert list_losses(root) == []
+
+
+def test_topics_that_a_commit_took_away_are_no_loss(root: MemoryRoot) -> None:
+    for number in range(3):
+        write_topic(root, f"t{number}", f"# T{number}\n\n- The port is {number}.\n")
+    git(root.path, "init", "-q")
+    git(root.path, "add", ".")
+    git(root.path, "commit", "-qm", "Begin")
+    note_findable(root, {"topics": 3, "passages of topics": 3}, "other", dt.date.today())
+    git(root.path, "rm", "-q", "topics/t0.md")
+    note_findable(root, {"topics": 2, "passages of topics": 2}, "other", dt.date.today())
+    assert len(list_losses(root)) == 2
+
+    git(root.path, "commit", "-qm", "Drop t0")
+    assert list_losses(root) == []
+
+    (root.topics / "t1.md").unlink()
+    note_findable(root, {"topics": 1, "passages of topics": 1}, "other", dt.date.today())
+    assert list_losses(root)[0].startswith("2 of 3 topics are found no more")
 
 
 def test_a_note_that_cannot_be_read_begins_anew(root: MemoryRoot) -> None:

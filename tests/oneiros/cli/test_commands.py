@@ -5,6 +5,7 @@ import logging
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import tomllib
 from collections.abc import Iterator
@@ -413,6 +414,19 @@ def test_the_verdict_says_how_far_the_daemon_is(running: dict[str, object], verd
     assert format_verdict(found) == verdict
     waiting = {**found, "waiting": ["27 sessions not compressed yet: oneiros ingest"]}
     assert format_verdict(waiting) == f"{verdict} Next: oneiros ingest (27 sessions not compressed yet)"
+
+
+def test_a_daemon_of_another_version_is_named(shell: Shell, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = {"/api/standing": shell.json("status"), "/api/indexing": {"stage": "idle", "semantic": "ChromaDB"}}
+    monkeypatch.setattr("oneiros.client.connect_daemon", lambda *_: socket.socket())
+    monkeypatch.setattr(
+        "oneiros.client.request",
+        lambda connection, *call: connection.close() or (200, json.dumps(answers[call[2]]).encode()),
+    )
+
+    code, _, error = shell("status")
+
+    assert code == 3 and "another version of oneiros serves this memory. Run `oneiros stop`" in error
 
 
 def test_status_and_topics_count_the_same_topics(shell: Shell, own: Path) -> None:

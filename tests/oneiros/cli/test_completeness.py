@@ -145,6 +145,42 @@ def test_a_conversation_of_another_agent_waits_until_it_is_taken_in(home: Home) 
     assert "archive every session of this machine readings" in home.run(*STATUS)
 
 
+def test_a_merge_that_is_not_finished_settles_nothing(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "# Invoices\n\n- Invoices are numbered per {}.\n"
+    home.topic(text.format("month"), "invoices.md")
+    home.git("add", ".")
+    home.git("commit", "-qm", "Begin")
+    home.git("checkout", "-qb", "trial")
+    home.topic(text.format("year"), "invoices.md")
+    home.git("commit", "-qam", "Try")
+    home.git("checkout", "-q", "-")
+    home.topic(text.format("week"), "invoices.md")
+    home.git("commit", "-qam", "Change")
+    with pytest.raises(subprocess.CalledProcessError):
+        home.git("merge", "trial")
+    asked: list[object] = []
+    monkeypatch.setattr("oneiros.cli.dreaming.ask_person", asked.append)
+
+    answer = home.run("recall", "how are invoices numbered")
+
+    assert "A merge is not finished in topics/invoices.md" in answer
+    assert "dream adopt" not in answer and "sure" not in answer and "<<<" not in answer and ">>>" not in answer
+    assert "a merge is under way in 1 file, finish it" in home.run()
+    assert "a merge is under way" in home.run("dream", "adopt", "topics/invoices.md") and not asked
+
+
+def test_what_was_adopted_is_pointed_to_at_once(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.run("dream", "adopt", "topics/mail.md")
+    home.topic("# Door\n\nThe door is green.\n", "door.md")
+    home.run("reindex")
+    page = home.memory / "MEMORY.md"
+    assert "door.md" not in page.read_text(encoding="utf-8")
+
+    home.run("dream", "adopt", "topics/door.md")
+
+    assert "door.md" in page.read_text(encoding="utf-8")
+
+
 def test_status_looks_at_the_transcripts_once(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[Iterable[Path]] = []
 
@@ -324,7 +360,7 @@ def beside_lost_disk(home: Home) -> None:
 
 
 def damaged_list(home: Home) -> None:
-    home.write(home.memory / ".oneiros" / "sessions.db", b"no database" * 100)
+    home.write(home.memory / ".oneiros" / "sessions.db", b"SQLite format 3\0" + b"no database" * 100)
 
 
 BROKEN = "1 broken frontmatter read key by key: `oneiros validate`"

@@ -96,7 +96,10 @@ def test_an_interrupted_ingest_is_told_and_gone_on_with_before_anything_is_index
 ) -> None:
     memory = tmp_path / ".oneiros" / "memory"
     assert oneiros("init")[0] == oneiros("ingest")[0] == 0
+    assert "oneiros import" in oneiros()[1] and "oneiros dream" in oneiros()[1]
+    (memory / "proposals").mkdir()
     assert "Nothing waits for you" in oneiros()[2]
+    (memory / "proposals").rmdir()
     for made in (memory / "sessions" / "compressed").rglob("*.md"):
         made.unlink()
 
@@ -147,6 +150,26 @@ def test_sessions_are_not_taken_into_the_example_unasked(
     assert "oneiros init --own --all  1 transcript not archived yet" in oneiros()[1]
     assert code == 2 and "the example memory" in output and "oneiros init --own --all" in output
     assert not (tmp_path / ".oneiros" / "memory" / "sessions" / "archive").exists()
+
+
+def test_looking_makes_nothing_where_no_memory_is(oneiros: Oneiros, tmp_path: Path) -> None:
+    assert "There is no memory yet" in oneiros()[1]
+
+    assert not (tmp_path / ".oneiros").exists()
+
+
+def test_a_memory_that_was_moved_is_missed_and_found_again(oneiros: Oneiros, tmp_path: Path) -> None:
+    place = tmp_path / ".oneiros" / "memory"
+    oneiros("init")
+    oneiros("ingest")
+    place.rename(tmp_path / "notes")
+
+    told = " ".join(oneiros()[1].split())
+
+    assert f"The memory that lay in {place} is there no more" in told and f"ln -s ITS_FOLDER {place}" in told
+    assert not place.exists()
+    place.symlink_to(tmp_path / "notes")
+    assert "1 archived" in oneiros()[1]
 
 
 def test_the_example_is_left_by_one_command_and_stays_beside(

@@ -4,7 +4,7 @@ import pytest
 
 from memory_server.index.build import EMBEDDING, Progress
 from memory_server.upkeep import OneCount
-from oneiros.cli.terminal import progress
+from oneiros.cli.terminal import output, progress
 from oneiros.cli.terminal.progress import Bar, rate_text
 
 
@@ -25,6 +25,17 @@ def test_there_is_one_bar_of_the_stage_under_way(monkeypatch: pytest.MonkeyPatch
             seen += [(task.description, task.completed, task.total, task.fields["rate"]) for task in bar._bars.tasks]
 
     assert seen == [("reading", 5, 5, ""), (EMBEDDING, 900, 1_000, ""), ("reading", 1, 2, "")]
+
+
+def test_without_a_terminal_that_draws_a_line_says_now_and_then_what_is_under_way(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with output.show_progress() as show:
+        show(Progress(EMBEDDING, 1, 1_000))
+        monkeypatch.setattr(output, "TELL_SECONDS", 0.0)
+        show(Progress(EMBEDDING, 900, 1_000))
+
+    assert capsys.readouterr().err == f"{EMBEDDING} 900 of 1000\n"
 
 
 def test_what_is_embedded_of_files_and_turns_is_one_count() -> None:

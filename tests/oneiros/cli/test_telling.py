@@ -161,3 +161,22 @@ def test_a_line_that_names_no_statement_is_told(
     code, _, error = oneiros("wrong", *arguments)
 
     assert code == 2 and what in error and mail(tmp_path) == RELAY
+
+
+def test_two_repositories_of_one_name_share_no_topic(oneiros: Oneiros, tmp_path: Path) -> None:
+    def tell(parent: str, text: str) -> str:
+        folder = tmp_path / parent / "shop"
+        (folder / ".git").mkdir(parents=True)
+        environment = Environment(
+            {"ONEIROS_ROOT": str(tmp_path / "mem"), "XDG_RUNTIME_DIR": str(tmp_path)}, tmp_path, folder
+        )
+        assert main(["remember", text], environment) == 0
+        return str(folder)
+
+    tell("a", "Tests need 4 workers.")
+    second = tell("b", "Tests need 8 workers.")
+
+    topics = {path.parent.name: path.read_text(encoding="utf-8") for path in (tmp_path / "mem" / "topics").glob("*/*")}
+    assert "4 workers" in topics["shop"] and "8 workers" in topics["b-shop"] and "8 workers" not in topics["shop"]
+    oneiros("remember", "Invoices are numbered per year.", "--project", second)
+    assert "per year" in next((tmp_path / "mem" / "topics" / "b-shop").glob("*.md")).read_text(encoding="utf-8")

@@ -128,6 +128,35 @@ def test_what_nobody_uses_fades_is_found_by_raw_and_comes_back(oneiros: Oneiros,
     assert oneiros("gc", "undo")[0] == 1
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "was RM1-4840 ordered for the printer in the hall",
+        "which toner was ordered for the printer in the hall, RM1-4840",
+    ],
+)
+def test_a_name_that_stands_in_a_faded_session_alone_is_found(
+    oneiros: Oneiros, home: Path, clock: Clock, question: str
+) -> None:
+    oneiros("ingest")
+    found(oneiros)
+    clock.now += dt.timedelta(days=600)
+    assert oneiros("gc", "--yes")[0] == 0
+    third = "33334444-5555-4666-8777-888899990000"
+    records = [
+        person(31, "Which toner was ordered for the printer in the hall?", session=third),
+        assistant(32, "I ordered the toner for the printer in the hall last week.", session=third),
+    ]
+    write_transcript(home / ".claude" / "projects" / "-work-app", *records, session=third)
+    oneiros("ingest")
+
+    answer = json.loads(oneiros("recall", question, "--json")[1])
+
+    assert any(OTHER_SESSION in hit["path"] and "RM1-4840" in hit["passage"] for hit in answer["hits"][:2])
+    assert "has faded" in answer["note"]
+    assert "has faded" not in json.loads(oneiros("recall", "which toner for the printer", "--json")[1])["note"]
+
+
 def test_an_old_session_counts_from_its_ingest(oneiros: Oneiros, clock: Clock) -> None:
     clock.now += dt.timedelta(days=600)
     oneiros("ingest")
