@@ -265,7 +265,7 @@ class Memory:
 
     def _with_open_merges(self, answer: Answer) -> Answer:
         """An answer in which topics with both sides of a merge are at most likely, decide nothing, and are named."""
-        paths = dict.fromkeys(hit.path for hit in answer.hits if is_topic(hit.path))
+        paths = {hit.path for hit in answer.hits if hit.layer is Layer.TOPIC}
         opened = {path for path in paths if self._is_in_merge(path)}
         if not opened:
             return answer
@@ -280,7 +280,8 @@ class Memory:
 
     def _is_in_merge(self, path: SourcePath) -> bool:
         try:
-            return bool(find_merge_marks(read_text(self.root.file(path))))
+            file = self.root.file(path)
+            return b"<<<<<<<" in file.read_bytes() and bool(find_merge_marks(read_text(file)))
         except (ContentError, OSError):
             return False
 
@@ -335,7 +336,7 @@ class Memory:
             self.unapproved,
             floor=floor,
             rerank=rerank,
-            rejected=self._rejected,
+            rejected=lambda: self._rejected() if self.root.rejected.exists() else (),
             cross=further.find_cross() if rerank else None,
             unread=lambda text: (
                 ""

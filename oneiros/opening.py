@@ -95,8 +95,6 @@ def list_rejected(root: MemoryRoot) -> list[RejectedWords]:
     """The words of sessions that the person rejected as statements, and said why: what is only not worth a topic goes
     without a reason. None where the file cannot be read, which `doctor` says.
     """
-    if not (root.path / "proposals" / "rejected.jsonl").exists():
-        return []
     from dream.proposals.store import ProposalStore  # noqa: PLC0415  20 modules, where something was rejected
 
     try:

@@ -79,7 +79,7 @@ class ProposalStore:
         self.root = root
         self.folder = root.path / "proposals"
         self._queue = self.folder / "queue.json"
-        self._rejected = self.folder / "rejected.jsonl"
+        self._rejected = root.rejected
         self._approvals = root.approvals
 
     def proposals(self) -> list[Proposal]:

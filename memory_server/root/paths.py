@@ -34,6 +34,7 @@ class MemoryRoot:
     states: Path  # `$XDG_STATE_HOME/oneiros`: a folder a root
 
     index_page = Within("path", "MEMORY.md")  # makes a folder a memory root
+    rejected = Within("path", "proposals/rejected.jsonl")  # statements that the person did not want
     lessons = Within("path", "lessons.md")
     ontology = Within("path", "ontology.yaml")  # what the memory speaks of, and which topics bear on which paths
     topics = Within("path", "topics")

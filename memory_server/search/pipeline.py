@@ -51,8 +51,8 @@ from memory_server.search.question import EMPTY, MAX_LIMIT, Question, Search
 from memory_server.search.ranking.arms import WordScores
 from memory_server.search.ranking.ranking import FLOOR, SHORT_QUESTION, SILENCE, Ranking
 from memory_server.search.ranking.terms import Absent, find_absent
-from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, append_hits, is_of_faded, join_hits
-from memory_server.search.retrieval import SPREAD, RankedPassage, Retriever
+from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, append_hits, join_hits
+from memory_server.search.retrieval import OF_FADED, SPREAD, RankedPassage, Retriever
 from memory_server.search.spoken import add_spoken, build_spoken_hits, reads_spoken
 from memory_server.search.typed import LinesOfTypes, Typing
 
@@ -533,3 +533,8 @@ def is_weak(answer: Answer) -> bool:
     if any(hit.layer is Layer.RAW for hit in answer.hits):
         return False
     return not answer.hits or answer.hits[0].score < WEAK
+
+
+def is_of_faded(hit: Hit) -> bool:
+    """Whether a hit was read in the archive, since nothing but the words of its session is indexed."""
+    return any(reason.detail.endswith(OF_FADED) for reason in hit.why)

@@ -26,7 +26,7 @@ from memory_server.search.precedence import group_hits
 from memory_server.search.question import Question
 from memory_server.search.ranking.arms import KeywordArm
 from memory_server.search.ranking.terms import IndexedTerm, question_terms, rarity
-from memory_server.search.retrieval import RankedPassage, literal_candidate, make_hit
+from memory_server.search.retrieval import OF_FADED, RankedPassage, literal_candidate, make_hit
 
 TYPICAL_RAW = 2.0  # the score of a good session; maps scores to 0 to 1
 WEAK = 0.55  # a first answer below it: right ones score .59 and more, unrelated ones up to .54
@@ -38,7 +38,6 @@ BEGINNING = 80  # characters of a line, by which its turn is found
 LEAST_FADED = 0.5  # of a question that the words of a faded session hold, before it is read
 FADED_READ = 12  # sessions; each costs some 10 milliseconds
 OF_SESSIONS = frozenset({Layer.SESSION, Layer.RAW})
-OF_FADED = "of a session that faded"  # in a reason
 SPREAD = "all words, spread over the session"
 
 
@@ -254,11 +253,6 @@ def join_hits(
     ranked.sort(key=place)
     top = [replace(hit, score=score / (1 + score)) for score, hit in ranked[:limit]]
     return replace(answer, hits=tuple(top), note="" if top and not answer.hits else answer.note)
-
-
-def is_of_faded(hit: Hit) -> bool:
-    """Whether a hit was read in the archive, since nothing but the words of its session is indexed."""
-    return any(reason.detail.endswith(OF_FADED) for reason in hit.why)
 
 
 def is_deciding(hit: Hit) -> bool:

@@ -50,6 +50,7 @@ READ_AT_ONCE = 50  # passages; the first few are often enough
 MOST_FOLLOWING = 20  # passages behind one that are read with it; replies of a line each are that short
 AS_WRITTEN, IN_ANOTHER_CASE = "as written", "in another case"  # how a literal match stands there
 SPREAD = "all words in the file, not in one passage"
+OF_FADED = "of a session that faded"
 OF_TIME = "of the time that is asked for"
 ALIKE = 3.5  # scaled cosine from which two passages answer the same question
 
