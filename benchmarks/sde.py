@@ -1,7 +1,7 @@
 """What recall shows of the decisions of sde-bench: chats in which one was made, amended or turned down, among decoys.
 
     git clone https://github.com/vectorize-io/sde-bench
-    python -m benchmarks.sde sde-bench --json FILE
+    python -m benchmarks.sde sde-bench --json FILE [--recorded benchmarks/readings/sde.jsonl.xz]
 
 Its chats become transcripts of one project, a day apart in an order of chance, an amendment behind what it amends; no
 commit is taken in. Each task is asked by its report and by a short question of `sde_tasks.tsv`, which has the decisive
