@@ -150,7 +150,7 @@ def test_the_warning_about_changes_does_not_depend_on_a_daemon_that_can_be_reach
 
 def test_where_nobody_can_look_the_session_is_told_so(house: House) -> None:
     (house.folder / "run" / "oneiros").write_text("a file where a daemon would listen", encoding="utf-8")
-    (house.state / "approvals.jsonl").mkdir(parents=True)
+    (house.state / "decisions-head.json").mkdir(parents=True)
 
     assert run_hook(house, event="SessionStart").stdout.encode() == NOBODY_LOOKED
 
