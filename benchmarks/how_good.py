@@ -204,7 +204,7 @@ CHARTS = (
     Chart("peers-data", PEERS_TITLE, read_peers, read_costs),
     Chart("peers-data2", PEERS_TITLE, read_peers, read_costs),
     Chart("sde", "sde-bench: decisive words of 27 decisions", read_decisions),
-    Chart("sde-read", "sde-bench where a model read the chats: decisive words of 27 decisions", read_decisions),
+    Chart("sde-read", "sde-bench where a model read the chats: decisive words", read_decisions),
     Chart("curation", "Curation: what is kept of {systems[rules][all][pieces]} pieces of sessions", read_curation),
     Chart("harm", "Without harm, of 30 cases", read_harm),
     Chart("near", "Topics asked what they answer, and near misses", read_near),
