@@ -8,8 +8,10 @@ commit is taken in. Each task is asked by its report and by a short question of 
 words of each decision too. `decisive`: the share of these that the first 1, 3 and 10 passages hold, and the answer as
 Claude gets it. `old first`: of the amended decisions, those whose old rule stands before the amended one in that
 answer; `unmarked`: those where it is shown and nothing says what replaced it. `without no`: of the proposals that a
-person turned down and that are shown there, those shown without the no. Every second task,
-by the hashes of their names, is held back while anything is chosen.
+person turned down and that are shown there, those shown without the no. `promoted`: what dream offers as statements of
+topics: the decisive words of each decision in those that rest on its last chat, the decoys of which any is offered, and
+the amended decisions whose old rule is offered still. Every second task, by the hashes of their names, is held back
+while anything is chosen.
 """
 
 import argparse
@@ -30,13 +32,16 @@ from benchmarks.answers import LabelledQuestion, Shown, ask_fts5, ask_recall, as
 from benchmarks.in_hands import ask_recall as ask_server
 from benchmarks.machine import stamp_run
 from benchmarks.metrics import confidence
+from benchmarks.reading import read_project
 from benchmarks.recorded import replay
+from dream.records import Candidate
 from memory_server.memory import Memory
 
 TASKS = Path(__file__).parent / "sde_tasks.tsv"
 FIRST_DAY = dt.datetime(2025, 12, 1, 9, tzinfo=dt.UTC)
 AMENDMENT = "-amended"
 KINDS = ("report", "question")
+Chat = tuple[tuple[str, str], ...]  # who and what
 Groups = Sequence[Sequence[str]]  # of each group one word or phrase is enough
 
 
@@ -50,7 +55,7 @@ class Task:
     proposal: str  # that the person turned down; empty where none was
     no: str  # how they did
     old: Sequence[str]  # ways in which the rule that was amended is put
-    chats: Sequence[Sequence[tuple[str, str]]]  # who and what, the earliest first
+    chats: Sequence[Chat]  # the earliest first
 
 
 def main() -> None:
@@ -63,9 +68,11 @@ def main() -> None:
     client = replay(options.recorded, is_partial=True) if options.recorded else None
     tasks = read_tasks(options.checkout)
     with tempfile.TemporaryDirectory(prefix="oneiros-sde-") as folder:
-        write_chats(Path(folder) / "live", tasks, read_decoys(options.checkout))
+        sessions = write_chats(Path(folder) / "live", tasks, read_decoys(options.checkout))
+        (Path(folder) / "dream").mkdir()
+        offered = read_project(Path(folder) / "live", client, Path(folder) / "dream").offered
         with memory_of_transcripts(Path(folder), client=client) as memory:
-            found = {**stamp_run(), **measure(memory, tasks)}
+            found = {**stamp_run(), **measure(memory, tasks), "promoted": count_promoted(tasks, sessions, offered)}
     print_tables(found)
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
@@ -87,23 +94,25 @@ def _task(checkout: Path, row: Mapping[str, str]) -> Task:
         row["proposal"],
         row["no"],
         [old for old in row["old"].split("|") if old],
-        [[(turn["role"], turn["text"]) for turn in chat] for chat in chats],
+        [tuple((turn["role"], turn["text"]) for turn in chat) for chat in chats],
     )
 
 
-def read_decoys(checkout: Path) -> list[list[tuple[str, str]]]:
+def read_decoys(checkout: Path) -> list[Chat]:
     """The chats in which nothing was decided that a task asks for."""
     chats = json.loads((checkout / "gen" / "decoy_conversations.json").read_text("utf-8"))
-    return [[(turn["role"], turn["text"]) for turn in chat["turns"]] for chat in chats]
+    return [tuple((turn["role"], turn["text"]) for turn in chat["turns"]) for chat in chats]
 
 
-def write_chats(folder: Path, tasks: Sequence[Task], decoys: Sequence[Sequence[tuple[str, str]]]) -> None:
-    """All chats as transcripts, decoys among them; first those that are amended."""
+def write_chats(folder: Path, tasks: Sequence[Task], decoys: Sequence[Chat]) -> dict[Chat, str]:
+    """All chats as transcripts, decoys among them; first those that are amended. Returns the session of each."""
     first = [task.chats[0] for task in tasks if len(task.chats) > 1]
     others = [*(task.chats[-1] for task in tasks), *decoys]
     mixed = sorted(others, key=lambda chat: sha256(repr(chat).encode()).digest())
-    for number, chat in enumerate([*first, *mixed]):
-        write_one(folder, number, FIRST_DAY + dt.timedelta(hours=12 * number), chat, "boltons")
+    return {
+        chat: write_one(folder, number, FIRST_DAY + dt.timedelta(hours=12 * number), chat, "boltons")
+        for number, chat in enumerate([*first, *mixed])
+    }
 
 
 def measure(memory: Memory, tasks: Sequence[Task]) -> dict[str, Any]:
@@ -153,6 +162,27 @@ def count_answers(tasks: Sequence[Task], texts: Sequence[str]) -> dict[str, Any]
         "unmarked": sum(shows_old(task, text) and "amended " not in text for task, text in amended),
         "refused shown": len(refused),
         "without no": sum(not is_shown(task.no, text) for task, text in refused),
+    }
+
+
+def count_promoted(
+    tasks: Sequence[Task], sessions: Mapping[Chat, str], offered: Sequence[Candidate]
+) -> dict[str, dict[str, Any]]:
+    """What the person would be asked about: of decisions how much, of decoys and of amended rules how many."""
+    texts: dict[str, str] = {}
+    for one in offered:
+        name = one.quotes[0].session_id
+        texts[name] = f"{texts.get(name, '')}\n{one.text}"
+    own = {sessions[chat] for task in tasks for chat in task.chats}
+    found = [share_held(task.decisive, texts.get(sessions[task.chats[-1]], "")) for task in tasks]
+    decoys = [float(name in texts) for name in sessions.values() if name not in own]
+    amended = [task for task in tasks if task.old]
+    first = [texts.get(sessions[task.chats[0]], "") for task in amended]
+    return {
+        "decisions": {"decisive": [fmean(found), *confidence(found)], "whole": sum(share == 1 for share in found)},
+        "decoys": {"offered": [fmean(decoys), *confidence(decoys)]},
+        "amended": {"rules": len(amended), "old offered": sum(map(shows_old, amended, first))},
+        "statements": {"offered": len(offered)},
     }
 
 

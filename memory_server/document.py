@@ -207,6 +207,7 @@ class Hit:
 class RejectedWords:
     """Words of a session that the person did not want as a statement, and when they said so."""
 
+    session: str  # its id
     text: str
     day: dt.date
 

@@ -101,7 +101,11 @@ def list_rejected(root: MemoryRoot) -> list[RejectedWords]:
         rejections = ProposalStore(root).rejections()
     except ContentError:
         return []
-    return [RejectedWords(one.quotes[0].text, local_day(one.at)) for one in rejections if one.quotes and one.reason]
+    return [
+        RejectedWords(one.quotes[0].session_id, one.quotes[0].text, local_day(one.at))
+        for one in rejections
+        if one.quotes and one.reason
+    ]
 
 
 def look_elsewhere(environment: Environment, root: MemoryRoot) -> list[Skipped]:

@@ -13,13 +13,14 @@ from crawler.model.client import Prompt
 from crawler.quotes import Quote, SessionTurns, find_quote
 from crawler.reading.page import ID_CHARS, MARGIN
 from crawler.reading.proof import Objection, ObjectionKind, find_objections, is_safe
-from crawler.reading.record import Holds, Line, Reading
+from crawler.reading.record import MAX_QUOTES, MAX_TEXT, Holds, Line, Reading
 from crawler.transcripts.injected import OWN_SESSION_MARK
 from crawler.transcripts.turns import Turn
 from memory_server.escaping import escape_line, escape_text
 
 AROUND_CHARS = 500  # of a turn, on each side of a quote
 ANSWERED_CHARS = 700  # at the end of the turn before it, which it may answer
+MOST_CHARS = 26_000  # of all statements of a call; what does not fit stays as it is
 MAX_OUTPUT_TOKENS = 3_000
 UNMENDABLE = frozenset({ObjectionKind.REFUSED, ObjectionKind.RETRACTED})  # no words make these true
 INSTRUCTIONS = f"""{OWN_SESSION_MARK} mend>
@@ -68,9 +69,19 @@ class Unproved:
             if not cited:
                 continue
             if place and not any(quote.entry in spoken[place - 1].entries for quote in self.line.quotes):
-                yield _render(spoken[place - 1], -ANSWERED_CHARS, None)
-            first, end = min(quote.first for quote in cited), max(quote.end for quote in cited)
-            yield _render(turn, max(0, first - AROUND_CHARS), end + AROUND_CHARS)
+                yield _render(spoken[place - 1], spoken[place - 1].text[-ANSWERED_CHARS:])
+            places = [(max(0, quote.first - AROUND_CHARS), quote.end + AROUND_CHARS) for quote in cited]
+            yield _render(turn, " … ".join(turn.text[first:end] for first, end in _join_overlapping(places)))
+
+
+def _join_overlapping(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    found = list[tuple[int, int]]()
+    for first, end in sorted(places):
+        if found and first <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((first, end))
+    return found
 
 
 def find_unproved(reading: Reading, session: SessionTurns) -> Iterator[Unproved]:
@@ -83,9 +94,13 @@ def find_unproved(reading: Reading, session: SessionTurns) -> Iterator[Unproved]
 
 
 def build_mending_prompt(unproved: Sequence[Unproved]) -> Prompt:
-    """The request to write statements again. They are numbered from 1."""
-    shown = "\n\n".join(one.render(number) for number, one in enumerate(unproved, start=1))
-    return Prompt(INSTRUCTIONS, shown + "\n", MAX_OUTPUT_TOKENS)
+    """The request to write statements again, as many as fit. They are numbered from 1."""
+    shown, used = list[str](), 0
+    for number, one in enumerate(unproved, start=1):
+        text = one.render(number)
+        if (used := used + len(text)) <= MOST_CHARS:
+            shown.append(text)
+    return Prompt(INSTRUCTIONS, "\n\n".join(shown) + "\n", MAX_OUTPUT_TOKENS)
 
 
 def apply_mending(unproved: Sequence[Unproved], objects: Sequence[Mapping[str, object]]) -> dict[Line, Line]:
@@ -98,9 +113,13 @@ def apply_mending(unproved: Sequence[Unproved], objects: Sequence[Mapping[str, o
         given = [quote for quote in rests_on if isinstance(quote, dict)] if isinstance(rests_on, list) else []
         cited = list(filter(None, (_find(quote, one.session) for quote in given)))
         kept = [quote for quote in one.line.quotes if any(map(quote.overlaps, cited))]  # the person's own words first
-        quotes = tuple(dict.fromkeys([*kept, *cited])) or one.line.quotes
+        quotes = tuple(dict.fromkeys([*kept, *cited]))[:MAX_QUOTES] or one.line.quotes
         line = msgspec.structs.replace(one.line, text=" ".join(text.split()), quotes=quotes)
-        if line.text and is_safe(line) and not find_objections(line.text, line.quotes, one.session):
+        if (
+            0 < len(line.text) <= MAX_TEXT
+            and is_safe(line)
+            and not find_objections(line.text, line.quotes, one.session)
+        ):
             found[one.line] = line
     return found
 
@@ -109,9 +128,7 @@ def _find(quote: Mapping[str, object], session: SessionTurns) -> Quote | None:
     return find_quote(session, str(quote.get("entry") or ""), str(quote.get("text") or ""))
 
 
-def _render(turn: Turn, first: int, end: int | None) -> str:
-    """Some characters of a turn behind the margin, with its entry above."""
+def _render(turn: Turn, text: str) -> str:
+    """Words of a turn behind the margin, with its entry above."""
     head = f"[{turn.entries[0][:ID_CHARS]}] {turn.role}"
-    return "\n".join(
-        [head, *(f"{MARGIN}{line}" for line in escape_text(turn.text[first:end]).splitlines() if line.strip())]
-    )
+    return "\n".join([head, *(f"{MARGIN}{line}" for line in escape_text(text).splitlines() if line.strip())])

@@ -22,13 +22,14 @@ from crawler.quotes import Quote, SessionTurns, find_quote
 from crawler.reading.mending import apply_mending, build_mending_prompt, find_unproved
 from crawler.reading.page import ID_CHARS, SESSION_CHARS, render_page
 from crawler.reading.proof import is_safe_text
-from crawler.reading.record import Holds, Line, LineKind, Outcome, Reading, Request
+from crawler.reading.record import MAX_QUOTES, MAX_TEXT, Holds, Line, LineKind, Outcome, Reading, Request
 from crawler.transcripts.injected import OWN_SESSION_MARK
 from memory_server.redaction import Redactor
 
 logger = logging.getLogger(__name__)
 
-OUTPUT_TOKENS = 450  # of a session's answer, as measured; see RESULTS.md
+OUTPUT_TOKENS = 550  # of a session's answers, as measured; see RESULTS.md
+MENDING_TOKENS = 150  # read of a session once more, where statements go back, likewise
 VERSION = 1
 PAGE_CHARS = SESSION_CHARS  # of the sessions of one call together: short ones are joined
 MAX_OUTPUT_TOKENS = 6_000
@@ -80,8 +81,7 @@ questions: two or three that a person may ask later and that this line answers, 
 topic: one of the topics listed, as name#section, else a short name of the subject (testing, releases, login).
 """
 MAX_LINES = 24  # of one session
-MAX_TEXT = 400  # characters of a statement, of a quote that names no end
-MAX_QUOTES, MAX_QUESTIONS, MAX_OPEN = 5, 3, 8
+MAX_QUESTIONS, MAX_OPEN = 3, 8
 TITLE_CHARS = 90
 
 
@@ -117,7 +117,8 @@ class ModelReader:
         met: Mapping[str, int] = MappingProxyType({}),
         topics: str = "",
     ) -> Iterator[Reading]:
-        """The readings of these sessions, in their order as far as they are answered.
+        """The readings of these sessions, in their order as far as they are answered. One whose statements were mended
+        comes once more.
 
         `habits` and `met` are counted over all sessions (`repeats.py`); `topics`: a line each, of the same project.
         Raises Refused or LimitReached where the model is not to be had; what was read before is out by then.
@@ -147,13 +148,14 @@ class ModelReader:
                 if reading := found.get(one.session.session_id):
                     share = len(page) / sum(map(len, pages))
                     finished.append(self._finish_reading(reading, one, round(read * share), round(written * share)))
+            yield from finished
             yield from self._mend(finished, {one.session.session_id: one.session for one in unread})
             return
         names = ", ".join(one.session.session_id[:8] for one in unread)
         logger.warning("sessions %s: %s; they stay as rules read them", names, complaint)
 
     def _mend(self, readings: Sequence[Reading], sessions: Mapping[str, SessionTurns]) -> Iterator[Reading]:
-        """The readings, with statements that their quotes do not support in other words where these pass."""
+        """Those readings of which a statement that its quotes did not support passes in other words, with these."""
         unproved = {one.session_id: list(find_unproved(one, sessions[one.session_id])) for one in readings}
         asked = [one for of_session in unproved.values() for one in of_session]
         answer, mended = Completion(""), dict[Line, Line]()
@@ -164,14 +166,15 @@ class ModelReader:
         except (Refused, UnreadableAnswer) as error:
             logger.warning("%s statements stay as they were written first: %s", len(asked), error)
         for reading in readings:
-            share = len(unproved[reading.session_id]) / (len(asked) or 1)
-            lines = (mended.get(line, line) for line in reading.lines)
-            yield msgspec.structs.replace(
-                reading,
-                lines=tuple(msgspec.structs.replace(line, text=self._mask(line.text)) for line in lines),
-                input_tokens=reading.input_tokens + round(answer.input_tokens * share),
-                output_tokens=reading.output_tokens + round(answer.output_tokens * share),
-            )
+            lines = tuple(mended.get(line, line) for line in reading.lines)
+            if lines != reading.lines:
+                share = len(unproved[reading.session_id]) / len(asked)
+                yield msgspec.structs.replace(
+                    reading,
+                    lines=tuple(msgspec.structs.replace(line, text=self._mask(line.text)) for line in lines),
+                    input_tokens=reading.input_tokens + round(answer.input_tokens * share),
+                    output_tokens=reading.output_tokens + round(answer.output_tokens * share),
+                )
 
     def _finish_reading(self, reading: Reading, one: Unread, read: int, written: int) -> Reading:
         lines = (
@@ -230,7 +233,7 @@ def estimate_cost(unread: Sequence[Unread]) -> Cost:
     groups = list(group_pages(pages))
     chars = sum(build_prompt([pages[place] for place in group]).chars for group in groups)
     written = min(len(pages) * OUTPUT_TOKENS, len(groups) * MAX_OUTPUT_TOKENS)
-    return Cost(len(pages), len(groups), int(chars / CHARS_PER_TOKEN), written)
+    return Cost(len(pages), len(groups), int(chars / CHARS_PER_TOKEN) + MENDING_TOKENS * len(pages), written)
 
 
 def build_prompt(pages: Sequence[str], topics: str = "", complaint: str = "") -> Prompt:

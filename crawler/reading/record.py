@@ -20,6 +20,9 @@ from memory_server.machine.files import UNREADABLE_JSON, remove_file, replace_fi
 
 FOLDER = "readings"  # beside the archive
 
+MAX_TEXT = 400  # characters of a statement
+MAX_QUOTES = 5  # of a statement
+
 
 class LineKind(StrEnum):
     """What a line says."""

@@ -30,9 +30,14 @@ NEGATION = ignore_case(
     r"\b(?:not|never|no|nobody|none|neither|nor|without|cannot)\b|n[’']t\b|\b(?:cant|dont|wont|isnt|arent|doesnt)\b"
 )
 
+NO_CLAUSE_END = r"[^.,;:!?\n]"
+RULED_OUT = (  # what denies `without asking` itself
+    r"\b(?:never|cannot|(?:do|does|did|is|are|be|must|should|may|can|will|would)(?: not|n['’]t))\b"
+    rf"(?:(?!\b(?:so|and|but|or|then|also|just|only)\b){NO_CLAUSE_END})*\bwithout\b"
+)
 UNTOLD = (  # but `never without asking` is a rule like others
-    r"(?:^|[.,;:!?\n])(?:(?!\b(?:never|not|cannot|nobody|nothing)\b|n['’]t\b)[^.,;:!?\n])*\bwithout (?:telling|asking"
-    r"|informing|confirmation from) (?:the )?(?:user|person|human|anyone)\b"
+    rf"(?:^|[.,;:!?\n])(?:(?!{RULED_OUT}){NO_CLAUSE_END})*\bwithout (?:telling|asking|informing|confirmation from)"
+    r" (?:the )?(?:user|person|human|anyone)\b"
 )
 INJECTION = ignore_case(
     r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|any|your|system"

@@ -10,7 +10,7 @@
     turns        the archived turns, where they are asked for or all else is weak    raw_turns.py
     types        what the recorder says of a hit, and the lines that no hit holds    typed.py
     time         the sessions of a time, where nothing else is asked for             retrieval.py
-    rejected     what the person rejected, behind all else and marked                precedence.py
+    rejected     what the person rejected, marked                                   precedence.py
     certainty    how sure each hit is, as a word                                     certainty.py
 
 A stage takes the question and what the stage before it found, and gives the same kind of thing back. A new one is a
@@ -41,10 +41,10 @@ from memory_server.search.precedence import (
     fit,
     group_hits,
     is_topic_page,
+    mark_rejected,
     says_enough,
     select_sessions,
     with_precedence,
-    with_rejected_last,
     with_topic,
 )
 from memory_server.search.question import EMPTY, MAX_LIMIT, Question, Search
@@ -146,7 +146,7 @@ class Pipeline:
         answer = self._with_time(question, answer)
         answer = self._with_rare(question, answer)
         hits = typing.add_types(answer.hits[: question.limit])
-        answer = replace(answer, hits=with_rejected_last(hits, self._rejected()))
+        answer = replace(answer, hits=mark_rejected(hits, self._rejected()))
         answer = replace(answer, is_doubtful=bool(absent.names))
         answer = replace(answer, hits=with_certainty(answer, question, self._telling(question), self._reads))
         is_unsure = self._is_unsure(question, answer)

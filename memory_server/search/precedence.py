@@ -16,7 +16,6 @@ EPSILON = 1e-6  # of a score from 0 to 1: below it two hits are equal, and the s
 ORDER = (Certainty.SURE, Certainty.LIKELY, Certainty.PERHAPS)
 SPOKEN = {"tokens": 1.0, "meaning": 0.3, "words_near": 1.0}  # what reranks stretches; see benchmarks/RESULTS.md
 MAX_MORE_LINES = 5  # one more than a face shows, so that it can say that there are more
-MIN_REJECTED_CHARS = 15  # of rejected words: shorter ones (`yes, do that`) stand in many passages
 INDEX_PAGE = "MEMORY.md"
 TOPICS = {"tokens": 0.5, "tokens_near": 0.5, "meaning": 1.0}  # what ranks topics by themselves
 ANSWERS = 0.8  # token match of a topic's passage from which on it answers, beyond
@@ -74,15 +73,18 @@ def with_precedence(
     return tuple(marked[place] for place in ordered)
 
 
-def with_rejected_last(hits: Sequence[Hit], rejected: Iterable[RejectedWords]) -> tuple[Hit, ...]:
-    """Hits, those of sessions that hold rejected words marked, behind the others, and deciding nothing."""
-    days = {_one_line(one.text): one.day.isoformat() for one in rejected if len(one.text) >= MIN_REJECTED_CHARS}
+def mark_rejected(hits: Sequence[Hit], rejected: Iterable[RejectedWords]) -> tuple[Hit, ...]:
+    """Hits, those marked that show words which the person rejected, of the session that they were rejected of."""
+    of_session: dict[str, list[RejectedWords]] = {}
+    for one in rejected:
+        of_session.setdefault(one.session, []).append(one)
     marked = list[Hit]()
     for hit in hits:
-        passage = _one_line(hit.passage) if days and hit.layer in (Layer.SESSION, Layer.RAW) else ""
-        day = next((day for text, day in days.items() if text in passage), "")
-        marked.append(replace(hit, rejected=day, decides=False) if day else hit)
-    return tuple(sorted(marked, key=lambda hit: bool(hit.rejected)))
+        passage = _one_line(hit.passage) if of_session else ""
+        own = of_session.get(hit.path.rpartition("/")[2], ()) if hit.layer is Layer.RAW else ()
+        day = next((one.day.isoformat() for one in own if _one_line(one.text) in passage), "")
+        marked.append(replace(hit, rejected=day) if day else hit)
+    return tuple(marked)
 
 
 def _one_line(text: str) -> str:

@@ -8,7 +8,7 @@ measured, and helps nowhere. Above a passage stand the lines that a model read i
 
 import datetime as dt
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice, takewhile
 from textwrap import shorten
@@ -17,6 +17,7 @@ from memory_server.document import Answer, Hit, Layer, LineRange, Standing, show
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.stretch_index import PERSON, REPLY
 from memory_server.language.cues import (
+    NEGATION,
     WantedState,
     answers_nothing,
     asks,
@@ -39,6 +40,8 @@ PASSAGE_CHARS = 850  # of a stretch with what followed it
 FORGED_NOTE = re.compile(rf"(?m)^(?={NOTED})")  # a line that begins as if the program marked it
 FORGED = re.compile(rf"(?m)^(?={PERSON}|{REPLY}|{NOTED})")  # likewise, in what an assistant said
 OWN_MARK = "· "  # before such a line
+WORD = re.compile(r"\w+")
+NAME = re.compile(r"(?<=[\w,] )[A-Z]\w*|\b\w*\d\w*")  # not at the beginning of a sentence
 SAID_SHARE = 0.8  # of the telling words of a noted line: what a passage says by itself is not said twice
 MOST_NOTED, NOTED_CHARS = 2, 250  # lines of what a model read in it, characters of one
 QUESTION_CHARS = 150  # of what the person asked, as the line above what settled it
@@ -148,14 +151,21 @@ def build_spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage],
     return hits[: question.limit]
 
 
-def _choose_noted(parts: Sequence[StoredChunk], words: Collection[str], shown: Iterable[str]) -> list[str]:
-    """What a model read in some stretches, MOST_NOTED lines of which what is shown does not hold SAID_SHARE of the
-    telling words: those with most words asked for.
+def _choose_noted(parts: Sequence[StoredChunk], words: Collection[str], shown: Collection[str]) -> list[str]:
+    """What a model read in some stretches and no text that is shown says by itself, MOST_NOTED lines: those with most
+    words asked for.
     """
-    held = [set(content_words(text)) for text in shown]
-    lines = {line: set(content_words(line)) for part in parts for line in part.noted.splitlines()}
-    new = [line for line, own in lines.items() if not any(len(own & one) >= SAID_SHARE * len(own) for one in held)]
-    return sorted(new, key=lambda line: -len(set(words) & lines[line]))[:MOST_NOTED]
+    lines = dict.fromkeys(line for part in parts for line in part.noted.splitlines())
+    new = [line for line in lines if not any(_says(text, line) for text in shown)]
+    return sorted(new, key=lambda line: -len(set(words) & set(content_words(line))))[:MOST_NOTED]
+
+
+def _says(text: str, line: str) -> bool:
+    """Whether a text holds most telling words of a line and all its numbers and names, and denies where it does."""
+    own, held = set(content_words(line)), set(content_words(text))
+    names = {name.casefold() for name in NAME.findall(line)}
+    is_alike = bool(NEGATION.search(text)) == bool(NEGATION.search(line))
+    return is_alike and len(own & held) >= SAID_SHARE * len(own) and names <= set(WORD.findall(text.casefold()))
 
 
 def _unshown(parts: Sequence[StoredChunk], shown: Collection[tuple[int, int]]) -> Sequence[StoredChunk]:

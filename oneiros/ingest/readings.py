@@ -174,6 +174,7 @@ class ReadingRun:
     is_ended: Callable[[], bool] = lambda: False
     tell: Callable[[ReadReport], None] = lambda _: None  # after each session
     report: ReadReport = field(default_factory=ReadReport)
+    _spent: dict[str, int] = field(default_factory=dict, init=False)  # tokens, by session
 
     def run(self, most: int | None = None, project: str = "", *, is_alone: bool = False) -> ReadReport:
         """Reads up to `most` sessions, those of `project` first, or alone; each is kept as soon as it is answered."""
@@ -215,9 +216,11 @@ class ReadingRun:
         return None
 
     def _count(self, reading: Reading) -> None:
-        self.report.read += 1
-        self.report.left -= 1
-        self.report.tokens += reading.input_tokens + reading.output_tokens
+        """Counts a reading once, also where it comes again with statements that were mended."""
+        self.report.read += reading.session_id not in self._spent
+        self.report.left -= reading.session_id not in self._spent
+        self._spent[reading.session_id] = reading.input_tokens + reading.output_tokens
+        self.report.tokens = sum(self._spent.values())
         self.tell(self.report)
 
 

@@ -57,7 +57,7 @@ def test_a_search_is_told_of_rejected_words_and_of_none_where_they_cannot_be_rea
     root = new_root(tmp_path / "memory")
     store = ProposalStore(root)
     store.add_rejection(Rejection("0" * 12, "topics/work.md", STATEMENT, "no", NOW, (quote(STATEMENT, 1),)))
-    assert list_rejected(root) == [RejectedWords(STATEMENT, local_day(NOW))]
+    assert list_rejected(root) == [RejectedWords(quote(STATEMENT, 1).session_id, STATEMENT, local_day(NOW))]
 
     (store.folder / "rejected.jsonl").write_text("{\n{\n", encoding="utf-8")
 

@@ -3,9 +3,12 @@
 import json
 from pathlib import Path
 
-from benchmarks.sde import TASKS, Task, count_answers, read_tasks, share_held, write_chats
+from benchmarks.sde import TASKS, Task, count_answers, count_promoted, read_tasks, share_held, write_chats
+from crawler.quotes import Quote
+from crawler.transcripts.turns import Role
+from dream.records import Candidate, Kind
 
-CHATS = [[("user", "Cap it at 60 seconds."), ("assistant", "Settled: 60.")], [("user", "Cap it at 30 seconds now.")]]
+CHATS = [(("user", "Cap it at 60 seconds."), ("assistant", "Settled: 60.")), (("user", "Cap it at 30 seconds now."),)]
 CAPPED = [["30", "thirty"], ["seconds"]]
 TASK = Task("cap", {"question": "what caps it"}, CAPPED, "a cap of 5", "never 5", ["60"], CHATS)
 
@@ -29,7 +32,7 @@ def test_what_was_turned_down_counts_where_its_no_is_not_shown() -> None:
 
 
 def test_a_chat_that_is_amended_lies_before_all_others(tmp_path: Path) -> None:
-    write_chats(tmp_path, [TASK], [[("user", "Hello.")]])
+    write_chats(tmp_path, [TASK], [(("user", "Hello."),)])
 
     days = {
         row["message"]["content"]: row["timestamp"]
@@ -38,6 +41,22 @@ def test_a_chat_that_is_amended_lies_before_all_others(tmp_path: Path) -> None:
         if row["type"] == "user"
     }
     assert min(days, key=lambda text: days[text]) == "Cap it at 60 seconds." and len(days) == 3
+
+
+def test_of_what_is_promoted_decisions_decoys_and_old_rules_are_counted() -> None:
+    first, last, decoy = *CHATS, (("user", "Hello."),)
+    sessions = {first: "a", last: "b", decoy: "c"}
+
+    def offer(session: str, text: str) -> Candidate:
+        quote = Quote(session, "entry", Role.PERSON, None, 0, len(text), text)
+        return Candidate(text, Kind.RULE, (quote,), 0.8, "", "")
+
+    all_offered = count_promoted([TASK], sessions, [offer("a", "At 60."), offer("b", "30 s."), offer("c", "Hello.")])
+    right = count_promoted([TASK], sessions, [offer("b", "The cap is 30 seconds.")])
+
+    assert (all_offered["decisions"]["whole"], all_offered["amended"]["old offered"]) == (0, 1)
+    assert all_offered["decoys"]["offered"][0] == 1 and all_offered["statements"]["offered"] == 3
+    assert (right["decisions"]["whole"], right["amended"]["old offered"], right["decoys"]["offered"][0]) == (1, 0, 0)
 
 
 def test_each_task_is_read_with_its_report_and_chats(tmp_path: Path) -> None:

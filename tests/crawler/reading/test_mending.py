@@ -19,7 +19,7 @@ MENDED = "Distances are in kilometres with one decimal."
 def read_and_mend(folder: Path, *second: Completion | Exception, said: str = SAID) -> tuple[Reading, Answering]:
     """A session of which one statement says more than its quote, read with a second answer."""
     client = Answering(Completion(as_json(answer(make_line(entry_id(1), said, BEYOND))), 100, 50), *second)
-    [reading] = reader(folder, client).read([one(folder, SESSION, said)])
+    *_, reading = reader(folder, client).read([one(folder, SESSION, said)])
     return reading, client
 
 
@@ -72,7 +72,7 @@ def test_words_around_a_quote_may_be_quoted_too_and_others_may_not(tmp_path: Pat
         Completion(as_json(answer(line))), mended("The relay listens on port 2525, as it is slow.", true, false)
     )
 
-    [reading] = reader(tmp_path, client).read([one(tmp_path, SESSION, said)])
+    *_, reading = reader(tmp_path, client).read([one(tmp_path, SESSION, said)])
 
     assert all("printer is slow" not in quote.text for line in reading.lines for quote in line.quotes)
 
@@ -87,7 +87,8 @@ def test_statements_of_several_sessions_are_asked_about_at_once(tmp_path: Path) 
     again = as_json({"statement": 2, "text": RULE + " It holds."}, {"statement": 1, "text": MENDED})
     client = Answering(Completion(as_json(*both)), Completion(again))
 
-    first, second = reader(tmp_path, client).read([one(tmp_path, SESSION, SAID), one(tmp_path, OTHER_SESSION, RULE)])
+    unread = [one(tmp_path, SESSION, SAID), one(tmp_path, OTHER_SESSION, RULE)]
+    _, second, first = reader(tmp_path, client).read(unread)
 
     assert len(client.prompts) == 2
     assert [line.text for line in first.lines] == [MENDED]
@@ -111,7 +112,7 @@ def test_secrets_in_what_is_written_again_are_masked(tmp_path: Path) -> None:
         mended(f"The key {SECRET} opens the relay."),
     )
 
-    [reading] = reader(tmp_path, client).read([one(tmp_path, SESSION, said)])
+    *_, reading = reader(tmp_path, client).read([one(tmp_path, SESSION, said)])
 
     assert SECRET not in repr(reading.lines)
 
@@ -122,3 +123,30 @@ def test_a_margin_stands_before_what_was_said(tmp_path: Path) -> None:
 
     assert all(line.startswith(("1. ", "   ", "[", "| ")) for line in client.prompts[1].session.splitlines())
     assert "\n2. " not in client.prompts[1].session
+
+
+def test_a_reading_is_out_before_its_statements_are_mended(tmp_path: Path) -> None:
+    client = Answering(Completion(as_json(answer(make_line(entry_id(1), SAID, BEYOND)))), RuntimeError("killed"))
+    readings = reader(tmp_path, client).read([one(tmp_path, SESSION, SAID)])
+
+    assert [line.text for line in next(readings).lines] == [BEYOND]
+    with pytest.raises(RuntimeError):
+        next(readings)
+
+
+def test_what_is_written_again_keeps_the_bounds_of_a_statement(tmp_path: Path) -> None:
+    reading, _ = read_and_mend(tmp_path, mended(f"{MENDED} " * 20))
+
+    assert [line.text for line in reading.lines] == [BEYOND]
+
+
+def test_of_a_long_turn_the_words_around_its_quotes_are_shown_and_no_more(tmp_path: Path) -> None:
+    said = f"{SAID}\n{'It was a long day. ' * 5_000}\nThe relay is slow."
+    line = make_line(entry_id(1), SAID, BEYOND)
+    line["quotes"] = [{"entry": entry_id(1), "text": text} for text in (SAID, "The relay is slow.")]
+    client = Answering(Completion(as_json(answer(*[{**line, "text": f"{n} {BEYOND}"} for n in range(20)]))), mended())
+
+    assert list(reader(tmp_path, client).read([one(tmp_path, SESSION, said)]))
+
+    shown = client.prompts[1].session
+    assert len(shown) < 27_000 and "The relay is slow." in shown and "\n1. " in f"\n{shown}" and "\n20. " not in shown

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.quotes import SessionTurns
-from crawler.reading.model import MAX_LINES, MAX_OPEN, MAX_QUESTIONS, MAX_QUOTES, UnreadableAnswer, parse_readings
-from crawler.reading.record import Holds, LineKind, Outcome, Reading
+from crawler.reading.model import MAX_LINES, MAX_OPEN, MAX_QUESTIONS, UnreadableAnswer, parse_readings
+from crawler.reading.record import MAX_QUOTES, Holds, LineKind, Outcome, Reading
 from crawler.transcripts.turns import Role
 from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, call, entry_id, person, result
 from tests.crawler.reading.builders import RULE, answer, as_json, make_line, session_of, session_saying

@@ -7,7 +7,7 @@ import pytest
 
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, RejectedWords, SourcePath
 from memory_server.memory import Memory
-from memory_server.search.precedence import says_enough, with_precedence, with_rejected_last, with_topic
+from memory_server.search.precedence import mark_rejected, says_enough, with_precedence, with_topic
 from tests.memories import names, recall
 
 
@@ -72,20 +72,20 @@ def test_what_nobody_approved_neither_decides_nor_replaces() -> None:
     assert [describe(one) for one in with_precedence(hits, alike, {})] == ["a1", "a2"]
 
 
-def test_what_the_person_rejected_is_marked_behind_what_they_did_not() -> None:
-    cents = replace(
-        hit("cents", Layer.SESSION), passage="- From now on, prices\n  are stored as integer cents.", decides=True
-    )
-    others = [replace(hit("a", Layer.SESSION), passage="prices"), replace(hit("b", Layer.REFERENCE), passage="prices")]
-    topic = replace(hit("topic", Layer.TOPIC), passage=cents.passage)
+def test_what_the_person_rejected_is_marked_where_its_session_says_it() -> None:
     words, day = "From now on, prices are stored as integer cents", dt.date(2026, 3, 2)
-    rejected = [RejectedWords(words, day), RejectedWords("prices", day)]
+    passage = "you: From now on, prices\n  are stored as integer cents."
+    said = replace(hit("sessions/archive/5f0c", Layer.RAW), passage=passage)
+    others = [
+        replace(hit("sessions/archive/9a1b", Layer.RAW), passage=passage),  # said anew, perhaps in another project
+        replace(hit("sessions/archive/5f0c", Layer.RAW), passage="prices"),
+        replace(hit("topics/5f0c", Layer.TOPIC), passage=passage),
+    ]
 
-    ordered = with_rejected_last([cents, topic, *others], rejected)
+    marked = mark_rejected([said, *others], [RejectedWords("5f0c", words, day)])
 
-    assert [one.path for one in ordered] == [one.path for one in (topic, *others, cents)]
-    assert [one.rejected for one in ordered] == ["", "", "", "2026-03-02"] and not ordered[-1].decides
-    assert with_rejected_last([cents, topic], []) == (cents, topic)
+    assert [one.rejected for one in marked] == ["2026-03-02", "", "", ""]
+    assert mark_rejected([said, *others], []) == (said, *others)
 
 
 def test_a_topic_that_answers_stands_above_every_session_and_decides(garden: Memory) -> None:
