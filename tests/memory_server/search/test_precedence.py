@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, RejectedWords, SourcePath
+from memory_server.index.raw import raw_path
 from memory_server.memory import Memory
 from memory_server.search.precedence import mark_rejected, says_enough, with_precedence, with_topic
 from tests.memories import names, recall
@@ -72,13 +73,17 @@ def test_what_nobody_approved_neither_decides_nor_replaces() -> None:
     assert [describe(one) for one in with_precedence(hits, alike, {})] == ["a1", "a2"]
 
 
+def raw_hit(session: str) -> Hit:
+    return replace(hit(session, Layer.RAW), path=raw_path(session))
+
+
 def test_what_the_person_rejected_is_marked_where_its_session_says_it() -> None:
     words, day = "From now on, prices are stored as integer cents", dt.date(2026, 3, 2)
     passage = "you: From now on, prices\n  are stored as integer cents."
-    said = replace(hit("sessions/archive/5f0c", Layer.RAW), passage=passage)
+    said = replace(raw_hit("5f0c"), passage=passage)
     others = [
-        replace(hit("sessions/archive/9a1b", Layer.RAW), passage=passage),  # said anew, perhaps in another project
-        replace(hit("sessions/archive/5f0c", Layer.RAW), passage="prices"),
+        replace(raw_hit("9a1b"), passage=passage),  # said anew, perhaps in another project
+        replace(raw_hit("5f0c"), passage="prices"),
         replace(hit("topics/5f0c", Layer.TOPIC), passage=passage),
     ]
 
