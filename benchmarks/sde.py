@@ -108,7 +108,7 @@ def write_chats(folder: Path, tasks: Sequence[Task], decoys: Sequence[Chat]) -> 
     """All chats as transcripts, decoys among them; first those that are amended. Returns the session of each."""
     first = [task.chats[0] for task in tasks if len(task.chats) > 1]
     others = [*(task.chats[-1] for task in tasks), *decoys]
-    mixed = sorted(others, key=lambda chat: sha256(repr(chat).encode()).digest())
+    mixed = sorted(others, key=lambda chat: sha256(repr([*chat]).encode()).digest())
     return {
         chat: write_one(folder, number, FIRST_DAY + dt.timedelta(hours=12 * number), chat, "boltons")
         for number, chat in enumerate([*first, *mixed])
