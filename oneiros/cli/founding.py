@@ -85,7 +85,12 @@ def init(
     _tell_language(there)
     for part in environment.parts:
         if part.on_founding:
-            part.on_founding(environment, is_new)
+            try:
+                part.on_founding(environment, is_new)
+            except (
+                NeedsRepair
+            ) as error:  # the memory is there: what is offered beside it keeps nothing else from going on
+                talk(str(error))
     now_chosen = dataclasses.replace(environment)  # which looks again which memory is meant
     offer_reader(now_chosen, root)
     if example and not everything:

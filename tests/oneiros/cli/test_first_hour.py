@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_server.errors import NeedsRepair
 from memory_server.root.state import states_without_root
 from oneiros.cli.main import main
 from oneiros.environment import Environment, now
@@ -89,6 +90,18 @@ def test_init_says_what_it_found_and_what_to_do_next(oneiros: Oneiros, tmp_path:
     ]
     assert re.search(r"found by words after \d+ (s|min), by meaning after \d+ (s|min)$", steps[1])
     assert steps[4] == "All of them in this order: oneiros init --all. Then decide: oneiros review"
+
+
+def test_what_a_part_offers_beside_a_new_memory_keeps_nothing_else_from_going_on(
+    oneiros: Oneiros, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def offer(*_: object) -> None:
+        raise NeedsRepair("your decisions stand unsigned: ssh-keygen -Y failed")
+
+    monkeypatch.setattr("parts.signing.part._offer_key", offer)
+    code, _, output = oneiros("init")
+
+    assert code == 0 and "stand unsigned" in output and "oneiros ingest --no-wait" in output
 
 
 def test_an_interrupted_ingest_is_told_and_gone_on_with_before_anything_is_indexed(
