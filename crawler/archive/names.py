@@ -39,7 +39,7 @@ class ProjectNames:
         known = self._read()
         decided = dict(known)
         for project in projects:
-            if Path(place := find_project_folder(project)).is_dir():
+            if is_there(Path(place := find_project_folder(project))):
                 decided[place] = _decide_name(decided, project)
         if decided != known:
             lines = (msgspec.json.encode(NamedFolder(place, name)) + b"\n" for place, name in decided.items())
@@ -54,14 +54,29 @@ class ProjectNames:
         return {one.folder: one.name for one in read_records(self._file, NamedFolder)}
 
 
+def is_there(folder: Path) -> bool:
+    """Whether a folder is there; one that cannot be looked at, as on a disk that went away, is not."""
+    try:
+        return folder.is_dir()
+    except OSError:
+        return False
+
+
+def _is_same(folder: Path, other: Path) -> bool:
+    try:
+        return folder.samefile(other)
+    except OSError:
+        return False
+
+
 def _decide_name(known: dict[str, str], project: str) -> str:
     """The name of a project among those of folders that are known."""
     place, short = Path(find_project_folder(project)), project_name(project)
-    if (name := known.get(str(place))) or not place.is_dir():
+    if (name := known.get(str(place))) or not is_there(place):
         return name or short
     alike = {Path(one): name for one, name in known.items() if project_name(one).casefold() == short.casefold()}
-    there = {one: name for one, name in alike.items() if one.is_dir()}
-    if same := [name for one, name in there.items() if one.samefile(place)]:
+    there = {one: name for one, name in alike.items() if is_there(one)}
+    if same := [name for one, name in there.items() if _is_same(one, place)]:
         return same[0]
     taken = {name.casefold() for name in (*there.values(), *(known[one] for one in known if Path(one) not in alike))}
     gone = [name for one, name in alike.items() if one not in there]
