@@ -30,10 +30,22 @@ class ProjectNames:
     def __init__(self, archive: Path):
         self._archive = archive
         self._file = archive / "projects.jsonl"
+        self._drafted = dict[str, str]()  # folders and their names, as `NamedFolder`
 
     def find(self, project: str) -> str:
         """The name of a project, of its identity or folder, as `settle` would give it; empty for none."""
         return _decide_name(self._know(self._read()), project) if project else ""
+
+    def draft(self, project: str) -> str:
+        """As `find`, with the projects that were drafted before standing against it; `settle_drafts` keeps them."""
+        name = _decide_name(self._know(self._read()) | self._drafted, project) if project else ""
+        if is_there(place := Path(find_project_folder(project))):
+            self._drafted[str(place)] = name
+        return name
+
+    def settle_drafts(self) -> None:
+        """Keeps the names that were drafted."""
+        self.settle(self._drafted)
 
     def settle(self, projects: Iterable[str]) -> list[str]:
         """Keeps the names of projects, the first before the others; a sentence on each new one that is longer."""
@@ -74,7 +86,7 @@ class ProjectNames:
 def is_there(folder: Path) -> bool:
     """Whether a folder is there; one that cannot be looked at, as on a disk that went away, is not."""
     try:
-        return folder.is_dir()
+        return folder.is_absolute() and folder.is_dir()
     except OSError:
         return False
 

@@ -166,7 +166,7 @@ def find_folders(projects: Mapping[str, str], name_project: Callable[[str], str]
     found: dict[str, Path] = {}
     for identity, cwd in sorted(projects.items()):
         place = Path(identity).parent if Path(identity).name == ".git" else Path(identity or cwd)
-        if place.is_absolute() and is_there(place):
+        if is_there(place):
             found.setdefault(name_project(identity or cwd), place)
     return found
 

@@ -154,3 +154,12 @@ def test_a_folder_below_none_has_a_number(tmp_path: Path) -> None:
     names.settle([str(folder), "/usr"])
 
     assert [names.find(place) for place in (str(folder), "/usr")] == ["usr", "usr-2"]
+
+
+def test_a_session_without_a_folder_names_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shop").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    ProjectNames(tmp_path / "archive").settle(["", "shop"])
+
+    assert not (tmp_path / "archive").exists()
