@@ -110,7 +110,6 @@ class Ingester:
         self._tail = TailState(settings.state, settings.machine)
         self._projects = Projects(dict(settings.aliases))
         self._names = ProjectNames(settings.archive)
-        self._has_names = False  # whether the projects of the archive have theirs
         self._redactor = Redactor(settings.deny_words)
         self._lock = filelock.FileLock(settings.archive / ".lock", timeout=settings.lock_seconds)
         self._forgotten_copies = self.archive.forgotten_copies()
@@ -314,8 +313,8 @@ class Ingester:
             is_foreign = choice.only and own != choice.only
             why = f"this memory is of the project {choice.only}" if is_foreign else "the settings leave out its project"
             refusal = RefusedFile(path, Verdict.DENIED, why)
-        is_meant = is_project(project, own, read.cwd, path) or project == self._names.find(own)
-        if refusal is None and project and not is_meant:
+        is_meant = not project or is_project(project, own, read.cwd, path) or project == self._names.find(own)
+        if refusal is None and not is_meant:
             return False
         if refusal is None and self.archive.is_forgotten(read.session_id):
             refusal = RefusedFile(path, Verdict.EXCLUDED, LEFT_OUT)
@@ -334,7 +333,7 @@ class Ingester:
         entries = fresh.drop_known(self._mark_entries(stamps.check(reader), read))
         project = self._mask(self._projects.identify(read.cwd))
         if not report.is_dry_run:
-            report.remarks += self._names.settle([*self._list_earlier_projects(), project])
+            report.remarks += self._names.settle([project])
         name = self._names.find(project)
         called = name if name != project_name(project) else ""
         key = SessionKey(read.session_id, read.source, self._settings.machine, project, called, read.agent)
@@ -358,14 +357,6 @@ class Ingester:
             state = read.make_state(reader, self._rules(None))
             is_held = self.archive.holds(read.session_id)  # else there was nothing in it
             self._tail.put(state if is_held else replace(state, session_id=""), fresh.keys)
-
-    def _list_earlier_projects(self) -> list[str]:
-        """Those of an archive whose projects have no names yet, the oldest first; asked for once."""
-        if self._has_names:
-            return []
-        self._has_names = True
-        records = [] if self._names.exists() else sorted(self.archive.records(), key=lambda record: record.started)
-        return [record.project or record.cwd for record in records]
 
     def _leave_out(self, read: Read, report: ArchiveReport) -> None:
         """Keeps a session out. What is held of it is the caller's to forget; until then the file is read again."""

@@ -1,10 +1,14 @@
 """What the projects of a memory are called where two folders have one name: the first that came in keeps it.
 
-The names are kept beside the archive once decided. Only folders that are there stand against each other: what was
-moved, or lies on another machine, goes by the name that it had.
+The names are kept beside the archive once decided; where they are lost, or none were kept yet, its sessions tell them.
+Only folders that are there stand against each other: what was moved, or lies on another machine, goes by the name that
+it had. Where one comes back whose name another has taken since, that other one gets a longer name.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable
+from functools import cached_property
+from itertools import chain, count
 from pathlib import Path
 
 import msgspec
@@ -24,47 +28,108 @@ class ProjectNames:
     """The names of the projects whose sessions an archive holds."""
 
     def __init__(self, archive: Path):
+        self._archive = archive
         self._file = archive / "projects.jsonl"
-
-    def exists(self) -> bool:
-        """Whether any was decided."""
-        return self._file.exists()
+        self._drafted = dict[str, str]()  # folders and their names, as `NamedFolder`
 
     def find(self, project: str) -> str:
         """The name of a project, of its identity or folder, as `settle` would give it; empty for none."""
-        return _decide_name(self._read(), project) if project else ""
+        return _decide_name(self._know(self._read()), project) if project else ""
+
+    def draft(self, project: str) -> str:
+        """As `find`, with the projects that were drafted before standing against it; `settle_drafts` keeps them."""
+        name = _decide_name(self._know(self._read()) | self._drafted, project) if project else ""
+        if is_there(place := Path(find_project_folder(project))):
+            self._drafted[str(place)] = name
+        return name
+
+    def settle_drafts(self) -> None:
+        """Keeps the names that were drafted."""
+        self.settle(self._drafted)
 
     def settle(self, projects: Iterable[str]) -> list[str]:
         """Keeps the names of projects, the first before the others; a sentence on each new one that is longer."""
-        known = self._read()
-        decided = dict(known)
+        kept = self._read()
+        decided = self._know(kept)
         for project in projects:
-            if Path(place := find_project_folder(project)).is_dir():
+            if is_there(Path(place := find_project_folder(project))):
                 decided[place] = _decide_name(decided, project)
-        if decided != known:
+        if decided != kept:
             lines = (msgspec.json.encode(NamedFolder(place, name)) + b"\n" for place, name in decided.items())
             replace_file(self._file, b"".join(lines))
         return [
             f"the project {place} is called {name} here, since another folder is called {project_name(place)}"
             for place, name in decided.items()
-            if place not in known and name != project_name(place)
+            if name not in (kept.get(place), project_name(place))
         ]
+
+    def _know(self, kept: dict[str, str]) -> dict[str, str]:
+        return _keep_apart(kept or self._of_sessions)
 
     def _read(self) -> dict[str, str]:
         return {one.folder: one.name for one in read_records(self._file, NamedFolder)}
 
+    @cached_property
+    def _of_sessions(self) -> dict[str, str]:
+        """What the sessions of the archive call their projects, the oldest first."""
+        from crawler.archive.store import Archive  # noqa: PLC0415  20 ms that hardly any question needs
+
+        names = dict[str, str]()
+        records = Archive(self._archive).records()
+        for record in sorted(records, key=lambda record: (not record.started, record.started)):
+            if project := record.project or record.cwd:
+                place = find_project_folder(project)
+                names[place] = record.called or names.get(place, record.project_name)
+        return names
+
+
+def is_there(folder: Path) -> bool:
+    """Whether a folder is there; one that cannot be looked at, as on a disk that went away, is not."""
+    try:
+        return folder.is_absolute() and folder.is_dir()
+    except OSError:
+        return False
+
+
+def _is_same(folder: str, other: str) -> bool:
+    try:
+        return Path(folder).samefile(other)
+    except OSError:
+        return False
+
 
 def _decide_name(known: dict[str, str], project: str) -> str:
     """The name of a project among those of folders that are known."""
-    place, short = Path(find_project_folder(project)), project_name(project)
-    if (name := known.get(str(place))) or not place.is_dir():
+    place, short = find_project_folder(project), project_name(project)
+    if (name := known.get(place)) or not is_there(Path(place)):
         return name or short
-    alike = {Path(one): name for one, name in known.items() if project_name(one).casefold() == short.casefold()}
-    there = {one: name for one, name in alike.items() if one.is_dir()}
-    if same := [name for one, name in there.items() if one.samefile(place)]:
+    alike = {one: name for one, name in known.items() if project_name(one).casefold() == short.casefold()}
+    there = {one: name for one, name in alike.items() if is_there(Path(one))}
+    if same := [name for one, name in there.items() if _is_same(one, place)]:
         return same[0]
-    taken = {name.casefold() for name in (*there.values(), *(known[one] for one in known if Path(one) not in alike))}
     gone = [name for one, name in alike.items() if one not in there]
-    above = [f"{'-'.join(place.parts[-depth:-1])}-{short}" for depth in range(2, len(place.parts))]
-    free = (name for name in (short, *gone, *above) if name.casefold() not in taken)
-    return next(free, "-".join(place.parts[1:]))
+    return _find_free_name(
+        place, (short, *gone), [name for one, name in known.items() if one in there or one not in alike]
+    )
+
+
+def _keep_apart(known: dict[str, str]) -> dict[str, str]:
+    """The names, with a longer one for the later of two folders that have the same and are both there again."""
+    holders, apart = Counter(map(str.casefold, known.values())), dict[str, str]()
+    for place, name in known.items():
+        if holders[name.casefold()] > 1 and is_there(Path(place)):
+            there = {one: other for one, other in apart.items() if is_there(Path(one))}
+            rivals = [one for one, other in there.items() if other.casefold() == name.casefold()]
+            if not all(_is_same(one, place) for one in rivals):
+                same = [other for one, other in there.items() if _is_same(one, place)]
+                name = same[0] if same else _find_free_name(place, (), {**known, **apart}.values())
+        apart[place] = name
+    return apart
+
+
+def _find_free_name(place: str, wished: Iterable[str], taken: Collection[str]) -> str:
+    """The first of the names that are wished, or made of the folders above, or numbered, that no other project has."""
+    short, parts, others = project_name(place), Path(place).parts, {name.casefold() for name in taken}
+    above = (f"{'-'.join(parts[-depth:-1])}-{short}" for depth in range(2, len(parts)))
+    numbered = (f"{short}-{number}" for number in count(2))
+    return next(name for name in chain(wished, above, numbered) if name.casefold() not in others)

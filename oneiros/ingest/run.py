@@ -247,13 +247,15 @@ def outcome_sentence(outcome: IngestOutcome) -> str:
 def scan_references(environment: Environment, root: MemoryRoot, wanted: Collection[str] | None = None) -> ScanReport:
     """Brings the references level with the folders that the settings name; those of the `wanted` sources alone."""
     settings, machines = reference_settings(environment), other_machines(environment)
-    settings = replace(settings, name_project=ProjectNames(archive_folder(root)).find)
+    names = ProjectNames(archive_folder(root))
+    settings = replace(settings, name_project=names.draft)
     elsewhere = [one for one in settings.sources if one.machine and (wanted is None or one.name in wanted)]
     with ExitStack() as mirrors:
         sent, problems = dict[str, SentFiles](), list[str]()
         if machines and elsewhere:
             sent, problems = machines.fetch_references(environment, root, elsewhere, mirrors)
         report = scan(settings, root.references, due=wanted, sent=sent)
+    names.settle_drafts()
     report.problems[:0] = problems
     return report
 

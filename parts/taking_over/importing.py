@@ -57,7 +57,7 @@ def import_files(
     begun = time.monotonic()
     decisions = open_decisions(environment)
     names = ProjectNames(archive_folder(decisions.root))
-    reader = InstructionReader(environment.home, with_others=with_others, name_project=names.find)
+    reader = InstructionReader(environment.home, with_others=with_others, name_project=names.draft)
     databases = [path for path in paths if path.suffix.lower() in DATABASES]
     for path in paths:
         place = environment.working_folder / path.expanduser()
@@ -65,7 +65,7 @@ def import_files(
             raise UsageError(f"there is no {path}", remedy="Name a file or a folder")
         if path not in databases:
             reader.read_named(place)
-    looked_in = () if paths else read_known(environment, decisions.root, reader)
+    looked_in = () if paths else read_known(environment, decisions.root, reader, names)
     takeover = Takeover(
         decisions,
         Evidence(open_archive(decisions.root), environment.home),
@@ -75,6 +75,8 @@ def import_files(
     )
     files = [one for one in reader.found.files if not project or one.project.casefold() == project.casefold()]
     imported = Imported(reader.found, takeover.run(files, dry=dry), looked_in=looked_in)
+    if imported.taken.proposal:
+        names.settle_drafts()
     if imported.taken.proposal and (dream_reader := build_dream_reader(environment, decisions.root, project)):
         on_filing()
         imported.filed = build_dream(environment, decisions, dream_reader).file_waiting()
@@ -94,11 +96,12 @@ def choose_embedder(environment: Environment, root: MemoryRoot) -> Embed | None:
     return make_embedder(lambda: OnnxEngine(files)) if files.card.name == MEASURED else None
 
 
-def read_known(environment: Environment, root: MemoryRoot, reader: InstructionReader) -> Sequence[Path]:
+def read_known(
+    environment: Environment, root: MemoryRoot, reader: InstructionReader, names: ProjectNames
+) -> Sequence[Path]:
     """Reads the files of the home, and of the projects whose sessions the archive holds; these places."""
     records = open_archive(root).records()
-    names = ProjectNames(archive_folder(root))
-    folders = find_folders({record.project: record.cwd for record in records}, names.find)
+    folders = find_folders({record.project: record.cwd for record in records}, names.draft)
     for client in environment.claude_folders:
         reader.read_client(client, folders)
     for project, folder in folders.items():

@@ -13,7 +13,6 @@ from crawler.archive.append import Ingester, IngestLimits, IngestSettings
 from crawler.archive.choice import Choice
 from crawler.archive.discovery import find_transcripts
 from crawler.archive.files import HEAD_BYTES
-from crawler.archive.names import ProjectNames
 from crawler.archive.store import Archive
 from crawler.transcripts.tail import TailState, Verdict
 from memory_server.errors import NeedsRepair
@@ -118,54 +117,6 @@ def test_lines_that_hold_no_record_are_counted_over_all_reads_of_a_file(ingester
 
     with closing(TailState(tmp_path / "root" / ".oneiros" / "sessions.db", "localhost")) as tail:
         assert [state.unread for state in tail.files().values()] == [3]
-
-
-def repository(folder: Path) -> Path:
-    (folder / ".git").mkdir(parents=True)
-    return folder
-
-
-def take_in(root: Path, folder: Path, session: str) -> str:
-    """What the project of a session in a folder is called, and what is remarked."""
-    write_transcript(root.parent / "transcripts", *working_session(session=session, cwd=str(folder)), session=session)
-    with Ingester(settings_in(root)) as ingester:
-        ingester.ingest([root.parent / "transcripts"])
-        return ingester.archive.record(session).project_name
-
-
-def test_a_second_repository_of_one_name_is_a_project_of_its_own(tmp_path: Path) -> None:
-    first, second = repository(tmp_path / "a" / "shop"), repository(tmp_path / "b" / "shop")
-    (first / "packages").mkdir()
-    root = tmp_path / "root"
-
-    assert take_in(root, first / "packages", SESSION) == "shop"
-    assert take_in(root, second, OTHER_SESSION) == "b-shop"
-
-    names = ProjectNames(settings_in(root).archive)
-    assert [names.find(str(folder)) for folder in (first, first / ".git", second, second / ".git")] == [
-        "shop",
-        "shop",
-        "b-shop",
-        "b-shop",
-    ]
-    assert (names.find("/gone/shop/.git"), names.find("")) == ("shop", "")
-
-
-def test_a_repository_that_moved_keeps_its_name(tmp_path: Path) -> None:
-    root, first = tmp_path / "root", repository(tmp_path / "a" / "shop")
-    take_in(root, first, SESSION)
-    first.rename(tmp_path / "shop")
-
-    assert take_in(root, tmp_path / "shop", OTHER_SESSION) == "shop"
-
-
-def test_what_an_archive_holds_already_keeps_its_name(tmp_path: Path) -> None:
-    root, first, second = tmp_path / "root", repository(tmp_path / "z" / "shop"), repository(tmp_path / "b" / "shop")
-    take_in(root, first, SESSION)
-    (settings_in(root).archive / "projects.jsonl").unlink()  # as before names were kept
-
-    assert take_in(root, second, OTHER_SESSION) == "b-shop"
-    assert ProjectNames(settings_in(root).archive).find(str(first)) == "shop"
 
 
 @pytest.mark.parametrize(("wanted", "entries"), [("the-app", 10), ("app", 10), ("-srv-app", 10), ("projects", 0)])

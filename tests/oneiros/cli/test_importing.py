@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from crawler.archive.names import ProjectNames
 from crawler.archive.store import Archive
 from crawler.model.client import Completion, LimitReached, Prompt
 from dream.decisions.presence import Consent, How
@@ -190,3 +191,18 @@ def test_a_reader_files_what_is_imported_or_it_is_said_who_did_not(
     assert "is asked where what waits goes" in output and answers == []
     listed = [line.split()[2] for line in oneiros("review", "--list")[1].splitlines()]
     assert sorted(listed) == ["topics/app/pushes.md", *["topics/app/testing.md"] * 3]
+
+
+def test_two_repositories_of_one_name_have_topics_of_their_own(oneiros: Oneiros, home: Path) -> None:
+    kept = home / "mem" / "sessions" / "archive" / "projects.jsonl"
+    for parent, text in (("a", "- Tests need 4 workers.\n"), ("b", "- Tests need 8 workers.\n")):
+        (home / "work" / parent / "shop" / ".git").mkdir(parents=True)
+        (home / "work" / parent / "shop" / "CLAUDE.md").write_text(text, encoding="utf-8")
+
+    looked = oneiros("import", str(home / "work"), "--dry-run")[1]
+    assert "topics/shop/" in looked and "topics/b-shop/" in looked and not kept.exists()
+    found = oneiros("import", str(home / "work"))[1]
+
+    assert "topics/shop/" in found and "topics/b-shop/" in found
+    names = ProjectNames(kept.parent)
+    assert [names.find(str(home / "work" / parent / "shop")) for parent in "ba"] == ["b-shop", "shop"]

@@ -516,3 +516,22 @@ def test_references_answer_only_where_nothing_else_does_or_when_asked(oneiros: O
 
     assert [hit["layer"] for hit in alone["hits"]] == ["reference"]
     assert "reference" not in [hit["layer"] for hit in beside["hits"]] and beside["hits"]
+
+
+def test_references_of_two_repositories_of_one_name_stand_apart_and_keep_their_names(
+    oneiros: Oneiros, home: Path
+) -> None:
+    folders = [home / parent / "shop" for parent in "ab"]
+    for folder in folders:
+        (folder / ".git").mkdir(parents=True)
+        (folder / "README.md").write_text(f"# Shop\n\nThe shop {folder} has a relay.\n", encoding="utf-8")
+    settings = home / ".config" / "oneiros" / "config.toml"
+    change_setting(settings, "reference_roots", [str(folder) for folder in folders])
+    oneiros("ingest")
+    change_setting(settings, "reference_roots", [str(folder) for folder in reversed(folders)])
+
+    oneiros("ingest")
+
+    copies = (home / "mem").rglob("references/*shop/*.md")
+    told = {path.parent.name: path.read_text(encoding="utf-8") for path in copies}
+    assert str(folders[0]) in told["shop"] and str(folders[1]) in told["b-shop"]

@@ -12,6 +12,7 @@ from dream.decisions.presence import Consent
 from memory_server.errors import UsageError
 from oneiros.cli.main import main
 from oneiros.environment import Environment
+from tests.crawler.builders import working_session, write_transcript
 from tests.memories import write_topic
 
 Oneiros = Callable[..., tuple[int, str, str]]
@@ -163,18 +164,34 @@ def test_a_line_that_names_no_statement_is_told(
     assert code == 2 and what in error and mail(tmp_path) == RELAY
 
 
-def test_two_repositories_of_one_name_share_no_topic(oneiros: Oneiros, tmp_path: Path) -> None:
-    def tell(parent: str, text: str) -> str:
-        folder = tmp_path / parent / "shop"
-        (folder / ".git").mkdir(parents=True)
-        environment = Environment(
-            {"ONEIROS_ROOT": str(tmp_path / "mem"), "XDG_RUNTIME_DIR": str(tmp_path)}, tmp_path, folder
-        )
-        assert main(["remember", text], environment) == 0
-        return str(folder)
+def tell_in_shop(tmp_path: Path, parent: str, text: str) -> str:
+    """Says it in a repository that is called `shop`; its folder."""
+    folder = tmp_path / parent / "shop"
+    (folder / ".git").mkdir(parents=True, exist_ok=True)
+    environment = Environment(
+        {"ONEIROS_ROOT": str(tmp_path / "mem"), "XDG_RUNTIME_DIR": str(tmp_path)}, tmp_path, folder
+    )
+    assert main(["remember", text], environment) == 0
+    return str(folder)
 
-    tell("a", "Tests need 4 workers.")
-    second = tell("b", "Tests need 8 workers.")
+
+def test_what_is_said_first_takes_no_name_of_a_project_that_has_sessions(oneiros: Oneiros, tmp_path: Path) -> None:
+    first = tmp_path / "a" / "shop"
+    (first / ".git").mkdir(parents=True)
+    write_transcript(tmp_path / ".claude" / "projects" / "-shop", *working_session(cwd=str(first)))
+    assert oneiros("ingest")[0] == 0
+    (tmp_path / "mem" / "sessions" / "archive" / "projects.jsonl").unlink()  # as before names were kept
+
+    tell_in_shop(tmp_path, "b", "Tests need 8 workers.")
+    tell_in_shop(tmp_path, "a", "Tests need 4 workers.")
+
+    topics = {path.parent.name: path.read_text(encoding="utf-8") for path in (tmp_path / "mem" / "topics").glob("*/*")}
+    assert "4 workers" in topics["shop"] and "8 workers" in topics["b-shop"]
+
+
+def test_two_repositories_of_one_name_share_no_topic(oneiros: Oneiros, tmp_path: Path) -> None:
+    tell_in_shop(tmp_path, "a", "Tests need 4 workers.")
+    second = tell_in_shop(tmp_path, "b", "Tests need 8 workers.")
 
     topics = {path.parent.name: path.read_text(encoding="utf-8") for path in (tmp_path / "mem" / "topics").glob("*/*")}
     assert "4 workers" in topics["shop"] and "8 workers" in topics["b-shop"] and "8 workers" not in topics["shop"]

@@ -156,5 +156,6 @@ def test_what_somebody_else_committed_is_read_only_when_asked_for(home: Path) ->
 def test_only_projects_that_are_still_there_have_a_folder(tmp_path: Path) -> None:
     (tmp_path / "app" / ".git").mkdir(parents=True)
     known = {str(tmp_path / "app" / ".git"): str(tmp_path / "app" / "pkg"), "/gone": "/gone", "": "relative"}
+    known |= dict.fromkeys([f"/srv/{'n' * 300}"], "/srv")
 
     assert find_folders(known) == {"app": tmp_path / "app"}
