@@ -457,8 +457,8 @@ class Memory:
         if not (gone := self.upkeep.find_forgotten()):
             return self.upkeep.reindex(report_progress, rebuild=rebuild)
         self.own()
-        self._forget_notes(gone)
-        return self.upkeep.forget(gone, report_progress, rebuild=rebuild)
+        is_erased = self._forget_notes(gone)
+        return self.upkeep.forget(gone if is_erased else (), report_progress, rebuild=rebuild)
 
     def inspect(self) -> "Inspection":
         """What can be proven of the indices, each by asking for it."""
@@ -475,10 +475,12 @@ class Memory:
         if not self.indices.own():
             raise NotOwner(self.root)
 
-    def _forget_notes(self, session_ids: Collection[str]) -> None:
-        """Removes sessions from typed lines, blackboard and query log; the ledger must still know them."""
+    def _forget_notes(self, session_ids: Collection[str]) -> bool:
+        """Removes sessions from typed lines, blackboard and query log; the ledger must still know them. Whether no byte
+        of the lines is left, which another reader may prevent.
+        """
+        is_erased = self.typed_lines.forget(session_ids)
         for session_id in session_ids:
-            self.typed_lines.remove(session_id)
             self._blackboard.forget(session_id)
         names = set(map(cut_id8, session_ids))
         paths = [
@@ -490,6 +492,7 @@ class Memory:
         forget_marks(self.root.marks, subjects)
         self.use.forget([path for path in self.use.paths() if find_subject(path) in subjects])
         self._query_log.forget(set().union(*(ledger.find_ids(paths) for ledger in ledgers)), paths)
+        return is_erased
 
     def is_of_another_format(self) -> bool:
         """Whether another version of the program made one of the indices: the next run makes it anew."""

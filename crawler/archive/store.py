@@ -227,6 +227,8 @@ class Archive:
         found = self._hash_entries(session_id)
         with suppress(OSError):  # of a memory that may only be read
             replace_file(file, f"{objects} {found}")
+            if self.is_forgotten(session_id) or not self.holds(session_id):  # it went while it was hashed
+                self._forget_hash(session_id)
         return found
 
     def _forget_hash(self, session_id: str) -> None:
@@ -285,8 +287,8 @@ class Archive:
     def take_out(self, session_id: str) -> None:
         """Removes a session without a mark; the caller has written it elsewhere. The record goes first."""
         own = {segment.object for segment in self.record(session_id).segments}
-        self._forget_hash(session_id)
         remove_file(self.record_file(session_id))
+        self._forget_hash(session_id)
         self._remove_objects(own)
 
     def list_objects(self, record: SessionRecord) -> list[Path]:

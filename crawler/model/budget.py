@@ -73,7 +73,8 @@ class Budget:
         return ""
 
     def spend(self, usd: float, *, tokens: int = 0) -> None:
-        """Notes what is spent, or about to be; a negative amount gives back."""
+        """Notes what is spent, or about to be; a negative amount of money gives back, tokens are never given back."""
+        tokens = max(0, tokens)
         if usd or tokens:
             self.spent_in_run += usd
             self._note(usd=usd, tokens=tokens)

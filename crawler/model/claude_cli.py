@@ -72,5 +72,5 @@ def parse_completion(output: str) -> Completion:
         return Completion(
             str(value["result"] or ""), int(usage.get("input_tokens", 0)), int(usage.get("output_tokens", 0))
         )
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
+    except (ValueError, KeyError, AttributeError, TypeError, OverflowError, RecursionError) as error:
         raise Refused("the Claude command line answered no JSON") from error

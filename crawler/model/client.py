@@ -11,6 +11,7 @@ from crawler.model.budget import CHARS_PER_TOKEN, Budget, Price
 
 ATTEMPTS = 4  # of one call, when the service is busy
 FIRST_PAUSE_SECONDS = 2.0  # doubled after each attempt
+MAX_TOKENS = 10**9  # that one call is believed to have taken, in or out
 TIME_OVER = "the time is over"
 
 
@@ -39,6 +40,11 @@ class Completion:
         """What the call took together, estimated where nobody counted."""
         counted = self.input_tokens + self.output_tokens
         return counted or int((prompt.chars + len(self.text)) / CHARS_PER_TOKEN)
+
+    def bound_counts(self) -> "Completion":
+        """The same with counts that a call can have: nothing that a service counts gives back what was spent."""
+        counts = (min(max(0, count), MAX_TOKENS) for count in (self.input_tokens, self.output_tokens))
+        return Completion(self.text, *counts)
 
 
 class Busy(Exception):  # a signal between client and caller
@@ -104,7 +110,7 @@ class PaidModel:
             raise LimitReached(refusal)
         self._budget.spend(estimate)
         try:
-            completion = self._with_retries(prompt)
+            completion = self._with_retries(prompt).bound_counts()
         except LimitReached as error:
             self._budget.spend(-estimate)
             self._budget.stop(str(error))

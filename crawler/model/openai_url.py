@@ -4,15 +4,48 @@ A proxy of the environment is used for a service elsewhere, never for one on thi
 """
 
 import ipaddress
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
+import msgspec
+
 from crawler.model.budget import Price
-from crawler.model.client import Busy, Completion, Prompt, Refused
+from crawler.model.client import MAX_TOKENS, Busy, Completion, Prompt, Refused
+from memory_server.machine.files import UNREADABLE_JSON
 
 OPENAI_SECONDS = 600.0  # a small machine takes its time
+MAX_ANSWER_BYTES = 8 << 20  # a reading takes some kilobytes
 PRESETS = {"ollama": "http://127.0.0.1:11434/v1", "trainer": "http://127.0.0.1:3011/v1"}
+
+TokenCount = Annotated[int, msgspec.Meta(ge=0, le=MAX_TOKENS)]
+
+
+class SaidMessage(msgspec.Struct, frozen=True):
+    """What a model said."""
+
+    content: str | None
+
+
+class AnswerChoice(msgspec.Struct, frozen=True):
+    """One of the answers; one was asked for."""
+
+    message: SaidMessage
+
+
+class CountedTokens(msgspec.Struct, frozen=True):
+    """What the service counted."""
+
+    prompt_tokens: TokenCount = 0
+    completion_tokens: TokenCount = 0
+
+
+class ChatAnswer(msgspec.Struct, frozen=True):
+    """An answer of the protocol, as far as it is read."""
+
+    choices: tuple[AnswerChoice, ...]
+    usage: CountedTokens | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,37 +68,46 @@ class OpenAIClient:
                 {"role": "user", "content": prompt.session},
             ],
         }
-        answer = self._post(body)
         try:
-            text = answer["choices"][0]["message"]["content"] or ""
-            usage = answer.get("usage") or {}
-            return Completion(str(text), int(usage.get("prompt_tokens", 0)), int(usage.get("completion_tokens", 0)))
-        except (KeyError, IndexError, TypeError, ValueError) as error:
+            answer = msgspec.json.decode(self._post(body), type=ChatAnswer)
+            usage = answer.usage or CountedTokens()
+            return Completion(answer.choices[0].message.content or "", usage.prompt_tokens, usage.completion_tokens)
+        except (*UNREADABLE_JSON, IndexError) as error:
             raise Refused(f"{self.url} answered in another protocol") from error
 
-    def _post(self, body: dict[str, Any]) -> dict[str, Any]:
+    def _post(self, body: dict[str, Any]) -> bytes:
         import httpx  # noqa: PLC0415  more than all the rest of a command that asks no service
 
         url = PRESETS.get(self.url, self.url).rstrip("/") + "/chat/completions"
         if not url.casefold().startswith(("http://", "https://")):
             raise Refused(f"`{self.url}` is no address of a service")
-        headers = {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
+        headers = {"Accept-Encoding": "identity", **self._authorize()}
         try:
-            with httpx.Client(headers=headers, timeout=OPENAI_SECONDS, trust_env=not is_here(url)) as client:
-                response = client.post(url, json=body)
+            with (
+                httpx.Client(headers=headers, timeout=OPENAI_SECONDS, trust_env=not is_here(url)) as client,
+                client.stream("POST", url, json=body) as response,
+            ):
+                if response.status_code == 429 or response.status_code >= 500:
+                    raise Busy(f"{url} answered {response.status_code}")
+                if response.status_code != 200:
+                    raise Refused(f"{url} answered {response.status_code}")
+                return _read_bounded(response.iter_raw(), url)  # raw: what is packed may unpack to anything
         except httpx.HTTPError as error:
             raise Busy(f"{url} cannot be reached, or went away ({type(error).__name__})") from error
         except (httpx.InvalidURL, ValueError, ImportError) as error:  # an address, or a proxy, that it cannot use
             raise Refused(f"{url} cannot be asked: {error}") from error
-        if response.status_code == 429 or response.status_code >= 500:
-            raise Busy(f"{url} answered {response.status_code}")
-        if response.status_code != 200:
-            raise Refused(f"{url} answered {response.status_code}")
-        try:
-            value = response.json()
-        except ValueError as error:
-            raise Refused(f"{url} answered no JSON") from error
-        return value if isinstance(value, dict) else {}
+
+    def _authorize(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
+
+
+def _read_bounded(pieces: Iterable[bytes], url: str) -> bytes:
+    content = bytearray()
+    for piece in pieces:
+        content += piece
+        if len(content) > MAX_ANSWER_BYTES:
+            raise Refused(f"{url} answered more than {MAX_ANSWER_BYTES >> 20} MB")
+    return bytes(content)
 
 
 def is_here(url: str) -> bool:

@@ -14,6 +14,7 @@ from itertools import combinations
 from crawler.reading.record import RULES
 from dream.judge.contradiction import CHANGE, measure_contradiction, measure_share, weigh
 from dream.judge.filing import choose_place, find_topic
+from dream.judge.order import are_turned_round
 from dream.records import Candidate, Kind, Place, Relation, Update, are_apart
 from dream.statements.reading import StatementReading, read_statement
 from dream.topics import Topics, TopicStatement, TopicText, statement_spans
@@ -171,7 +172,8 @@ def make_match(ours: StatementReading, topic: TopicText, statement: TopicStateme
     alike = 0.5 * measure_share(ours.words & around, ours.words, rarity) + 0.5 * measure_share(shared, smaller, rarity)
     against = measure_contradiction(ours, theirs, rarity)
     says_same = bool(ours.words) and ours.words <= theirs.words and ours.values <= theirs.values
-    is_known = says_same and against.score < CONTRADICTS_FROM and ours.denies == theirs.denies
+    says_same = says_same and against.score < CONTRADICTS_FROM and ours.denies == theirs.denies
+    is_known = says_same and not are_turned_round(ours.text, theirs.text)
     return Match(topic, statement, alike, against.score, is_known, against.why)
 
 

@@ -8,12 +8,12 @@ have no compressed file yet.
 import datetime as dt
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memory_server.machine.database import SharedDatabase, spellings
+from memory_server.machine.database import SharedDatabase, erase_deleted, spellings, transaction
 
 SCHEMA = """
 create table if not exists session (session text primary key, mark text not null, project text not null) without rowid;
@@ -77,9 +77,21 @@ class TypedLines:
             )
 
     def remove(self, session_id: str) -> None:
-        """Forgets a session."""
+        """Takes a session out; the stems of its words stay in the file until `forget`."""
         with self._database.change() as connection:
             self._remove(connection, session_id)
+
+    def forget(self, session_ids: Collection[str]) -> bool:
+        """Takes sessions out to the last byte, with what was left of earlier ones; whether that could be done."""
+        if not self._database.exists():
+            return True
+        with self._database.open() as connection:
+            with transaction(connection):
+                for session_id in session_ids:
+                    self._remove(connection, session_id)
+            # FTS5 only notes that a word is gone: its stem stays until the pieces of the index are made one
+            connection.execute("insert into line_words (line_words) values ('optimize')")
+            return erase_deleted(connection)
 
     def of_session(self, session_id: str, types: Sequence[str] = ()) -> list[TypedLine]:
         """The lines of a session in their order, of some types alone where these are named.

@@ -134,6 +134,42 @@ def test_nothing_of_a_session_that_was_forgotten_or_taken_out_tells_its_hash(arc
     assert list((tmp_path / "hashes").iterdir()) == []
 
 
+@pytest.mark.parametrize("remove", [Archive.forget, Archive.take_out])
+def test_nothing_tells_the_hash_of_a_session_that_goes_while_it_is_hashed(
+    archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remove: Callable[[Archive, str], object]
+) -> None:
+    archive.add(SessionKey(SESSION), [entry(1)])
+    hash_entries = Archive._hash_entries
+
+    def hash_and_remove(self: Archive, session_id: str) -> str:
+        found = hash_entries(self, session_id)
+        remove(archive, session_id)
+        return found
+
+    monkeypatch.setattr(Archive, "_hash_entries", hash_and_remove)
+
+    archive.hash_session(SESSION)
+
+    assert list((tmp_path / "hashes").iterdir()) == []
+
+
+def test_nothing_tells_the_hash_of_a_session_that_is_hashed_while_it_is_forgotten(
+    archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive.add(SessionKey(SESSION), [entry(1)])
+    remove_objects = Archive._remove_objects
+
+    def hash_and_remove(self: Archive, names: set[str], *, without: str = "") -> int:
+        self.hash_session(SESSION)
+        return remove_objects(self, names, without=without)
+
+    monkeypatch.setattr(Archive, "_remove_objects", hash_and_remove)
+
+    archive.forget(SESSION)
+
+    assert list((tmp_path / "hashes").iterdir()) == []
+
+
 def test_verify_names_a_damaged_and_a_missing_object(archive: Archive) -> None:
     archive.add(SessionKey(SESSION), [entry(1)])
     archive.add(SessionKey(OTHER_SESSION), [entry(2)])

@@ -8,7 +8,7 @@ import pytest
 
 from crawler.quotes import Quote
 from crawler.transcripts.turns import Role
-from dream.judge.compare import compare, find_rival, is_worth_asking, make_correction, wrong_statement
+from dream.judge.compare import compare, find_known, find_rival, is_worth_asking, make_correction, wrong_statement
 from dream.proposals.placing import Manner, place_hunk
 from dream.records import Candidate, Hunk, Kind, Relation, Update
 from dream.topics import Topics
@@ -126,6 +126,44 @@ def test_an_item_of_several_parts_is_known_as_a_whole(text: str) -> None:
     assert compare(stated(text), topics(notes=f"# Notes\n\n- {text}\n")).relation is Relation.KNOWN
     half = text.replace("tagged", "packed").replace("printer", "plotter")
     assert compare(stated(half), topics(notes=f"# Notes\n\n- {text}\n")).relation is not Relation.KNOWN
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        ("Backups run at 3 and restores at 5.", "Backups run at 5 and restores at 3."),
+        ("Backups run at 3 and restores at 5.", "Restores run at 3 and backups at 5."),
+        ("We keep 3 backups and 5 restores.", "We keep 5 backups and 3 restores."),
+        ("Staging is on 10.0.0.4 and production on 10.0.0.5.", "Staging is on 10.0.0.5 and production on 10.0.0.4."),
+        (
+            "Tests run before the release, never after the merge.",
+            "Tests run after the release, never before the merge.",
+        ),
+        ("Tests run before the release.", "Tests run after the release."),
+        ("Backups start after 5.", "Backups start before 5."),
+    ],
+)
+def test_the_same_words_the_other_way_round_are_not_known(known: str, words: str) -> None:
+    notes = topics(notes=f"# Notes\n\n- {known}\n")
+
+    assert find_known(stated(words), notes) is None
+    assert find_known(stated(known), notes) is not None
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        ("Backups run at 3 and restores at 5.", "Restores run at 5 and backups at 3."),
+        ("We keep 3 backups and 5 restores.", "We keep 5 restores and 3 backups."),
+        ("The ports 80 and 443 are open.", "The ports 443 and 80 are open."),
+        ("The port of Alice is 3, the port of Bob is 5.", "The port of Bob is 5, the port of Alice is 3."),
+        ("A release is cut after the tests.", "Tests are cut before a release."),
+        ("Tests run after the merge and before the release.", "Tests run before the release and after the merge."),
+        ("The limit is 60 seconds and 5 files.", "60 seconds and 5 files is the limit."),
+    ],
+)
+def test_the_same_in_another_order_is_known(known: str, words: str) -> None:
+    assert find_known(stated(words), topics(notes=f"# Notes\n\n- {known}\n")) is not None
 
 
 @pytest.mark.parametrize(

@@ -14,17 +14,28 @@ from memory_server.machine import database
 from memory_server.memory import Memory
 from memory_server.root.forgetting import note_forgetting, sessions_to_forget
 from oneiros.daemon.index_runs import IndexRuns
+from oneiros.ingest.typed_lines import build_recorder
 from tests.crawler.builders import OTHER_SESSION, SESSION, person, settings_in, write_transcript
 from tests.memories import search_exact
 from tests.memory_server.test_raw_answers import NOW, archived
 
 WORDS = b"keepalive"
+STEM = b"zirconium"  # of a word that no session holds as it stands
 
 
-def held_by(memory: Memory) -> list[Path]:
+def held_by(memory: Memory, words: bytes = WORDS) -> list[Path]:
     """The files of a memory and its state that hold words of its one session."""
     folders = (memory.root.path, memory.root.state)
-    return [path for one in folders for path in one.rglob("*") if path.is_file() and WORDS in path.read_bytes()]
+    return [path for one in folders for path in one.rglob("*") if path.is_file() and words in path.read_bytes()]
+
+
+def take_in(memory: Memory, folder: Path, text: str) -> None:
+    """Takes another session of the person's in and reads its typed lines."""
+    write_transcript(folder, person(91, text, session=OTHER_SESSION), session=OTHER_SESSION)
+    readings, closed = Readings(memory.root.path / "sessions" / "readings"), ClosedWhen(NOW)
+    ingest([folder], settings_in(memory.root.path), memory.root.sessions, readings, closed)
+    build_recorder(memory).bring_level()
+    memory.reindex()
 
 
 def test_a_daemon_that_runs_finishes_what_another_process_has_forgotten(tmp_path: Path) -> None:
@@ -64,11 +75,7 @@ def test_no_other_session_is_read_again(tmp_path: Path, monkeypatch: pytest.Monk
 
     read_session = ArchivedSessions.session
     with archived(tmp_path) as memory:
-        said = person(91, "The heron nests below the weir.", session=OTHER_SESSION)
-        write_transcript(tmp_path / "live", said, session=OTHER_SESSION)
-        readings, closed = Readings(memory.root.path / "sessions" / "readings"), ClosedWhen(NOW)
-        ingest([tmp_path / "live"], settings_in(memory.root.path), memory.root.sessions, readings, closed)
-        memory.reindex()
+        take_in(memory, tmp_path / "live", "The heron nests below the weir.")
         note_forgetting(memory.root, [SESSION])
         forget(SESSION, settings_in(memory.root.path), memory.root.sessions)
         monkeypatch.setattr(ArchivedSessions, "session", see)
@@ -95,3 +102,36 @@ def test_what_another_process_still_reads_is_forgotten_by_the_next_run(
         memory.reindex()
 
         assert held_by(memory) == [] and not sessions_to_forget(memory.root)
+
+
+def test_no_stem_of_a_forgotten_word_stays_whoever_takes_the_lines_out(tmp_path: Path) -> None:
+    with archived(tmp_path) as memory:
+        take_in(memory, tmp_path / "live", "We decided that the heron is fed ZIRCONIUMS.")
+        assert any(path.name.startswith("sessions.db") for path in held_by(memory, STEM))
+
+        note_forgetting(memory.root, [OTHER_SESSION])
+        forget(OTHER_SESSION, settings_in(memory.root.path), memory.root.sessions)
+        build_recorder(memory).bring_level()
+        memory.reindex()
+
+        assert held_by(memory, STEM) == [] and not sessions_to_forget(memory.root)
+        assert [line.session_id for line in memory.typed_lines.find(["keepalive"], [], [], 1)] == [SESSION]
+
+
+def test_stems_that_another_process_still_reads_are_forgotten_by_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "LOCK_SECONDS", 0.1)
+    with archived(tmp_path) as memory:
+        take_in(memory, tmp_path / "live", "We decided that the heron is fed ZIRCONIUMS.")
+        note_forgetting(memory.root, [OTHER_SESSION])
+        forget(OTHER_SESSION, settings_in(memory.root.path), memory.root.sessions)
+        with closing(sqlite3.connect(memory.root.sessions_database, isolation_level=None)) as reader:
+            reader.execute("begin")
+            reader.execute("select count(*) from line").fetchone()
+            memory.reindex()
+            assert sessions_to_forget(memory.root) == {OTHER_SESSION}
+
+        memory.reindex()
+
+        assert held_by(memory, STEM) == [] and not sessions_to_forget(memory.root)

@@ -1,16 +1,20 @@
 """The ways to a model, against servers on the loopback that speak the services' protocols."""
 
+import gzip
 import json
 import stat
 import sys
+import tracemalloc
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import date
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 from crawler.model.budget import Budget, Price, Spent
 from crawler.model.claude_cli import LIMIT_MET, ClaudeCliClient, parse_completion
@@ -112,6 +116,8 @@ def test_a_subscription_whose_limit_is_met_stops_the_day(tmp_path: Path, budget:
         ("[]", "no JSON"),
         ("Welcome!", "no JSON"),
         ('{"result": "x", "usage": {"input_tokens": "many"}}', "no JSON"),
+        ('{"result": "x", "usage": {"input_tokens": Infinity}}', "no JSON"),
+        ("[" * 200_000, "no JSON"),
     ],
 )
 def test_an_output_of_the_command_line_that_is_no_answer_is_a_refusal(output: str, message: str) -> None:
@@ -220,6 +226,86 @@ def test_a_service_that_goes_away_in_the_middle_of_an_answer_is_a_refusal_and_co
     assert budget.spent_today().usd == pytest.approx(0)
 
 
+def answering(content: bytes, **headers: str) -> type[BaseHTTPRequestHandler]:
+    """A service that answers these bytes, whatever it is asked."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            for name, value in headers.items():
+                self.send_header(name.replace("_", "-"), value)
+            self.end_headers()
+            with suppress(OSError):  # whoever asked has gone
+                self.wfile.write(content)
+
+    return Handler
+
+
+SAID = '{"choices": [{"message": {"content": "[]"}}]'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        SAID + ', "usage": "x"}',
+        SAID + ', "usage": [1]}',
+        SAID + ', "usage": {"prompt_tokens": Infinity}}',
+        SAID + ', "usage": {"prompt_tokens": 1e400}}',
+        SAID + ', "usage": {"prompt_tokens": -100000}}',
+        SAID + ', "usage": {"completion_tokens": 1' + "0" * 30 + "}}",
+        '{"choices": [{"message": {"content": 7}}]}',
+        '{"choices": []}',
+        '{"choices": "x"}',
+        "[1]",
+        "",
+        "[" * 200_000,
+        '{"choices": ' + "[" * 200_000,
+        '{"other": ' + "[" * 200_000,
+    ],
+)
+def test_an_answer_that_is_none_of_the_protocol_is_a_refusal_and_changes_no_budget(
+    budget: Budget, content: str
+) -> None:
+    budget.spend(0, tokens=7)
+
+    with served(answering(content.encode())) as url, pytest.raises(Refused, match="answered in another protocol"):
+        paid(ModelSettings("openai-url", url=url), budget).ask(PROMPT)
+
+    assert budget.spent_today() == Spent(tokens=7)
+
+
+@pytest.mark.parametrize(
+    ("coding", "pack"), [("gzip", gzip.compress), ("zstd", zstandard.ZstdCompressor().compress), ("identity", bytes)]
+)
+def test_an_answer_that_is_or_becomes_too_large_is_a_refusal_in_little_memory(
+    budget: Budget, coding: str, pack: Callable[[bytes], bytes]
+) -> None:
+    packed = pack(b" " * (64 << 20))
+    tracemalloc.start()
+
+    try:
+        with served(answering(packed, Content_Encoding=coding)) as url, pytest.raises(Refused):
+            paid(ModelSettings("openai-url", url=url), budget).ask(PROMPT)
+        (_, most) = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert most < 32 << 20
+
+
+def test_no_count_of_a_service_gives_back_what_was_spent(budget: Budget) -> None:
+    budget.spend(0.5, tokens=7)
+    budget.spend(0, tokens=-7)
+    client = Free(Price(3, 15), answer=Completion("[]", -(10**30), -1))
+
+    answer = PaidModel(client, budget, pause=lambda _: None).ask(PROMPT)
+
+    assert answer == Completion("[]", 0, 0)
+    assert budget.spent_today().usd == pytest.approx(0.5)
+    assert budget.spent_today().tokens == 7 + answer.count_tokens(PROMPT)
+
+
 def test_an_answer_without_text_is_empty(budget: Budget) -> None:
     with serving((200, {"choices": [{"message": {"content": None}}]})) as service:
         answer = paid(ModelSettings("openai-url", url=service.url), budget).ask(PROMPT)
@@ -266,10 +352,11 @@ class Free:
     price: Price
     name: str = "free"
     calls: int = 0
+    answer: Completion = field(default_factory=lambda: Completion("[]", 1000, 100))
 
     def complete(self, prompt: Prompt) -> Completion:
         self.calls += 1
-        return Completion("[]", 1000, 100)
+        return self.answer
 
 
 @pytest.mark.parametrize(("price", "calls"), [(Price(), 40), (Price(0, 390), 25)])
