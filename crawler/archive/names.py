@@ -49,11 +49,12 @@ class ProjectNames:
 
     def settle(self, projects: Iterable[str]) -> list[str]:
         """Keeps the names of projects, the first before the others; a sentence on each new one that is longer."""
-        kept = self._read()
+        kept, there = self._read(), [one for one in projects if is_there(Path(find_project_folder(one)))]
+        if not (kept or there):
+            return []
         decided = self._know(kept)
-        for project in projects:
-            if is_there(Path(place := find_project_folder(project))):
-                decided[place] = _decide_name(decided, project)
+        for project in there:
+            decided[find_project_folder(project)] = _decide_name(decided, project)
         if decided != kept:
             lines = (msgspec.json.encode(NamedFolder(place, name)) + b"\n" for place, name in decided.items())
             replace_file(self._file, b"".join(lines))
