@@ -111,5 +111,5 @@ def test_the_first_init_at_a_terminal_asks_too_though_nothing_is_archived_yet(ho
 
     output = at_terminal(house, answers, "init", "--model", "all-MiniLM-L6-v2", variables=fake_claude(house))
 
-    assert not output.left and "What waits: 1 session, some 1,850 tokens" in output.screen, output.screen
+    assert not output.left and "What waits: 1 session, some 1,950 tokens" in output.screen, output.screen
     assert house.command("config", "reader").stdout.strip() == "rules"
