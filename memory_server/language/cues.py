@@ -31,9 +31,9 @@ NEGATION = ignore_case(
 )
 
 NO_CLAUSE_END = r"[^.,;:!?\n]"
-RULED_OUT = (  # what denies `without asking` itself
+RULED_OUT = (  # what denies `without asking` itself; bounded, as it is looked for at each denial of a long text
     r"\b(?:never|cannot|(?:do|does|did|is|are|be|must|should|may|can|will|would)(?: not|n['’]t))\b"
-    rf"(?:(?!\b(?:so|and|but|or|then|also|just|only)\b){NO_CLAUSE_END})*\bwithout\b"
+    rf"(?:(?!\b(?:so|and|but|or|then|also|just|only)\b){NO_CLAUSE_END}){{0,120}}\bwithout\b"
 )
 UNTOLD = (  # but `never without asking` is a rule like others
     rf"(?:^|[.,;:!?\n])(?:(?!{RULED_OUT}){NO_CLAUSE_END})*\bwithout (?:telling|asking|informing|confirmation from)"

@@ -63,3 +63,8 @@ def test_to_act_without_asking_is_an_order_to_an_assistant(text: str) -> None:
 )
 def test_never_to_act_without_asking_is_a_rule_like_others(text: str) -> None:
     assert not INJECTION.search(text)
+
+
+def test_a_long_text_of_denials_is_looked_through_in_no_time() -> None:
+    """In time that grows by the square, these take a minute."""
+    assert not INJECTION.search("never " * 20_000) and not INJECTION.search("it is not " * 10_000)
