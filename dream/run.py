@@ -21,11 +21,11 @@ from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
 from dream.judge.compare import (
     Match,
-    add_beside,
     compare,
     find_rival,
     is_worth_asking,
     make_correction,
+    propose_addition,
     remove_statement,
     wrong_statement,
 )
@@ -213,7 +213,7 @@ class Dream:
             candidate = gate.annotate(candidate)
         if gone:
             return Suggested((), make_correction(candidate, gone))
-        return Suggested((), add_beside(candidate, topics) if is_beside else compare(candidate, topics))
+        return Suggested((), propose_addition(candidate, topics) if is_beside else compare(candidate, topics))
 
     def file_waiting(self) -> ReaderRun:
         """Has the reader say under which topics what waits stands, and word it; nothing where there is none."""

@@ -19,14 +19,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from memory_server.completeness import SkipKind, Skipped, how_level, select_skipped, tell_lacks, tell_skipped
-from memory_server.document import Answer, Certainty, Layer, LineRange, RejectedWords, SourcePath
+from memory_server.document import Answer, Layer, LineRange, RejectedWords, SourcePath
 from memory_server.embedding.catalogue import Catalogue, unread_note
 from memory_server.embedding.engine import Embedded, Engine, ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import ContentError, OneirosError, Problem
-from memory_server.escaping import escape_line
 from memory_server.further import FurtherModels, Trial
 from memory_server.index.build import NoQuestions, Progress, Report, StatementQuestions
 from memory_server.index.indices import Indices, NotOwner
@@ -44,8 +43,8 @@ from memory_server.machine.files import repairable
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory, require_own_folders
-from memory_server.search.pipeline import Pipeline, format_unapproved_note
-from memory_server.search.precedence import ORDER, SPOKEN, falling, is_tied, settle_ties
+from memory_server.search.pipeline import Pipeline, unsettle_merges
+from memory_server.search.precedence import SPOKEN, is_tied, settle_ties
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion, QueryLog
 from memory_server.search.question import EMPTY, Question, Search, clean, parse_logged
 from memory_server.search.ranking.ranking import SILENCE
@@ -67,7 +66,6 @@ logger = logging.getLogger(__name__)
 
 NOTHING_THEN = "No topic as it was on %s, and no session up to then, answers that."
 CACHED_STATEMENTS = 500  # with their tokens, some 20 kB each
-IN_MERGE = "A merge is not finished in %s: what it says is not settled before the person has chosen a side."
 NOT_INDEXED = "Nothing is indexed yet: the indices are %s."
 
 
@@ -227,7 +225,8 @@ class Memory:
             if question.filter.as_of is not None:
                 answer = self._answer_past(question, min(question.filter.as_of, self.today))
             else:
-                answer = self._with_open_merges(self._in_order(question, self.pipeline().answer(question)))
+                answer = self._in_order(question, self.pipeline().answer(question))
+                answer = unsettle_merges(answer, self._is_in_merge)
         return replace(answer, lacks=tell_lacks(skipped, [hit.path for hit in answer.hits]))
 
     def _answer_past(self, question: Question, day: dt.date) -> Answer:
@@ -263,22 +262,8 @@ class Memory:
         ordered = settle_ties(scores, [uses[hit.path]["strength"] for hit in answer.hits])
         return replace(answer, hits=tuple(answer.hits[place] for place in ordered))
 
-    def _with_open_merges(self, answer: Answer) -> Answer:
-        """An answer in which topics with both sides of a merge are at most likely, decide nothing, and are named."""
-        paths = {hit.path for hit in answer.hits if hit.layer is Layer.TOPIC}
-        opened = {path for path in paths if self._is_in_merge(path)}
-        if not opened:
-            return answer
-        shown = [replace(hit, decides=hit.decides and hit.path not in opened) for hit in answer.hits]
-        least = [Certainty.LIKELY if hit.path in opened else Certainty.SURE for hit in shown]
-        words = [max(hit.certainty, one, key=ORDER.index) for hit, one in zip(shown, least, strict=True)]
-        hits = tuple(falling(shown, words))
-        others = format_unapproved_note([hit for hit in hits if hit.path not in opened])
-        note = answer.note.replace(format_unapproved_note(answer.hits), others).strip()
-        named = IN_MERGE % ", ".join(map(escape_line, sorted(opened)))
-        return replace(answer, hits=hits, note=f"{note} {named}".lstrip())
-
     def _is_in_merge(self, path: SourcePath) -> bool:
+        """Whether a topic has both sides of a merge that nobody has finished."""
         try:
             file = self.root.file(path)
             return b"<<<<<<<" in file.read_bytes() and bool(find_merge_marks(read_text(file)))

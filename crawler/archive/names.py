@@ -39,7 +39,7 @@ class ProjectNames:
     def draft(self, project: str) -> str:
         """As `find`, with the projects that were drafted before standing against it; `settle_drafts` keeps them."""
         name = _decide_name(self._know(self._read()) | self._drafted, project) if project else ""
-        if is_there(place := Path(find_project_folder(project))):
+        if is_present_folder(place := Path(find_project_folder(project))):
             self._drafted[str(place)] = name
         return name
 
@@ -49,7 +49,7 @@ class ProjectNames:
 
     def settle(self, projects: Iterable[str]) -> list[str]:
         """Keeps the names of projects, the first before the others; a sentence on each new one that is longer."""
-        kept, there = self._read(), [one for one in projects if is_there(Path(find_project_folder(one)))]
+        kept, there = self._read(), [one for one in projects if is_present_folder(Path(find_project_folder(one)))]
         if not (kept or there):
             return []
         decided = self._know(kept)
@@ -84,7 +84,7 @@ class ProjectNames:
         return names
 
 
-def is_there(folder: Path) -> bool:
+def is_present_folder(folder: Path) -> bool:
     """Whether a folder is there; one that cannot be looked at, as on a disk that went away, is not."""
     try:
         return folder.is_absolute() and folder.is_dir()
@@ -102,10 +102,10 @@ def _is_same(folder: str, other: str) -> bool:
 def _decide_name(known: dict[str, str], project: str) -> str:
     """The name of a project among those of folders that are known."""
     place, short = find_project_folder(project), project_name(project)
-    if (name := known.get(place)) or not is_there(Path(place)):
+    if (name := known.get(place)) or not is_present_folder(Path(place)):
         return name or short
     alike = {one: name for one, name in known.items() if project_name(one).casefold() == short.casefold()}
-    there = {one: name for one, name in alike.items() if is_there(Path(one))}
+    there = {one: name for one, name in alike.items() if is_present_folder(Path(one))}
     if same := [name for one, name in there.items() if _is_same(one, place)]:
         return same[0]
     gone = [name for one, name in alike.items() if one not in there]
@@ -118,8 +118,8 @@ def _keep_apart(known: dict[str, str]) -> dict[str, str]:
     """The names, with a longer one for the later of two folders that have the same and are both there again."""
     holders, apart = Counter(map(str.casefold, known.values())), dict[str, str]()
     for place, name in known.items():
-        if holders[name.casefold()] > 1 and is_there(Path(place)):
-            there = {one: other for one, other in apart.items() if is_there(Path(one))}
+        if holders[name.casefold()] > 1 and is_present_folder(Path(place)):
+            there = {one: other for one, other in apart.items() if is_present_folder(Path(one))}
             rivals = [one for one, other in there.items() if other.casefold() == name.casefold()]
             if not all(_is_same(one, place) for one in rivals):
                 same = [other for one, other in there.items() if _is_same(one, place)]

@@ -84,7 +84,7 @@ class OpenAIClient:
         headers = {"Accept-Encoding": "identity", **self._authorize()}
         try:
             with (
-                httpx.Client(headers=headers, timeout=OPENAI_SECONDS, trust_env=not is_here(url)) as client,
+                httpx.Client(headers=headers, timeout=OPENAI_SECONDS, trust_env=not is_loopback_url(url)) as client,
                 client.stream("POST", url, json=body) as response,
             ):
                 if response.status_code == 429 or response.status_code >= 500:
@@ -110,7 +110,7 @@ def _read_bounded(pieces: Iterable[bytes], url: str) -> bytes:
     return bytes(content)
 
 
-def is_here(url: str) -> bool:
+def is_loopback_url(url: str) -> bool:
     """Whether an address is of this machine: `localhost`, or an address of the loopback."""
     host = urlsplit(url).hostname or ""
     try:

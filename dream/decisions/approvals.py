@@ -13,7 +13,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dream.changes import APPROVED, Event, FileChange, Splice, check_path, hash_text
 from dream.decisions.chain import Chain, FileHashes
@@ -40,9 +39,6 @@ from memory_server.machine.clock import local_day
 from memory_server.machine.files import change_stamp, is_plain_file
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
-
-if TYPE_CHECKING:
-    pass
 
 NEW = "new"  # what became of a file that was never approved
 UNSIGNED = "decided without a signature"

@@ -78,7 +78,7 @@ def compare(candidate: Candidate, topics: Topics) -> Update:
     return _update(candidate, Relation.NEW, None, topics)
 
 
-def add_beside(candidate: Candidate, topics: Topics) -> Update:
+def propose_addition(candidate: Candidate, topics: Topics) -> Update:
     """The update that only adds a candidate, whatever topics say."""
     place = choose_place(candidate, topics.limit_to_project(candidate.project))
     relation = Relation.EXTENDS if topics.file(place.target) else Relation.NEW

@@ -6,7 +6,7 @@ A name promises a password, a token, a key of some sort, or nothing secret. It i
 
 One grammar for all forms: a name, what closes it, a sign, what opens the value, the value. It covers environment files,
 JSON, YAML, TOML, code, XML, headers, addresses, command lines, tables and sentences. A list and a block of lines below
-the name are values too. `values.py` and `randomness.py` tell what is no secret.
+the name are values too. `values.py` tells what is no secret.
 """
 
 import re

@@ -35,9 +35,11 @@ from memory_server.layers.topics import LEFT_OUT, Unapproved, parse_document
 from memory_server.search.certainty import FEW_PASSAGES, Telling, telling_words, with_certainty
 from memory_server.search.literal import holds
 from memory_server.search.precedence import (
+    ORDER,
     SPOKEN,
     TOPICS,
     asks_topics,
+    falling,
     fit,
     group_hits,
     is_topic_page,
@@ -78,6 +80,7 @@ NOTHING_ALLOWED = "No source passes these filters together. Loosen them."
 PERHAPS = "Perhaps: this is near the question, but may not answer it."
 NO_TURNS = "No archived turn holds that. Try recall without a filter, or other words."
 UNAPPROVED = "Nobody has approved %s as it stands; if it is the person's own: `oneiros dream adopt %s`."
+IN_MERGE = "A merge is not finished in %s: what it says is not settled before the person has chosen a side."
 FADED = "Some of this has faded and was read in the archive, as --raw reads all of it."
 TURNS_TOO = "Raw hits are what was said or done once, found by its words; lines count the turns of a session."
 FROM_REFERENCES = "Only references answer that: files of projects, context and no authority."
@@ -514,6 +517,21 @@ def _with_approved_title(hit: Hit, unapproved: Mapping[SourcePath, str]) -> Hit:
     if approved is None:
         return hit
     return replace(hit, title=parse_document(hit.path, approved).title) if approved else replace(hit, unapproved=True)
+
+
+def unsettle_merges(answer: Answer, is_in_merge: Callable[[SourcePath], bool]) -> Answer:
+    """An answer in which topics with both sides of a merge are at most likely, decide nothing, and are named."""
+    opened = {path for path in {hit.path for hit in answer.hits if hit.layer is Layer.TOPIC} if is_in_merge(path)}
+    if not opened:
+        return answer
+    shown = [replace(hit, decides=hit.decides and hit.path not in opened) for hit in answer.hits]
+    least = [Certainty.LIKELY if hit.path in opened else Certainty.SURE for hit in shown]
+    words = [max(hit.certainty, one, key=ORDER.index) for hit, one in zip(shown, least, strict=True)]
+    hits = tuple(falling(shown, words))
+    others = format_unapproved_note([hit for hit in hits if hit.path not in opened])
+    note = answer.note.replace(format_unapproved_note(answer.hits), others).strip()
+    named = IN_MERGE % ", ".join(map(escape_line, sorted(opened)))
+    return replace(answer, hits=hits, note=f"{note} {named}".lstrip())
 
 
 def format_unapproved_note(hits: Sequence[Hit]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from memory_server.document import Answer, Certainty, Hit, Layer, RejectedWords, SourcePath
+from memory_server.index.raw import session_of_path
 from memory_server.search.question import Question, Search
 
 EPSILON = 1e-6  # of a score from 0 to 1: below it two hits are equal, and the stronger one may stand first
@@ -81,7 +82,7 @@ def mark_rejected(hits: Sequence[Hit], rejected: Iterable[RejectedWords]) -> tup
     marked = list[Hit]()
     for hit in hits:
         passage = _one_line(hit.passage) if of_session else ""
-        own = of_session.get(hit.path.rpartition("/")[2], ()) if hit.layer is Layer.RAW else ()
+        own = of_session.get(session_of_path(hit.path), ())
         day = next((one.day.isoformat() for one in own if _one_line(one.text) in passage), "")
         marked.append(replace(hit, rejected=day) if day else hit)
     return tuple(marked)

@@ -87,9 +87,7 @@ def init(
         if part.on_founding:
             try:
                 part.on_founding(environment, is_new)
-            except (
-                NeedsRepair
-            ) as error:  # the memory is there: what is offered beside it keeps nothing else from going on
+            except NeedsRepair as error:  # the memory is there, and the rest goes on
                 talk(str(error))
     now_chosen = dataclasses.replace(environment)  # which looks again which memory is meant
     offer_reader(now_chosen, root)

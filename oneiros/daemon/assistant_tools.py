@@ -96,7 +96,7 @@ def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
     return [*dream_tools(door), note_tool(memory)]
 
 
-def project_here(context: Context[Any, Any], root: MemoryRoot, person: PersonSettings) -> str:
+def find_calling_project(context: Context[Any, Any], root: MemoryRoot, person: PersonSettings) -> str:
     """The project of the folder that a call comes from; empty where the client does not tell it."""
     meta = context.request_context.meta or {}
     return whereabouts(str(meta.get(FOLDER_KEY) or ""), root, person).project

@@ -7,7 +7,7 @@ from functools import partial
 from memory_server.errors import NeedsRepair
 from memory_server.faces.mcp_server import create_server
 from memory_server.memory import Memory
-from oneiros.daemon.assistant_tools import assistant_tools, project_here
+from oneiros.daemon.assistant_tools import assistant_tools, find_calling_project
 from oneiros.daemon.daemon import Activity, Daemon, Ending
 from oneiros.daemon.index_runs import IndexRuns
 from oneiros.daemon.jobs import daemon_jobs
@@ -90,7 +90,7 @@ def compose_daemon(sockets: Listening, environment: Environment) -> Iterator[Dae
             more_tools=assistant_tools(environment, memory),
             unlisted=[hook_tool(hooks.answer)],
             door=door,
-            project_of=partial(project_here, root=memory.root, person=memory.person),
+            project_of=partial(find_calling_project, root=memory.root, person=memory.person),
         )
         workers = (indexer.worker, watcher.worker, *behind)
         running = build_running(environment, memory, indexer)

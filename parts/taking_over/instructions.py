@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crawler.archive.choice import client_slug, git_common_directory
-from crawler.archive.names import is_there
+from crawler.archive.names import is_present_folder
 from crawler.archive.waiting import read_working_folder
 from crawler.references import MARKDOWN, list_files
 from crawler.transcripts.injected import is_own_chat
@@ -166,7 +166,7 @@ def find_folders(projects: Mapping[str, str], name_project: Callable[[str], str]
     found: dict[str, Path] = {}
     for identity, cwd in sorted(projects.items()):
         place = Path(identity).parent if Path(identity).name == ".git" else Path(identity or cwd)
-        if is_there(place):
+        if is_present_folder(place):
             found.setdefault(name_project(identity or cwd), place)
     return found
 

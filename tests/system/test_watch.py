@@ -93,6 +93,7 @@ def test_a_commit_alone_is_looked_at(tmp_path: Path) -> None:
         commit()
 
         wait_until(lambda: pointed != [])
+        assert pointed == ["topics/heron.md"]
 
 
 def test_a_checkout_of_many_files_is_followed(tmp_path: Path) -> None:

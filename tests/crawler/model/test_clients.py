@@ -19,7 +19,7 @@ import zstandard
 from crawler.model.budget import Budget, Price, Spent
 from crawler.model.claude_cli import LIMIT_MET, ClaudeCliClient, parse_completion
 from crawler.model.client import Completion, LimitReached, PaidModel, Prompt, Refused
-from crawler.model.openai_url import is_here
+from crawler.model.openai_url import is_loopback_url
 from crawler.model.table import CLIENTS, ModelSettings, build_client
 from crawler.transcripts.injected import OWN_SESSION_MARK, is_own_session
 from memory_server.errors import UsageError
@@ -205,7 +205,7 @@ def test_a_service_elsewhere_is_asked_through_the_proxy_of_the_environment(
     ],
 )
 def test_an_address_of_the_loopback_is_of_this_machine(url: str, expected: bool) -> None:
-    assert is_here(url) is expected
+    assert is_loopback_url(url) is expected
 
 
 class Leaving(BaseHTTPRequestHandler):

@@ -120,3 +120,4 @@ def test_no_view_leaves_nodes_behind(at: OpenView) -> None:
     page.evaluate(VISIT, 300)
 
     wait_until(lambda: count_nodes() <= 1.2 * before)  # what is asked for every few seconds is let go by then
+    assert page.locator(".plots svg").count()
