@@ -49,8 +49,9 @@ from crawler.compress.run import compress_closed
 from crawler.ingest import ingest
 from crawler.reading.record import FOLDER, Readings
 from crawler.transcripts.turns import Role, Turn
+from memory_server.document import raw_path, session_of_path
 from memory_server.faces.answer_text import answer_json
-from memory_server.index.raw import ArchivedSession, SessionStore, raw_path, session_of_path
+from memory_server.index.raw import ArchivedSession, SessionStore
 from memory_server.layers.notes import SessionNote
 from memory_server.layers.sessions import newest_files
 from memory_server.memory import Memory

@@ -31,8 +31,7 @@ from benchmarks.synthetic import fill_vectors, write_corpus
 from benchmarks.systems import catalogue
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
-from memory_server.document import Layer, SourcePath
-from memory_server.index.raw import raw_path
+from memory_server.document import Layer, SourcePath, raw_path
 from memory_server.layers.topics import find_sources, read_text
 from oneiros.cli.searching import ask_memory
 from oneiros.environment import Environment

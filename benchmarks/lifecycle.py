@@ -36,12 +36,11 @@ from crawler.reading.record import FOLDER, Readings
 from crawler.transcripts.entry import Entry, EntryPart, PartKind
 from dream.blame import count_citations
 from dream.decisions.accept import Decisions
-from memory_server.document import LineRange, SourcePath
+from memory_server.document import LineRange, SourcePath, raw_path
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
-from memory_server.index.raw import raw_path
 from memory_server.layers.sessions import cut_id8
 from memory_server.lifecycle.use import DRILLED, UseLog
 from memory_server.memory import Memory

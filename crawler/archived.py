@@ -20,9 +20,9 @@ from crawler.reading.proof import keep_proved
 from crawler.reading.record import FOLDER, RULES, Line, Reading, Readings
 from crawler.reading.titles import make_title
 from crawler.transcripts.turns import Role, Turn
-from memory_server.document import CLAUDE, Document, Layer
+from memory_server.document import CLAUDE, Document, Layer, raw_path
 from memory_server.errors import ContentError, UsageError
-from memory_server.index.raw import ArchivedSession, ArchivedTurn, bare, raw_path
+from memory_server.index.raw import ArchivedSession, ArchivedTurn, bare
 from memory_server.layers.notes import SessionNote
 from memory_server.machine.clock import local_day
 

@@ -15,6 +15,7 @@ from memory_server.errors import ContentError
 
 SourcePath = NewType("SourcePath", str)  # relative to the memory root, with `/`
 ChunkId = NewType("ChunkId", str)  # 24 hexadecimal digits
+RAW_FOLDER = "sessions/archive/"  # a raw source is named `sessions/archive/<session id>`; no file has that name
 ARCHIVED_PATH = re.compile(r"(?P<account>account:)?sessions/archive/(?P<id>[0-9a-f]{8}(?=-)|.+)")
 PLACE = re.compile(r"(?P<name>.+?)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?)?", re.DOTALL)
 
@@ -242,6 +243,16 @@ def parse_place(text: str) -> NamedLines:
         return NamedLines("")
     first, last = (None if match[end] is None else max(1, int(match[end])) for end in ("first", "last"))
     return NamedLines(match["name"], first, last)
+
+
+def raw_path(session_id: str) -> SourcePath:
+    """The path that an archived session has as a source."""
+    return SourcePath(f"{RAW_FOLDER}{session_id}")
+
+
+def session_of_path(path: str) -> str:
+    """The session that a raw source is; empty for any other source."""
+    return path.removeprefix(RAW_FOLDER) if path.startswith(RAW_FOLDER) else ""
 
 
 def show_place(path: str, lines: LineRange) -> str:

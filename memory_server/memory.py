@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from memory_server.completeness import SkipKind, Skipped, how_level, select_skipped, tell_lacks, tell_skipped
-from memory_server.document import Answer, Layer, LineRange, RejectedWords, SourcePath
+from memory_server.document import Answer, Layer, LineRange, RejectedWords, SourcePath, raw_path
 from memory_server.embedding.catalogue import Catalogue, unread_note
 from memory_server.embedding.engine import Embedded, Engine, ModelInUse
 from memory_server.embedding.model import ModelFiles
@@ -30,7 +30,7 @@ from memory_server.further import FurtherModels, Trial
 from memory_server.index.build import NoQuestions, Progress, Report, StatementQuestions
 from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.ledger import is_of_another_format
-from memory_server.index.raw import TURNS_READ, RawIndex, SessionStore, raw_path
+from memory_server.index.raw import TURNS_READ, RawIndex, SessionStore
 from memory_server.index.stretch_index import StretchIndex
 from memory_server.index.typed_lines import TypedLines
 from memory_server.language.words import Stemmer

@@ -10,11 +10,11 @@ from pathlib import Path
 from textwrap import shorten
 
 from memory_server.chunking import split_lines
-from memory_server.document import UNAPPROVED, Document, Layer, LineRange, SourcePath, parse_place
+from memory_server.document import UNAPPROVED, Document, Layer, LineRange, SourcePath, parse_place, session_of_path
 from memory_server.errors import ContentError, UsageError, nearest_or
 from memory_server.escaping import escape_line
 from memory_server.fields import fold
-from memory_server.index.raw import TURNS_READ, ArchivedTurn, SessionStore, session_of_path
+from memory_server.index.raw import TURNS_READ, ArchivedTurn, SessionStore
 from memory_server.layers.sessions import cut_id8
 from memory_server.layers.sessions import read_session as session_file
 from memory_server.layers.topics import (

@@ -1,6 +1,8 @@
 """Packages import downwards only, and inside each of them every room stands above what it uses."""
 
 import ast
+import subprocess
+import sys
 from collections import Counter
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -264,6 +266,18 @@ def test_nothing_is_imported_past_the_arrows() -> None:
 )
 def test_the_check_sees_an_import_by_name(source: str) -> None:
     assert read_source(source).dynamic
+
+
+HEAVY = ("chromadb", "numpy", "mcp", "onnxruntime", "tokenizers", "fastapi", "yaml", "rich", "crawler", "dream")
+
+
+def test_a_question_at_the_command_line_imports_nothing_heavy() -> None:
+    """By its imports alone; `tests/system/test_at_once.py` asks, too."""
+    listing = "import sys, oneiros.cli.main, oneiros.cli.app, oneiros.cli.searching; print(*sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=True)
+
+    assert "memory_server.search.precedence" in ended.stdout
+    assert sorted({*HEAVY} & {*ended.stdout.split()}) == []
 
 
 def test_the_daemon_is_put_together_by_constructors_alone() -> None:

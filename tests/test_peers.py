@@ -13,9 +13,9 @@ from benchmarks.answers import LabelledQuestion, Shown
 from benchmarks.peers import oneiros
 from benchmarks.peers.__main__ import Trial, Yardstick, is_first
 from benchmarks.peers.peer import Door, Hit, Place, ask_all, install_once, run_command
-from memory_server.document import Document, Layer
+from memory_server.document import Document, Layer, raw_path
 from memory_server.embedding.model import ModelFiles
-from memory_server.index.raw import ArchivedSession, ArchivedTurn, raw_path
+from memory_server.index.raw import ArchivedSession, ArchivedTurn
 from memory_server.layers.notes import SessionNote
 
 TEXTS = {"relay": "The relay listens on port 4711.", "printer": "The printer jams on Mondays."}

@@ -10,8 +10,8 @@ from pathlib import Path
 from shlex import quote
 
 from benchmarks.peers.peer import HITS, Door, Hit, Place
+from memory_server.document import session_of_path
 from memory_server.embedding.model import ModelFiles
-from memory_server.index.raw import session_of_path
 from memory_server.layers.sessions import parse_id8
 
 PROGRAM = Path(sys.executable).with_name("oneiros")

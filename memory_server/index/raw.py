@@ -19,7 +19,17 @@ from typing import Protocol
 
 import numpy as np
 
-from memory_server.document import Chunk, ChunkId, Document, Layer, LineRange, SourcePath, Standing
+from memory_server.document import (
+    Chunk,
+    ChunkId,
+    Document,
+    Layer,
+    LineRange,
+    SourcePath,
+    Standing,
+    raw_path,
+    session_of_path,
+)
 from memory_server.embedding.vector_cache import TextHash
 from memory_server.index.build import SOURCES_A_TRANSACTION, Progress
 from memory_server.index.ledger import Ledger, SourceState
@@ -28,7 +38,6 @@ from memory_server.layers.notes import SessionNote
 from memory_server.lifecycle.fading import Fading, Range, is_within
 from memory_server.machine.database import remove_damaged, remove_database
 
-RAW_FOLDER = "sessions/archive/"  # a raw source is named `sessions/archive/<session id>`; no file has that name
 PIECE_CHARS = 1_000  # of a turn: what is ranked and shown as one passage
 SMALL_BYTES = 100_000  # of the records of sessions that are read while a question waits, or written together
 WORD = re.compile(r"[^\W_]+")
@@ -80,15 +89,6 @@ class SessionStore(Protocol):
 
     def at_depth(self, session_id: str, depth: str, first: int) -> str:
         """A session as text, at the depth `line`, `digest`, `file` or `raw`; `first` counts raw turns from 0."""
-
-
-def raw_path(session_id: str) -> SourcePath:
-    return SourcePath(f"{RAW_FOLDER}{session_id}")
-
-
-def session_of_path(path: str) -> str:
-    """The session that a raw source is; empty for any other source."""
-    return path.removeprefix(RAW_FOLDER) if path.startswith(RAW_FOLDER) else ""
 
 
 Cut = Callable[[Document, Sequence[ArchivedTurn]], list[tuple[Chunk, TextHash]]]  # each passage with its vector's key

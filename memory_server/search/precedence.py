@@ -9,8 +9,7 @@ same stays where the ranking of all layers put it.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from memory_server.document import Answer, Certainty, Hit, Layer, RejectedWords, SourcePath
-from memory_server.index.raw import session_of_path
+from memory_server.document import Answer, Certainty, Hit, Layer, RejectedWords, SourcePath, session_of_path
 from memory_server.search.question import Question, Search
 
 EPSILON = 1e-6  # of a score from 0 to 1: below it two hits are equal, and the stronger one may stand first

@@ -13,10 +13,10 @@ from itertools import islice
 
 import numpy as np
 
-from memory_server.document import Answer, Hit, Layer, Reason, SourcePath, Standing
+from memory_server.document import Answer, Hit, Layer, Reason, SourcePath, Standing, session_of_path
 from memory_server.index.expression import quote_text
 from memory_server.index.ledger import StoredChunk
-from memory_server.index.raw import WORD, RawIndex, chunk_turns, session_of_path
+from memory_server.index.raw import WORD, RawIndex, chunk_turns
 from memory_server.index.typed_lines import fold_text
 from memory_server.language.shortening import shorten_passage
 from memory_server.language.words import FUNCTION_WORDS, Stemmer

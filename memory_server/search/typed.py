@@ -10,9 +10,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Protocol
 
-from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, Reason
+from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, Reason, raw_path, session_of_path
 from memory_server.fields import Filter
-from memory_server.index.raw import raw_path, session_of_path
 from memory_server.index.typed_lines import TypedLine, fold_text
 from memory_server.layers.sessions import parse_id8
 from memory_server.machine.clock import local_day

@@ -16,11 +16,10 @@ from crawler.archive.store import hash_session_id, resolve_session
 from crawler.compress.levels import Depth, SessionReader, render_session, session_json
 from crawler.ingest import readmit
 from crawler.references import ScanReport
-from memory_server.document import LineRange
+from memory_server.document import LineRange, raw_path
 from memory_server.errors import UsageError
 from memory_server.escaping import escape_line, escape_text, join_counts, plural
 from memory_server.index.build import Progress
-from memory_server.index.raw import raw_path
 from memory_server.layers.mif import parse_date
 from memory_server.lifecycle.use import DRILLED, UseLog
 from memory_server.machine.clock import find_day_begin, local_day

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crawler.transcripts.injected import OWN_SESSION_MARK
-from memory_server.document import Answer, Hit, SourcePath
+from memory_server.document import Answer, Hit, SourcePath, session_of_path
 from memory_server.errors import OneirosError, UsageError
 from memory_server.escaping import escape_line, escape_text
 from memory_server.faces.answer_text import CHARS_A_TOKEN, format_layer, format_remark
-from memory_server.index.raw import SessionStore, session_of_path
+from memory_server.index.raw import SessionStore
 from memory_server.language.shortening import shorten_passage
 from memory_server.language.words import content_words
 from memory_server.layers.topics import SourceFile, find_sources

@@ -7,9 +7,8 @@ are shown. Asking for it logs nothing.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from memory_server.document import Answer, Hit, SourcePath
+from memory_server.document import Answer, Hit, SourcePath, session_of_path
 from memory_server.errors import OneirosError
-from memory_server.index.raw import session_of_path
 from memory_server.layers.sessions import cut_id8, parse_id8
 from memory_server.memory import Memory
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from memory_server.chunking import FOOTNOTE_DEFINITION, split_lines
-from memory_server.document import SourcePath
-from memory_server.index.raw import session_of_path
+from memory_server.document import SourcePath, session_of_path
 from memory_server.layers.topics import document_and_text
 from memory_server.memory import Memory
 from memory_server.reading import find_source, read_turns

@@ -18,9 +18,8 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from memory_server.document import Hit, Layer
+from memory_server.document import Hit, Layer, session_of_path
 from memory_server.escaping import escape_line, escape_text, plural
-from memory_server.index.raw import session_of_path
 from memory_server.language.spelling import compose
 from memory_server.language.words import FUNCTION_WORDS
 from memory_server.layers.footnotes import REFERENCE

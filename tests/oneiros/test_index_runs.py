@@ -13,12 +13,12 @@ from crawler.closed import ClosedWhen
 from crawler.ingest import ingest
 from crawler.reading.record import Readings
 from memory_server.completeness import SkipKind
+from memory_server.document import raw_path
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded
 from memory_server.embedding.model import ModelFiles
 from memory_server.errors import NeedsRepair
 from memory_server.index.build import Progress
-from memory_server.index.raw import raw_path
 from memory_server.index.semantic import SemanticIndex
 from memory_server.memory import Memory
 from memory_server.search.question import parse_query

@@ -8,8 +8,8 @@ import pytest
 
 from oneiros.light.endpoint import is_running
 from tests.system.house import House
+from tests.test_arrows import HEAVY
 
-HEAVY = ("chromadb", "numpy", "mcp", "onnxruntime", "tokenizers", "fastapi", "yaml", "rich", "crawler", "dream")
 PROGRAM = """
 import sys
 from oneiros.cli.main import run

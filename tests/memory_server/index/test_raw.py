@@ -6,17 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_server.document import Document, Layer
+from memory_server.document import Document, Layer, raw_path
 from memory_server.index.build import Progress
-from memory_server.index.raw import (
-    PIECE_CHARS,
-    SMALL_BYTES,
-    ArchivedSession,
-    ArchivedTurn,
-    RawIndex,
-    raw_path,
-    split_pieces,
-)
+from memory_server.index.raw import PIECE_CHARS, SMALL_BYTES, ArchivedSession, ArchivedTurn, RawIndex, split_pieces
 from memory_server.layers.notes import SessionNote
 
 

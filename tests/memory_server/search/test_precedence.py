@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, RejectedWords, SourcePath
-from memory_server.index.raw import raw_path
+from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, RejectedWords, SourcePath, raw_path
 from memory_server.memory import Memory
 from memory_server.search.precedence import mark_rejected, says_enough, with_precedence, with_topic
 from tests.memories import names, recall

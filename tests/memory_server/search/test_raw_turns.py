@@ -3,8 +3,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from memory_server.document import Answer, ChunkId, Document, Hit, Layer, LineRange, SourcePath
-from memory_server.index.raw import ArchivedSession, ArchivedTurn, RawIndex, raw_path
+from memory_server.document import Answer, ChunkId, Document, Hit, Layer, LineRange, SourcePath, raw_path
+from memory_server.index.raw import ArchivedSession, ArchivedTurn, RawIndex
 from memory_server.language.words import Stemmer
 from memory_server.layers.notes import SessionNote
 from memory_server.search.question import parse_query
