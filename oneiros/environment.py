@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 from memory_server.machine.clock import use_zone
 from memory_server.root.paths import MemoryRoot, RootChoice, choose_root, state_home
 from memory_server.settings import PersonSettings, person_settings_file, read_person_settings
-from oneiros.light.client_folders import find_named_folder, read_seen_folders
-from oneiros.light.endpoint import runtime_folder
 
 if TYPE_CHECKING:
     from memory_server.embedding.catalogue import Catalogue
@@ -71,6 +69,8 @@ class Environment:
         """Where Claude Code keeps its settings and sessions, each place once: what `$CLAUDE_CONFIG_DIR` names first,
         `~/.claude`, then what it named before.
         """
+        from oneiros.light.client_folders import find_named_folder, read_seen_folders
+
         own, found = self.home / ".claude", dict[Path, Path]()
         seen = [Path(folder) for folder in read_seen_folders(self.variables)]
         is_named = [str(folder) == find_named_folder(self.variables) for folder in seen]
@@ -87,6 +87,8 @@ class Environment:
     @property
     def ignored_claude_folder(self) -> str:
         """What `$CLAUDE_CONFIG_DIR` names and is not read: it is no folder, or lies in a repository."""
+        from oneiros.light.client_folders import find_named_folder
+
         named = find_named_folder(self.variables)
         return named if named and Path(named).resolve() not in {one.resolve() for one in self.claude_folders} else ""
 
@@ -107,6 +109,8 @@ class Environment:
 
     def places(self, root: MemoryRoot) -> dict[str, str]:
         """Every place in which oneiros keeps something of this memory or this person, whether it exists yet or not."""
+        from oneiros.light.endpoint import runtime_folder
+
         return {
             "root": str(root.path),
             "derived": str(root.derived_folder),

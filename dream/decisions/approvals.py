@@ -21,7 +21,6 @@ from memory_server.chunking import split_lines
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, OneirosError
 from memory_server.escaping import escape_line
-from memory_server.layers.index_page import find_markers, is_as_written, with_pointers
 from memory_server.layers.mif import Value, parse_frontmatter
 from memory_server.layers.topics import (
     LEFT_OUT,
@@ -233,6 +232,8 @@ class Approvals:
         """
         if path != "MEMORY.md" or text is None or (last is not None and hash_text(text) == last.after):
             return True
+        from memory_server.layers.index_page import is_as_written, with_pointers
+
         if not self.chain.has_key and is_as_written(self._root, text):
             return True
         try:
@@ -316,6 +317,8 @@ def pad_to_lines(text: str, approved: str) -> str:
 
 def without_pointers(text: str) -> str:
     """The index page without its generated lines and their markers."""
+    from memory_server.layers.index_page import find_markers
+
     try:
         markers = find_markers(text)
     except ContentError:
