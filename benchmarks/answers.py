@@ -38,7 +38,7 @@ from benchmarks.baselines import cut_turns, ranked_by_both, ranked_by_words, rea
 from benchmarks.layouts import read_lines
 from benchmarks.machine import stamp_run
 from benchmarks.metrics import confidence, percentile
-from benchmarks.recorded import build_reader, load_unread, newest_first, read_all
+from benchmarks.recorded import build_reader, load_unread, read_all
 from benchmarks.sessions import copy_transcripts
 from benchmarks.systems import Measured, cache_vectors, model_text
 from crawler.archive.append import IngestSettings
@@ -139,7 +139,7 @@ def measure_answers(
     turns = {session_id: list(archive.turns(session_id)) for session_id in archive.session_ids()}
     own = own_words(turns)
     runs = {"recall": ask_recall(memory, questions), "digests": ask_recall(memory, questions, None)}
-    runs |= {"fts5": ask_fts5(memory, questions), "rrf": ask_rrf(memory, questions)}
+    runs |= ask_baselines(memory, questions)
     rows = {name: judged_all(questions, run, own) for name, run in runs.items()}
     tables = dict(rows)
     for name in ("fts5", "rrf"):
@@ -220,7 +220,7 @@ def open_cached_memory(
 def read_anew(archive: Path, compressed: Path, recorded: Path, now: dt.datetime) -> None:
     """Puts readings by a recorded model in the place of those by rules, and the digests by them behind the older."""
     store, readings = Archive(archive), Readings(compressed.parent / FOLDER)
-    unread = [load_unread(store, session_id) for session_id in newest_first(store)]
+    unread = load_unread(store)
     for reading in read_all(build_reader(None, recorded, archive, is_partial=True), unread, archive).values():
         readings.save(reading)
     compress_closed(store, compressed, readings, ClosedWhen(now, idle_hours=0))
@@ -289,6 +289,10 @@ def ask_recall(
         sessions = [session_of.get(hit["path"]) or session_of_path(hit["path"]) for hit in hits]
         run.append(Shown([hit["passage"] for hit in hits], sessions, taken))
     return run
+
+
+def ask_baselines(memory: Memory, questions: Sequence[LabelledQuestion]) -> dict[str, list[Shown]]:
+    return {"rrf": ask_rrf(memory, questions), "fts5": ask_fts5(memory, questions)}
 
 
 def ask_fts5(memory: Memory, questions: Sequence[LabelledQuestion]) -> list[Shown]:
