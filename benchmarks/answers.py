@@ -48,7 +48,7 @@ from crawler.closed import ClosedWhen
 from crawler.compress.run import compress_closed
 from crawler.ingest import ingest
 from crawler.reading.record import FOLDER, Readings
-from crawler.transcripts.turns import Role, Turn
+from crawler.transcripts.turns import Role
 from memory_server.document import raw_path, session_of_path
 from memory_server.faces.answer_text import answer_json
 from memory_server.index.raw import ArchivedSession, SessionStore
@@ -136,8 +136,7 @@ def measure_answers(
 ) -> dict[str, Any]:
     """All figures of one run."""
     archive = Archive(memory.root.path / "sessions" / "archive")
-    turns = {session_id: list(archive.turns(session_id)) for session_id in archive.session_ids()}
-    own = own_words(turns)
+    own = own_words(archive)
     runs = {"recall": ask_recall(memory, questions), "digests": ask_recall(memory, questions, None)}
     runs |= ask_baselines(memory, questions)
     rows = {name: judged_all(questions, run, own) for name, run in runs.items()}
@@ -315,9 +314,10 @@ def ask_rrf(memory: Memory, questions: Sequence[LabelledQuestion]) -> list[Shown
     return [Shown([texts[place] for place in of], [sessions[place] for place in of], taken) for of in best]
 
 
-def own_words(turns: Mapping[str, Sequence[Turn]]) -> list[str]:
+def own_words(archive: Archive) -> list[str]:
     """What persons typed, plain; very short turns are left out."""
-    texts = {plain(turn.text) for own in turns.values() for turn in own if turn.role is Role.PERSON}
+    turns = (turn for name in archive.session_ids() for turn in archive.turns(name))
+    texts = {plain(turn.text) for turn in turns if turn.role is Role.PERSON}
     return [text for text in texts if len(text) >= LEAST_OWN]
 
 
