@@ -11,8 +11,8 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from benchmarks.answers import LabelledQuestion, Shown
-from benchmarks.peers.__main__ import Trial, Yardstick, is_first
+from benchmarks.answers import LabelledQuestion, Shown, is_of_session
+from benchmarks.peers.__main__ import Trial, Yardstick
 from benchmarks.peers.memories import PEERS
 from benchmarks.peers.peer import Hit, Peer, Place, Setup, ask_all, install_once, run_command
 from benchmarks.peers.weights import lay_hub, pool_graph
@@ -149,7 +149,7 @@ def test_a_hit_is_of_a_session_that_it_names_whole_or_by_its_beginning(path: str
     hits = PEERS["oneiros"].read_hits(json.dumps({"hits": [{"path": path, "passage": "port 4711"}]}))
 
     asked = LabelledQuestion("1", "app", "which port", session, (("4711",),), "")
-    assert is_first(asked, Shown([hits[0][1]], [hits[0][0]], 1.0)) == is_right
+    assert is_of_session(asked, Shown([hits[0][1]], [hits[0][0]], 1.0)) == is_right
 
 
 def test_what_a_door_leaves_running_is_ended_after_the_last_question(tmp_path: Path) -> None:

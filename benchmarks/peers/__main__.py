@@ -27,7 +27,7 @@ from benchmarks import answers
 from benchmarks.answers import LabelledQuestion, Shown
 from benchmarks.layouts import read_lines
 from benchmarks.machine import stamp_run
-from benchmarks.metrics import confidence, percentile
+from benchmarks.metrics import percentile
 from benchmarks.peers.memories import PEERS
 from benchmarks.peers.peer import Peer, Place, Setup, ask_all, install_once, run_command
 from benchmarks.runs import build_parser, write_figures
@@ -49,21 +49,7 @@ class Yardstick:
 
     def judge(self, run: Sequence[Shown]) -> dict[str, Any]:
         """The shares of one system, at equal characters."""
-        rows = [
-            answers.judged_as_long(one, shown, answers.judge(one, shown, self.own), of_recall)
-            for one, shown, of_recall in zip(self.questions, run, self.recall, strict=True)
-        ]
-        of_session = [float(is_first(one, shown)) for one, shown in zip(self.questions, run, strict=True)]
-        return {
-            **answers.averages(rows),
-            "session_at_1": fmean(of_session),
-            "session_at_1_interval": confidence(of_session),
-        }
-
-
-def is_first(one: LabelledQuestion, shown: Shown) -> bool:
-    """Whether the first hit is of the right session, which may be named by the beginning of its id."""
-    return any(name and one.session.startswith(name) for name in shown.sessions[:1])
+        return answers.averages(answers.judge_as_long(self.questions, run, self.own, self.recall))
 
 
 def main() -> None:
