@@ -7,7 +7,6 @@ that takes it back in so many words, or a proposal and the person's no. Each is 
 one memory. A case is wrong where the text of recall shows the old statement and not the new one before it.
 """
 
-import csv
 import datetime as dt
 import json
 import tempfile
@@ -18,9 +17,9 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from benchmarks.recorded import load_unread, newest_first, read_all
+from benchmarks.recorded import load_unread, read_all
+from benchmarks.runs import read_table
 from crawler.archive.append import Ingester, IngestSettings
-from crawler.archive.choice import Choice
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
 from crawler.model.client import ModelClient
@@ -50,12 +49,7 @@ class Case:
     new: str
 
 
-def read_cases() -> list[Case]:
-    with CASES.open(encoding="utf-8") as file:
-        return [Case(**row) for row in csv.DictReader(file, delimiter="\t")]
-
-
-PLANTED = read_cases()
+PLANTED = [Case(**row) for row in read_table(CASES)]
 
 
 def shows_old_first(memory: Memory, case: Case) -> bool:
@@ -91,22 +85,16 @@ def memory_of_transcripts(
     root.derived_folder.mkdir(parents=True)
     root.index_page.write_text("# Memory\n", encoding="utf-8")
     archive = root.path / "sessions" / "archive"
-    with Ingester(IngestSettings(archive, root.derived_folder / "sessions.db", choice=Choice())) as ingester:
+    with Ingester(IngestSettings(archive, root.derived_folder / "sessions.db")) as ingester:
         ingester.ingest([folder / "live"])
     if client:
-        archived = Archive(archive)
-        unread = [load_unread(archived, session_id) for session_id in newest_first(archived)]
-        for reading in read_all(client, unread, folder).values():
+        for reading in read_all(client, load_unread(Archive(archive)), folder).values():
             Readings(root.sessions.parent / FOLDER).save(reading)
     store = ArchivedSessions(archive, root.sessions)
     person = PersonSettings(query_log=False)
+    models = Catalogue(folder)
     with Memory(
-        root,
-        person=person,
-        catalogue=Catalogue(folder),
-        now=lambda: NOW,
-        sessions=lambda: store,
-        make_engine=make_engine,
+        root, person=person, catalogue=models, now=lambda: NOW, sessions=lambda: store, make_engine=make_engine
     ) as memory:
         memory.own()
         memory.reindex()

@@ -38,7 +38,7 @@ from benchmarks.baselines import cut_turns, ranked_by_both, ranked_by_words, rea
 from benchmarks.layouts import read_lines
 from benchmarks.machine import stamp_run
 from benchmarks.metrics import confidence, percentile
-from benchmarks.recorded import build_reader, load_unread, newest_first, read_all
+from benchmarks.recorded import build_reader, load_unread, read_all
 from benchmarks.sessions import copy_transcripts
 from benchmarks.systems import Measured, cache_vectors, model_text
 from crawler.archive.append import IngestSettings
@@ -48,7 +48,7 @@ from crawler.closed import ClosedWhen
 from crawler.compress.run import compress_closed
 from crawler.ingest import ingest
 from crawler.reading.record import FOLDER, Readings
-from crawler.transcripts.turns import Role, Turn
+from crawler.transcripts.turns import Role
 from memory_server.document import raw_path, session_of_path
 from memory_server.faces.answer_text import answer_json
 from memory_server.index.raw import ArchivedSession, SessionStore
@@ -136,17 +136,12 @@ def measure_answers(
 ) -> dict[str, Any]:
     """All figures of one run."""
     archive = Archive(memory.root.path / "sessions" / "archive")
-    turns = {session_id: list(archive.turns(session_id)) for session_id in archive.session_ids()}
-    own = own_words(turns)
+    own = own_words(archive)
     runs = {"recall": ask_recall(memory, questions), "digests": ask_recall(memory, questions, None)}
-    runs |= {"fts5": ask_fts5(memory, questions), "rrf": ask_rrf(memory, questions)}
+    runs |= ask_baselines(memory, questions)
     rows = {name: judged_all(questions, run, own) for name, run in runs.items()}
-    tables = dict(rows)
-    for name in ("fts5", "rrf"):
-        tables[f"{name}, equal"] = [
-            judged_as_long(one, shown, plain_row, of_recall)
-            for one, shown, plain_row, of_recall in zip(questions, runs[name], rows[name], runs["recall"], strict=True)
-        ]
+    equal = {f"{name}, equal": judge_as_long(questions, runs[name], own, runs["recall"]) for name in ("fts5", "rrf")}
+    tables = {**rows, **equal}
     if options.choose:
         tried = [judged_all(questions, ask_recall(memory, questions, weights), own) for weights in GRID]
         tables["chosen"] = left_out(questions, tried)
@@ -220,7 +215,7 @@ def open_cached_memory(
 def read_anew(archive: Path, compressed: Path, recorded: Path, now: dt.datetime) -> None:
     """Puts readings by a recorded model in the place of those by rules, and the digests by them behind the older."""
     store, readings = Archive(archive), Readings(compressed.parent / FOLDER)
-    unread = [load_unread(store, session_id) for session_id in newest_first(store)]
+    unread = load_unread(store)
     for reading in read_all(build_reader(None, recorded, archive, is_partial=True), unread, archive).values():
         readings.save(reading)
     compress_closed(store, compressed, readings, ClosedWhen(now, idle_hours=0))
@@ -291,6 +286,10 @@ def ask_recall(
     return run
 
 
+def ask_baselines(memory: Memory, questions: Sequence[LabelledQuestion]) -> dict[str, list[Shown]]:
+    return {"rrf": ask_rrf(memory, questions), "fts5": ask_fts5(memory, questions)}
+
+
 def ask_fts5(memory: Memory, questions: Sequence[LabelledQuestion]) -> list[Shown]:
     """Every question to FTS5 (unicode61, bm25, OR of the words) over the text of every turn, cut."""
     turns = cut_turns(memory)
@@ -311,9 +310,10 @@ def ask_rrf(memory: Memory, questions: Sequence[LabelledQuestion]) -> list[Shown
     return [Shown([texts[place] for place in of], [sessions[place] for place in of], taken) for of in best]
 
 
-def own_words(turns: Mapping[str, Sequence[Turn]]) -> list[str]:
+def own_words(archive: Archive) -> list[str]:
     """What persons typed, plain; very short turns are left out."""
-    texts = {plain(turn.text) for own in turns.values() for turn in own if turn.role is Role.PERSON}
+    turns = (turn for name in archive.session_ids() for turn in archive.turns(name))
+    texts = {plain(turn.text) for turn in turns if turn.role is Role.PERSON}
     return [text for text in texts if len(text) >= LEAST_OWN]
 
 
@@ -353,11 +353,16 @@ def left_out(questions: Sequence[LabelledQuestion], tried: Sequence[list[dict[st
     return rows
 
 
-def judged_as_long(one: LabelledQuestion, shown: Shown, row: Mapping[str, Any], recall: Shown) -> dict[str, Any]:
-    """What an answer is worth that may be read anywhere, for as many characters as recall's first hits have."""
-    rooms = (sum(map(len, cut_to_room(recall.passages, TEN_CHARS)[:count])) for count in (1, FIRST, MOST))
-    text = "\n".join(shown.passages)
-    return {**row, **{name: one.is_answered_by(text[:room]) for name, room in zip(AT, rooms, strict=True)}}
+def judge_as_long(
+    questions: Sequence[LabelledQuestion], run: Sequence[Shown], own: Sequence[str], recall: Sequence[Shown]
+) -> list[dict[str, Any]]:
+    """What answers are worth that may be read anywhere, for as many characters as recall's first hits have."""
+    rows = judged_all(questions, run, own)
+    for one, shown, row, of_recall in zip(questions, run, rows, recall, strict=True):
+        rooms = (sum(map(len, cut_to_room(of_recall.passages, TEN_CHARS)[:count])) for count in (1, FIRST, MOST))
+        text = "\n".join(shown.passages)
+        row |= {name: one.is_answered_by(text[:room]) for name, room in zip(AT, rooms, strict=True)}
+    return rows
 
 
 def judge(one: LabelledQuestion, shown: Shown, own: Sequence[str]) -> dict[str, Any]:
@@ -368,7 +373,7 @@ def judge(one: LabelledQuestion, shown: Shown, own: Sequence[str]) -> dict[str, 
     return {
         "id": one.id,
         "project": one.project,
-        "session_at_1": shown.sessions[:1] == [one.session],
+        "session_at_1": is_of_session(one, shown),
         "answer_at_1": answers[:1] == [True],
         "answer_at_3": any(answers),
         "answer_at_10": any(map(one.is_answered_by, cut_to_room(shown.passages, TEN_CHARS)[:MOST])),
@@ -379,6 +384,11 @@ def judge(one: LabelledQuestion, shown: Shown, own: Sequence[str]) -> dict[str, 
         "milliseconds": shown.milliseconds,
         "shown": passages,
     }
+
+
+def is_of_session(one: LabelledQuestion, shown: Shown) -> bool:
+    """Whether the first hit is of the right session, which may be named by the beginning of its id."""
+    return any(name and one.session.startswith(name) for name in shown.sessions[:1])
 
 
 def cut_to_room(passages: Sequence[str], room: int = SHOWN_CHARS) -> list[str]:
@@ -424,9 +434,9 @@ def figures(
 
 
 def averages(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The shares of one system, the interval of two of them, and what it shows and takes."""
+    """The shares of one system, the intervals of four of them, and what it shows and takes."""
     shares: dict[str, Any] = {name: fmean(float(row[name]) for row in rows) for name in SHARES}
-    for name in AT:
+    for name in ("session_at_1", *AT):
         shares[f"{name}_interval"] = confidence([float(row[name]) for row in rows])
     lengths = [row["characters"] for row in rows]
     return {

@@ -8,13 +8,13 @@ left those that say again what another says; with the packaged embedder, and by 
 """
 
 import argparse
-import csv
 import json
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
 from benchmarks.layouts import read_lines
+from benchmarks.runs import read_table
 from memory_server.embedding.catalogue import find_packaged_model
 from memory_server.embedding.onnx_engine import OnnxEngine
 from parts.taking_over.duplicates import Embed, make_embedder, same_as_earlier
@@ -29,7 +29,7 @@ def measure(data: Path) -> dict[str, Any]:
     rules: dict[str, list[str]] = defaultdict(list)
     for rule in read_lines(data / "dream_real/rules.jsonl"):
         rules[rule["repo"]].append(rule["text"])
-    reworded = {row["id"].rpartition(":")[0] for row in read_rewordings()}
+    reworded = {row["id"].rpartition(":")[0] for row in read_table(REWORDINGS)}
     projects = {name: texts for name, texts in rules.items() if name in reworded}
     doubles = duplicates(projects, embed_packaged())
     return {
@@ -45,15 +45,9 @@ def embed_packaged() -> Embed | None:
     return make_embedder(lambda: OnnxEngine(files)) if files else None
 
 
-def read_rewordings() -> list[dict[str, str]]:
-    """The rows of the table; quotation marks mean nothing in it."""
-    with REWORDINGS.open(encoding="utf-8") as lines:
-        return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
-
-
 def duplicates(projects: Projects, embed: Embed | None) -> dict[str, Any]:
     """The share of planted doubles among what is left, how many of each sort stay, and what else was dropped."""
-    rewordings = {row["id"]: row["text"] for row in read_rewordings()}
+    rewordings = {row["id"]: row["text"] for row in read_table(REWORDINGS)}
     planted: Counter[str] = Counter()
     left: Counter[str] = Counter()
     left_over = dropped = 0

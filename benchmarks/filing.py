@@ -28,7 +28,7 @@ from statistics import quantiles
 from typing import Any
 
 from benchmarks.machine import machine_text
-from benchmarks.recorded import NAMED, RecordedNamer, build_reader, load_unread, newest_first, read_all
+from benchmarks.recorded import NAMED, RecordedNamer, build_reader, load_unread, read_all
 from benchmarks.sessions import copy_transcripts
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive, SessionRecord
@@ -93,7 +93,7 @@ class Made:
         with Ingester(settings) as ingester:
             ingester.ingest(sorted(live.rglob("*.jsonl")))
         client = build_reader(None, options.recorded, home, is_partial=True)
-        unread = [load_unread(self.archive, name) for name in newest_first(self.archive)]
+        unread = load_unread(self.archive)
         self.readings = read_all(client, unread, home)
         self.namer = build_namer(options, home)
         self.rules_home, self.rules = options.rules, read_rules(options.rules)

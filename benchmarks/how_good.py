@@ -6,12 +6,13 @@ Every file of `benchmarks/figures` is what a benchmark wrote with `--json`, with
 machine, day and commit. The page is written by hand but for what stands between its marks, which this writes anew.
 """
 
-import argparse
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +28,14 @@ line { stroke: #24292f; stroke-width: 1.5 } .axis { stroke: #8c959f; stroke-widt
 .other { fill: #6e7681 } .axis { stroke: #6e7681 } }
 </style>"""
 
-ANSWERS = (("answer_at_1", "first passage"), ("answer_at_3", "first three"), ("answer_at_10", "first ten"))
-PEERS = {"recall": "oneiros", "rrf": "MiniLM and FTS5", "fts5": "FTS5"}
+ANSWERS = {"answer_at_1": "first passage", "answer_at_3": "first three", "answer_at_10": "first ten"}
+PARTS = {"all": "", "held back": ", held back"}
+PLAIN = {"oneiros": "recall", "MiniLM and FTS5": "rrf", "FTS5": "fts5"}  # as the page and as a file calls them
+CURATED = {"oneiros": "oneiros", "a plain prompt": "plain", "oneiros, rules": "oneiros-rules", "rules": "rules"}
 PEERS_TITLE = "{n} questions of {systems[oneiros][transcripts]} transcripts: the answer is shown in the"
+COSTS = "|indexed to the end|CPU seconds|largest process, MB|disk, MB|p50 / p95, s|same after a kill|load".split("|")
 
-Interval = tuple[float, float, float]  # a share, and the ends of its 95 % interval
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """One measure: the share of each system, by its name."""
-
-    name: str
-    shares: Mapping[str, Interval]
+Shares = Mapping[str, Mapping[str, Sequence[float]]]  # of each measure and system a share and the ends of its interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +44,12 @@ class Chart:
 
     name: str  # of the file and of the picture
     title: str  # counts in braces stand in the file
-    read: Callable[[Mapping[str, Any]], Iterator[Group]]
+    read: Callable[[Mapping[str, Any]], Shares]
     costs: Callable[[Mapping[str, Any]], Iterator[Sequence[str]]] | None = None  # rows of a second table
 
 
 def main() -> None:
     """Writes all pictures and the page."""
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     for path, text in build_files(PAGE.read_text(encoding="utf-8")).items():
         path.write_text(text, encoding="utf-8")
 
@@ -64,12 +59,11 @@ def build_files(page: str) -> dict[Path, str]:
     files = dict[Path, str]()
     for chart in CHARTS:
         figures = json.loads((FIGURES / f"{chart.name}.json").read_text(encoding="utf-8"))
-        groups, title = list(chart.read(figures)), chart.title.format_map(figures)
-        files[IMAGES / f"how-good-{chart.name}.svg"] = draw_bars(title, groups)
+        shares, title = chart.read(figures), chart.title.format_map(figures)
+        files[IMAGES / f"how-good-{chart.name}.svg"] = draw_bars(title, shares)
         stamp = f"{figures['date']}, commit {figures['commit']}, {figures['machine'].partition(';')[0]}"
-        tables = [format_table(groups), *([format_rows(list(chart.costs(figures)))] if chart.costs else ())]
-        picture = f"![{title}](images/how-good-{chart.name}.svg)"
-        table = "\n\n".join([picture, *tables, f"{stamp}.\n"])
+        tables = [format_table(shares), *([format_rows([COSTS, *chart.costs(figures)])] if chart.costs else ())]
+        table = "\n\n".join([f"![{title}](images/how-good-{chart.name}.svg)", *tables, f"{stamp}.\n"])
         page = re.sub(MARKED.format(name=chart.name), lambda found, text=table: found[1] + text + found[2], page)  # type: ignore[misc]
     return {**files, PAGE: page}
 
@@ -77,87 +71,64 @@ def build_files(page: str) -> dict[Path, str]:
 # -- what is read ---------------------------------------------------------------------------------------------------
 
 
-def read_answers(figures: Mapping[str, Any]) -> Iterator[Group]:
+def read_answers(figures: Mapping[str, Any]) -> Shares:
     """Answers of passages of equal length."""
     systems = {"oneiros": "recall", "MiniLM and FTS5": "rrf, equal", "FTS5": "fts5, equal"}
-    for measure, name in ANSWERS:
-        rows = {system: figures[key] for system, key in systems.items()}
-        yield Group(name, {key: (row[measure], *row[f"{measure}_interval"]) for key, row in rows.items()})
+    return read_measures({label: figures[name] for label, name in systems.items()}, ANSWERS)
 
 
-def read_peers(figures: Mapping[str, Any]) -> Iterator[Group]:
+def read_peers(figures: Mapping[str, Any]) -> Shares:
     """Answers within as many characters, and sessions named first."""
-    for measure, name in (*ANSWERS, ("session_at_1", "session of the first hit")):
-        rows = {PEERS.get(system, system): row for system, row in figures["systems"].items()}
-        yield Group(name, {key: (row[measure], *row[f"{measure}_interval"]) for key, row in rows.items()})
+    labels = {name: label for label, name in PLAIN.items()}
+    systems = {labels.get(name, name): row for name, row in figures["systems"].items()}
+    return read_measures(systems, {**ANSWERS, "session_at_1": "session of the first hit"})
+
+
+def read_measures(systems: Mapping[str, Any], measures: Mapping[str, str]) -> Shares:
+    return {
+        label: {system: [row[measure], *row[f"{measure}_interval"]] for system, row in systems.items()}
+        for measure, label in measures.items()
+    }
 
 
 def read_costs(figures: Mapping[str, Any]) -> Iterator[Sequence[str]]:
     """What each peer took to index and to answer, whether it came back after a kill, and the machine's load."""
-    yield (
-        "",
-        "indexed to the end",
-        "CPU seconds",
-        "largest process, MB",
-        "disk, MB",
-        "p50 / p95, s",
-        "same after a kill",
-        "load",
-    )
     for system, row in figures["systems"].items():
-        if "index" in row:
-            index, times = row["index"], f"{row['p50_ms'] / 1e3:.1f} / {row['p95_ms'] / 1e3:.1f}"
+        if index := row.get("index"):
+            times = f"{row['p50_ms'] / 1e3:.1f} / {row['p95_ms'] / 1e3:.1f}"
             sizes = (f"{value:.0f}" for value in (index["cpu_seconds"], index["peak_mb"], row["disk_mb"]))
-            same = row["same_after_kill"]
-            came_back = "does not end" if not row["ends_after_kill"] else "–" if same is None else f"{same:.2f}"
-            whole = "yes" if index["is_complete"] else "no"
-            yield system, whole, *sizes, times, came_back, f"{row['load']:.0f}"
+            same = "–" if row["same_after_kill"] is None else f"{row['same_after_kill']:.2f}"
+            came_back = same if row["ends_after_kill"] else "does not end"
+            yield system, "yes" if index["is_complete"] else "no", *sizes, times, came_back, f"{row['load']:.0f}"
 
 
-def read_decisions(figures: Mapping[str, Any]) -> Iterator[Group]:
+def read_decisions(figures: Mapping[str, Any]) -> Shares:
     """Decisive words in the first three passages and in the answer as Claude gets it."""
-    systems = {"oneiros": "recall", "MiniLM and FTS5": "rrf", "FTS5": "fts5"}
-    for kind in ("report", "question"):
-        for part in ("all", "held back"):
-            rows = figures[f"{kind}, {part}"]
-            name = f"{kind}s" + (", held back" if part != "all" else "")
-            yield Group(f"{name}: three passages", {key: rows[one]["decisive in 3"] for key, one in systems.items()})
-            yield Group(f"{name}: the answer", {"oneiros": rows["answer"]["decisive"]})
+    shares = dict[str, Mapping[str, Sequence[float]]]()
+    for kind, (part, suffix) in product(("report", "question"), PARTS.items()):
+        rows, label = figures[f"{kind}, {part}"], f"{kind}s{suffix}"
+        shares[f"{label}: three passages"] = {system: rows[name]["decisive in 3"] for system, name in PLAIN.items()}
+        shares[f"{label}: the answer"] = {"oneiros": rows["answer"]["decisive"]}
+    return shares
 
 
-def read_curation(figures: Mapping[str, Any]) -> Iterator[Group]:
+def read_curation(figures: Mapping[str, Any]) -> Shares:
     """What is kept: precision, recall and both, of all pieces and of the half that was held back."""
-    systems = {"oneiros": "oneiros", "a plain prompt": "plain", "oneiros, rules": "oneiros-rules", "rules": "rules"}
-    for part in ("all", "held back"):
-        for measure, name in (("precision", "precision"), ("recall", "recall"), ("f1", "both (F1)")):
-            rows = {key: figures["systems"][one][part] for key, one in systems.items() if one in figures["systems"]}
-            yield Group(
-                name + (", held back" if part != "all" else ""), {key: row[measure] for key, row in rows.items()}
-            )
-
-
-def read_harm(figures: Mapping[str, Any]) -> Iterator[Group]:
-    """The share of cases without harm, by condition."""
-    for condition, shares in figures["without_harm"].items():
-        yield Group(condition, shares)
-
-
-def read_near(figures: Mapping[str, Any]) -> Iterator[Group]:
-    """How often sure is right, and said of a near miss, by set."""
-    for name, shares in figures["near"].items():
-        yield Group(name, shares)
+    measures = {"precision": "precision", "recall": "recall", "f1": "both (F1)"}
+    return {
+        f"{label}{suffix}": {system: figures["systems"][name][part][measure] for system, name in CURATED.items()}
+        for part, suffix in PARTS.items()
+        for measure, label in measures.items()
+    }
 
 
 # -- how it is shown ------------------------------------------------------------------------------------------------
 
 
-def format_table(groups: Sequence[Group]) -> str:
+def format_table(shares: Shares) -> str:
     """A row a measure, a column a system."""
-    systems = list(groups[0].shares)
-    rows = [
-        [group.name, *(format_share(group.shares[one]) if one in group.shares else "" for one in systems)]
-        for group in groups
-    ]
+    systems = next(iter(shares.values()))
+    rows = [[name, *(format_share(row[one]) if one in row else "" for one in systems)] for name, row in shares.items()]
     return format_rows([["", *systems], *rows])
 
 
@@ -170,17 +141,15 @@ def format_share(share: Sequence[float]) -> str:
     return "{:.2f} ({:.2f} to {:.2f})".format(*share)
 
 
-def draw_bars(title: str, groups: Sequence[Group]) -> str:
+def draw_bars(title: str, shares: Shares) -> str:
     """An SVG of bars from 0 to 1, those of a measure together, each with its interval."""
     parts, top = list[str](), 44
-    for group in groups:
-        parts.append(f'<text x="0" y="{top}" class="head">{escape(group.name)}</text>')
-        for system, (share, low, high) in group.shares.items():
-            top += BAR_HEIGHT + 4
-            middle, kind = top - BAR_HEIGHT / 2 + 2, "own" if system.startswith("oneiros") else "other"
-            shape = (
-                f'x="{LABEL_WIDTH}" y="{top - BAR_HEIGHT + 2}" width="{share * BAR_WIDTH:.1f}" height="{BAR_HEIGHT}"'
-            )
+    for name, row in shares.items():
+        parts.append(f'<text x="0" y="{top}" class="head">{escape(name)}</text>')
+        for system, (share, low, high) in row.items():
+            bar, top = top + 6, top + BAR_HEIGHT + 4
+            middle, kind = bar + BAR_HEIGHT / 2, "own" if system.startswith("oneiros") else "other"
+            shape = f'x="{LABEL_WIDTH}" y="{bar}" width="{share * BAR_WIDTH:.1f}" height="{BAR_HEIGHT}"'
             parts += [
                 f'<text x="{LABEL_WIDTH - 8}" y="{top}" text-anchor="end">{escape(system)}</text>',
                 f'<rect class="{kind}" {shape}/>',
@@ -206,8 +175,8 @@ CHARTS = (
     Chart("sde", "sde-bench: decisive words of 27 decisions", read_decisions),
     Chart("sde-read", "sde-bench where a model read the chats: decisive words", read_decisions),
     Chart("curation", "Curation: what is kept of {systems[rules][all][pieces]} pieces of sessions", read_curation),
-    Chart("harm", "Without harm, of 30 cases", read_harm),
-    Chart("near", "Topics asked what they answer, and near misses", read_near),
+    Chart("harm", "Without harm, of 30 cases", itemgetter("without_harm")),
+    Chart("near", "Topics asked what they answer, and near misses", itemgetter("near")),
 )
 
 

@@ -10,7 +10,6 @@ read it.
 """
 
 import argparse
-import csv
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from benchmarks.layouts import Case
 from benchmarks.machine import machine_text
+from benchmarks.runs import read_table
 from benchmarks.systems import Measured, built_memory, model_text
 from memory_server.document import Certainty
 from memory_server.memory import Memory
@@ -51,9 +51,8 @@ def main() -> None:
 def read_topics() -> dict[str, list[Mapping[str, str]]]:
     """The rows of each language."""
     found: dict[str, list[Mapping[str, str]]] = {}
-    with TOPICS.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
-            found.setdefault(row["language"], []).append(row)
+    for row in read_table(TOPICS):
+        found.setdefault(row["language"], []).append(row)
     return found
 
 

@@ -71,6 +71,16 @@ def confidence(values: Sequence[float], seed: int = 0, rounds: int = 1_000) -> t
     return means[int(rounds * 0.025)], means[int(rounds * 0.975)]
 
 
+def with_interval(values: Sequence[float]) -> list[float]:
+    """A mean and its 95 % interval."""
+    return [fmean(values), *confidence(values)]
+
+
+def share_with_interval(part: int, whole: int) -> list[float]:
+    """A share of few cases and its 95 % interval."""
+    return [part / whole, *bound_share(part, whole)]
+
+
 def bound_share(part: int, whole: int) -> tuple[float, float]:
     """The 95 % interval of a share of few cases, which has a width also where all are alike (Wilson 1927)."""
     square, share = 1.96**2, part / whole

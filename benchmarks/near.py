@@ -9,9 +9,6 @@ statements of a set and nothing else. The memories hold topics alone: those of t
 keep. A hit is right where it holds the statement; `sure` and `likely` count first hits.
 """
 
-import argparse
-import csv
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -21,8 +18,8 @@ from pathlib import Path
 from benchmarks.answers import plain
 from benchmarks.curation.pieces import read_pieces
 from benchmarks.layouts import read_lines
-from benchmarks.machine import stamp_run
-from benchmarks.metrics import bound_share
+from benchmarks.metrics import share_with_interval
+from benchmarks.runs import build_parser, read_table, write_figures
 from benchmarks.strangers import ReadQuestions
 from benchmarks.topics import LABELS, copy_memory, make_topics, open_indexed
 from dream.proposals.questions import ApprovedQuestions
@@ -38,12 +35,10 @@ HELD = 60  # characters of a statement by which it is known in a passage
 
 def main() -> None:
     """Asks all three memories and prints how often each word is right."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = build_parser(__doc__)
     parser.add_argument("--shared", type=Path, default=Path("../shared"))
-    parser.add_argument("--json", type=Path, help="figures to FILE")
     options = parser.parse_args()
-    with QUESTIONS.open(encoding="utf-8") as file:
-        questions = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    questions = read_table(QUESTIONS)
     found: dict[str, Counter[str]] = {}
     for name, opened in open_memories(options.shared.resolve()):
         with opened as memory:
@@ -55,18 +50,15 @@ def main() -> None:
         sure, likely = (f"{right} of {of}" for right, of in list(of_word.values())[:2])
         kept = f"{of_word[Certainty.SURE][0]} of {counts['right']}"
         print(f"{name:<10}{sure:>12}{likely:>12}{kept:>18}{counts['near sure']:>12}{counts['near likely']:>13}")
-    if options.json:
-        shares = {name: count_shares(counts) for name, counts in found.items()}
-        options.json.write_text(json.dumps({**stamp_run(), "near": shares}, indent=1) + "\n", encoding="utf-8")
+    write_figures(options.json, {"near": {name: count_shares(counts) for name, counts in found.items()}})
 
 
 def count_shares(counts: Mapping[str, int]) -> dict[str, list[float]]:
     """What the page shows of a set, each share with its interval."""
-    right, of = counts["sure right"], counts["sure right"] + counts["sure wrong"]
-    called, asked = counts["near sure"], counts["near"]
+    right = counts["sure right"]
     return {
-        "sure ones that are right": [right / of, *bound_share(right, of)],
-        "near misses that are called sure": [called / asked, *bound_share(called, asked)],
+        "sure ones that are right": share_with_interval(right, right + counts["sure wrong"]),
+        "near misses that are called sure": share_with_interval(counts["near sure"], counts["near"]),
     }
 
 

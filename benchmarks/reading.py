@@ -35,7 +35,7 @@ from typing import Any
 
 from benchmarks.labels import Labels, Row, group_by_session, interval, judge_quotes, matching, share
 from benchmarks.machine import machine_text
-from benchmarks.recorded import build_reader, load_unread, newest_first, read_all
+from benchmarks.recorded import build_reader, load_unread, read_all
 from benchmarks.titles import is_bad, read_subjects
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive
@@ -116,7 +116,7 @@ def read_project(source: Path, client: ModelClient | None, folder: Path) -> Proj
     with Ingester(settings) as ingester:
         ingester.ingest([source])
     archive = Archive(settings.archive)
-    unread = [load_unread(archive, session_id) for session_id in newest_first(archive)]
+    unread = load_unread(archive)
     readings = read_all(client, unread, place)
     every = list(readings.values())
     gone, habits = find_taken_back(every), group_habits(every)

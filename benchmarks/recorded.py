@@ -19,7 +19,7 @@ from crawler.facts import gather_facts
 from crawler.model.budget import Budget, Price
 from crawler.model.claude_cli import ClaudeCliClient
 from crawler.model.client import Completion, ModelClient, PaidModel, Prompt, Refused
-from crawler.quotes import SessionTurns, session_turns
+from crawler.quotes import session_turns
 from crawler.reading.model import ModelReader, Unread
 from crawler.reading.record import Reading
 from crawler.reading.repeats import count_failures, group_habits
@@ -42,9 +42,11 @@ class RecordedClient:
     is_partial: bool = False  # whether sessions that nobody read may stay as rules read them
     exact: int = 0
     by_names: int = 0
+    asked: list[str] = field(default_factory=list)
 
     def complete(self, prompt: Prompt) -> Completion:
         text = f"{prompt.instructions}\n{prompt.session}"
+        self.asked.append(text)
         if (answer := self.by_hash.get(hash_prompt(text))) is not None:
             self.exact += 1
         else:
@@ -92,6 +94,20 @@ def recorded_pairs(place: Path) -> Iterator[tuple[str, str]]:
             yield text, answer.read_text(encoding="utf-8")
 
 
+def write_prompts(prompts: Iterable[str], folder: Path) -> None:
+    """Writes prompts for whoever answers them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, prompt in enumerate(prompts, start=1):
+        (folder / f"{number:03d}.prompt.txt").write_text(prompt, encoding="utf-8")
+
+
+def pack_answers(folder: Path, file: Path) -> None:
+    """Packs a folder of prompts and answers: the hash of each prompt and its answer, a line each."""
+    with lzma.open(file, "wt", encoding="utf-8") as packed:
+        for prompt, answer in recorded_pairs(folder):
+            packed.write(json.dumps({"prompt_sha256": hash_prompt(prompt), "answer": answer}) + "\n")
+
+
 def sessions_answered(pairs: Iterable[tuple[str, str]]) -> Iterator[Mapping[str, Any]]:
     """What was answered about each session; statements that were written again are no session."""
     yield from (one for _, answer in pairs for one in json.loads(answer) if "session" in one)
@@ -120,19 +136,16 @@ def read_all(client: ModelClient | None, unread: Sequence[Unread], folder: Path)
     return readings
 
 
-def newest_first(archive: Archive) -> list[str]:
+def load_unread(archive: Archive) -> list[Unread]:
+    """All sessions, as rules read them, the newest first."""
     records = sorted(archive.records(), key=lambda one: (one.ended, one.session_id), reverse=True)
-    return [record.session_id for record in records]
+    return [_load_unread(archive, record.session_id, record.project_name) for record in records]
 
 
-def load_unread(archive: Archive, session_id: str) -> Unread:
-    turns, record = list(archive.turns(session_id)), archive.record(session_id)
-    session: SessionTurns = session_turns(session_id, record.project_name, turns)
-    return Unread(
-        session,
-        gather_facts(turns),
-        read_by_rules(session, turns, gather_facts(turns), archive.hash_session(session_id)),
-    )
+def _load_unread(archive: Archive, session_id: str, project: str) -> Unread:
+    turns = list(archive.turns(session_id))
+    session, facts = session_turns(session_id, project, turns), gather_facts(turns)
+    return Unread(session, facts, read_by_rules(session, turns, facts, archive.hash_session(session_id)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ same texts.
 
 import argparse
 import base64
-import csv
 import hashlib
 import json
 import lzma
@@ -34,6 +33,7 @@ from benchmarks.intake import shows
 from benchmarks.machine import machine_text
 from benchmarks.metrics import confidence
 from benchmarks.planted_secrets import Maker
+from benchmarks.runs import read_table
 from benchmarks.secret_forms import FORMS
 from memory_server.redaction import Redactor
 
@@ -171,15 +171,10 @@ def shape_cases() -> list[Case]:
     """Every shape in sentences, code and addresses, or beside its name where it has no mark of its own."""
     return [
         Case(f"{row['service']}:{row['rule']}", text, secret)
-        for row in shape_rows()
+        for row in read_table(Path(__file__).with_name("secret_shapes.tsv"))
         for seed in SEEDS
         for text, secret in texts_of_shape(row, seed)
     ]
-
-
-def shape_rows() -> list[dict[str, str]]:
-    path = Path(__file__).with_name("secret_shapes.tsv")
-    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 def texts_of_shape(row: dict[str, str], seed: int) -> Iterator[tuple[str, str]]:

@@ -12,15 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.recorded import (
-    RECORDING,
-    build_reader,
-    load_unread,
-    newest_first,
-    read_all,
-    recorded_pairs,
-    sessions_answered,
-)
+from benchmarks.recorded import RECORDING, build_reader, load_unread, read_all, recorded_pairs, sessions_answered
 from crawler.archive.store import Archive
 from crawler.reading.record import RULES, Holds
 from dream.candidates import CONFIDENCE
@@ -54,7 +46,7 @@ HELD_OUT = ("cipher-box", "oh-my-posh", "entire-graph", "JSSoundRecorder", "clau
 def accept_sure_offers(root: MemoryRoot) -> None:
     """Dreams over the archive of a memory as the recorded model read it, and accepts what is said and surely holds."""
     archive = Archive(root.path / "sessions" / "archive")
-    unread, now = [load_unread(archive, name) for name in newest_first(archive)], dt.datetime.now(dt.UTC)
+    unread, now = load_unread(archive), dt.datetime.now(dt.UTC)
     readings = read_all(build_reader(None, None, root.derived_folder, is_partial=True), unread, root.derived_folder)
     evidence = Evidence(archive)
     decisions = Decisions(

@@ -264,7 +264,7 @@ def harm(memory: Memory, past: Sequence[LabelledQuestion], sessions_by_statement
     `sessions_by_statement`: the session of each statement of the topics, by its plain words.
     """
     archive = Archive(memory.root.path / "sessions" / "archive")
-    own = own_words({session_id: list(archive.turns(session_id)) for session_id in archive.session_ids()})
+    own = own_words(archive)
     rows = [judge(one, shown, own) for one, shown in zip(past, ask_recall(memory, past), strict=True)]
     firsts = [memory.search(parse_query(one.text)).hits[:1] for one in past]
     is_topic = [bool(hits) and hits[0].layer is Layer.TOPIC for hits in firsts]

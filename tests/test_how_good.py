@@ -1,8 +1,8 @@
 """The page of figures is what its script makes of the files of figures."""
 
-from benchmarks.how_good import CHARTS, FIGURES, PAGE, Group, build_files, draw_bars, format_table
+from benchmarks.how_good import CHARTS, FIGURES, PAGE, build_files, draw_bars, format_table
 
-GROUPS = [Group("first passage", {"oneiros": (0.5, 0.25, 0.75), "FTS5 & co": (0.1, 0.0, 0.2)})]
+SHARES = {"first passage": {"oneiros": (0.5, 0.25, 0.75), "FTS5 & co": (0.1, 0.0, 0.2)}}
 
 
 def test_the_page_and_its_pictures_are_drawn_from_the_figures_that_are_kept() -> None:
@@ -13,7 +13,7 @@ def test_the_page_and_its_pictures_are_drawn_from_the_figures_that_are_kept() ->
 
 
 def test_a_bar_is_as_long_as_its_share_and_its_line_as_its_interval() -> None:
-    picture = draw_bars("Answers", GROUPS)
+    picture = draw_bars("Answers", SHARES)
 
     assert 'class="own" x="270" y="50" width="190.0"' in picture
     assert '<line x1="365.0" x2="555.0"' in picture
@@ -21,7 +21,7 @@ def test_a_bar_is_as_long_as_its_share_and_its_line_as_its_interval() -> None:
 
 
 def test_a_table_has_a_row_a_measure_and_a_column_a_system() -> None:
-    assert format_table(GROUPS).splitlines() == [
+    assert format_table(SHARES).splitlines() == [
         "|  | oneiros | FTS5 & co |",
         "| --- | --- | --- |",
         "| first passage | 0.50 (0.25 to 0.75) | 0.10 (0.00 to 0.20) |",

@@ -7,13 +7,17 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+import onnxruntime
 import pytest
 
-from benchmarks.answers import LabelledQuestion, Shown
-from benchmarks.peers import oneiros
-from benchmarks.peers.__main__ import Trial, Yardstick, is_first
-from benchmarks.peers.peer import Door, Hit, Place, ask_all, install_once, run_command
+from benchmarks.answers import LabelledQuestion, Shown, is_of_session
+from benchmarks.peers.__main__ import Trial, Yardstick
+from benchmarks.peers.memories import PEERS
+from benchmarks.peers.peer import Hit, Peer, Place, Setup, ask_all, install_once, run_command
+from benchmarks.peers.weights import lay_hub, pool_graph
 from memory_server.document import Document, Layer, raw_path
+from memory_server.embedding.catalogue import find_packaged_model
 from memory_server.embedding.model import ModelFiles
 from memory_server.index.raw import ArchivedSession, ArchivedTurn
 from memory_server.layers.notes import SessionNote
@@ -36,20 +40,11 @@ for name, text in sorted(texts, key=lambda one: -len(words & set(one[1].lower().
 """
 
 
-class Copier:
+class Copier(Peer):
     """A memory that copies notes, and finds them by their words."""
 
-    def install(self, packages: Path, source: Path | None) -> None:
-        packages.mkdir(parents=True)
-
-    def prepare(self, place: Place, model: ModelFiles) -> Mapping[str, str]:
-        return {}
-
-    def index_command(self, place: Place) -> Sequence[str]:
-        return [sys.executable, "-c", INDEX, str(place.notes)]
-
-    def build_door(self, place: Place) -> Door:
-        return Door([sys.executable, "-c", SEARCH])
+    def prepare(self, place: Place, model: ModelFiles) -> Setup:
+        return Setup(place, [sys.executable, "-c", INDEX, str(place.notes)], [sys.executable, "-c", SEARCH], {})
 
     def read_hits(self, answer: str) -> list[Hit]:
         hits = [line.partition(" ") for line in answer.splitlines()]
@@ -110,7 +105,8 @@ def test_a_peer_is_judged_at_as_many_characters_as_recall_showed_and_comes_back_
 
 @pytest.mark.parametrize(("code", "seconds"), [("raise SystemExit(3)", 60.0), ("import time; time.sleep(60)", 0.3)])
 def test_indexing_that_fails_or_takes_too_long_is_not_complete(tmp_path: Path, code: str, seconds: float) -> None:
-    spent = run_command([sys.executable, "-c", code], Place(tmp_path, tmp_path, tmp_path, tmp_path), {}, seconds)
+    setup = Setup(Place(*[tmp_path] * 4), [sys.executable, "-c", code], [], {})
+    spent = run_command(setup.index, setup, seconds)
 
     assert not spent.is_complete and spent.wall_seconds < 30
 
@@ -150,19 +146,32 @@ def test_an_environment_that_was_made_half_is_made_anew_and_a_whole_one_is_kept(
     ],
 )
 def test_a_hit_is_of_a_session_that_it_names_whole_or_by_its_beginning(path: str, session: str, is_right: bool) -> None:
-    hits = oneiros.read_hits(json.dumps({"hits": [{"path": path, "passage": "port 4711"}]}))
+    hits = PEERS["oneiros"].read_hits(json.dumps({"hits": [{"path": path, "passage": "port 4711"}]}))
 
     asked = LabelledQuestion("1", "app", "which port", session, (("4711",),), "")
-    assert is_first(asked, Shown([hits[0][1]], [hits[0][0]], 1.0)) == is_right
+    assert is_of_session(asked, Shown([hits[0][1]], [hits[0][0]], 1.0)) == is_right
 
 
 def test_what_a_door_leaves_running_is_ended_after_the_last_question(tmp_path: Path) -> None:
-    class Leaving(Mute):
-        def build_door(self, place: Place) -> Door:
-            write = "import pathlib; pathlib.Path('ended').touch()"
-            return Door([sys.executable, "-c", ""], ending=[sys.executable, "-c", write])
+    write = "import pathlib; pathlib.Path('ended').touch()"
+    say_nothing, end = ([sys.executable, "-c", code] for code in ("", write))
+    setup = Setup(Place(*[tmp_path] * 4), [], say_nothing, {}, ending=end)
 
-    place = Place(tmp_path, tmp_path, tmp_path, tmp_path)
-    run = ask_all(Leaving(), place, {}, ["which port"])
+    run = ask_all(Mute(), setup, ["which port"])
 
     assert len(run) == 1 and (tmp_path / "ended").exists()
+
+
+def test_a_graph_that_pools_gives_the_mean_of_the_first_256_tokens(tmp_path: Path) -> None:
+    model = find_packaged_model()
+    assert model is not None
+    pooled = lay_hub(model, tmp_path, "packaged/pooled") / "model.onnx"
+    pool_graph(pooled)
+    tokens = {"input_ids": np.full((1, 300), 2003), "attention_mask": np.ones((1, 300), np.int64)}
+    cut = {name: rows[:, :256] for name, rows in tokens.items()}
+    as_it_was = onnxruntime.InferenceSession(model.weights)
+
+    [row] = onnxruntime.InferenceSession(pooled).run(None, tokens)
+    [states] = as_it_was.run(None, {**cut, "token_type_ids": np.zeros((1, 256), np.int64)})
+
+    assert np.allclose(row, states.mean(axis=1), atol=1e-5)

@@ -15,12 +15,8 @@ import time
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
-from harness.adapters.base import (  # type: ignore[import-not-found]  # of the checkout into which this is copied
-    ArmSpec,
-    CorpusManifest,
-    IngestReport,
-    MemoryAdapter,
-)
+# What is imported here is of the checkout into which this is copied.
+from harness.adapters.base import ArmSpec, CorpusManifest, IngestReport, MemoryAdapter  # type: ignore[import-not-found]
 from harness.gate import AdmissionSignal  # type: ignore[import-not-found]
 from harness.instructions import compose  # type: ignore[import-not-found]
 
@@ -78,22 +74,22 @@ class OneirosAdapter(MemoryAdapter):  # type: ignore[misc]
 def write_transcript(source: Path, folder: Path) -> None:
     """Writes a session of the corpus (`role`, `content`, `ts`, a tool with its result) as Claude Code would."""
     session, rows, parent = str(uuid5(NAMESPACE_URL, source.as_posix())), list[dict[str, object]](), None
-    for number, line in enumerate(source.read_text(encoding="utf-8").splitlines()):
-        entry, name = json.loads(line), f"{number:08x}{session[8:]}"
-        message: dict[str, object] = {"role": entry["role"], "content": entry["content"]}
-        if entry["role"] == "assistant":
-            message |= {"id": f"msg_{name}", "content": [{"type": "text", "text": entry["content"]}]}
-        head = {"sessionId": session, "timestamp": entry["ts"], "cwd": "/srv/project", "version": "2.1.221"}
+    for number, entry in enumerate(map(json.loads, source.read_text(encoding="utf-8").splitlines())):
+        if not entry["content"]:
+            continue  # calls of tools are no words of anybody, and their results are the files as they were
+        name, content = f"{number:08x}{session[8:]}", [{"type": "text", "text": entry["content"]}]
         row = {
             "type": entry["role"],
             "uuid": name,
             "parentUuid": parent,
+            "sessionId": session,
+            "timestamp": entry["ts"],
+            "cwd": "/srv/project",
+            "version": "2.1.221",
             "isSidechain": False,
-            "message": message,
+            "message": {"role": entry["role"], "content": content, "id": f"msg_{name}"},
         }
-        if entry["content"]:  # calls of tools are no words of anybody, and their results are the files as they were
-            rows.append(row | head)
-            parent = name
+        rows.append(row)
+        parent = name
     folder.mkdir(parents=True, exist_ok=True)
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    (folder / f"{session}.jsonl").write_text(text, encoding="utf-8")
+    (folder / f"{session}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

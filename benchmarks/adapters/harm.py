@@ -2,27 +2,21 @@
 
     python -m benchmarks.adapters.harm
 
-The conditions are those of agent-memory-bench (its preregistration 005): a coding agent asks, and what the memory
-holds of it is *absent* (nothing at all), *superseded* (an old fact and a newer one), *contradictory* (two that
-disagree, neither said to replace the other) or *adjacent* (a confident statement on something else). The cases are
-ours (`harm_cases.tsv`), each a session or two among the planted ones of `benchmarks/curation`; where *superseded* says
-nothing of its own, it asks for what stands there. A memory does no harm where it answers
+The conditions are those of agent-memory-bench (its preregistration 005); the cases are ours (`harm_cases.tsv`), each a
+session or two among the planted ones of `benchmarks/curation`. Where *superseded* says nothing of its own, it asks for
+what stands there. The memory holds, and does no harm where it answers:
 
-absent          nothing, or nothing that it calls more than `perhaps`
-superseded      the newer one before the old one, and the old one, if it shows it, marked with what is later
-contradictory   both, each with its day
-adjacent        nothing that it calls more than `perhaps`; at the least nothing that it calls `sure`, which is said of
-                topics alone: `topic` asks that where the statement on something else is one
+absent          nothing of what is asked: nothing, or nothing that it calls more than `perhaps`
+superseded      an old fact and a newer one: the newer one before the old one, and the old one, if it shows it, marked
+contradictory   two that disagree, neither said to replace the other: both, each with its day
+adjacent        a confident statement on something else: nothing that it calls more than `perhaps`
+topic           such a statement in a topic: nothing that it calls `sure`, which is said of topics alone
 """
 
-import argparse
-import csv
 import datetime as dt
-import json
 import re
-import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,21 +24,21 @@ from pathlib import Path
 from benchmarks.amended import memory_of_transcripts, plain, write_one
 from benchmarks.curation.pieces import Piece, read_pieces
 from benchmarks.curation.systems import PIECES_READ, write_transcripts
-from benchmarks.machine import stamp_run
-from benchmarks.metrics import bound_share
+from benchmarks.metrics import share_with_interval
 from benchmarks.recorded import replay
+from benchmarks.runs import build_parser, read_table, write_figures
 from crawler.model.client import ModelClient
-from memory_server.document import Answer, Certainty, Hit
+from memory_server.document import Answer, Certainty
 from memory_server.faces.answer_text import answer_text
 from memory_server.memory import Memory
 from memory_server.search.question import SHOWN_HITS, parse_query
 
 CASES = Path(__file__).parent / "harm_cases.tsv"
-RECORDING = CASES.with_name(
-    "harm.jsonl.xz"
-)  # of a model that read the sessions of the cases, those of a month in a prompt
+RECORDING = CASES.with_name("harm.jsonl.xz")  # of a model that read the cases' sessions, those of a month in a prompt
+CONDITIONS = ("absent", "superseded", "contradictory", "adjacent", "topic")
 FIRST_DAY, LATER_DAYS = dt.datetime(2026, 1, 5, 9, tzinfo=dt.UTC), 30
 FIRST_NUMBER = 5_000  # of a session, behind those of the pieces
+OPENING = (("user", "Look at what we have on this, and tell me."), ("assistant", "I read it."))
 TOKENS = 500  # of an answer, as Claude gets it
 DAY = re.compile(r"\b20\d\d-\d\d-\d\d\b")
 
@@ -61,68 +55,50 @@ class Case:
     new_words: str
 
 
-def main() -> int:
-    """Prints which conditions are met and what fails; the exit code is 1 where anything does."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path, help="figures to FILE")
-    options = parser.parse_args()
-    found = {
-        "by rules": find_harm(None),
-        "a model reads": find_harm(replay(RECORDING, PIECES_READ, is_partial=True)),
-    }
-    for reader, conditions in found.items():
-        for condition, good in conditions.items():
-            sys.stdout.write(f"{reader}: {condition}: {sum(good)} of {len(good)} without harm\n")
-    if options.json:
-        shares = {one: {reader: count_share(good[one]) for reader, good in found.items()} for one in CONDITIONS}
-        options.json.write_text(json.dumps({**stamp_run(), "without_harm": shares}, indent=1) + "\n", encoding="utf-8")
-    return 0 if all(all(good) for conditions in found.values() for good in conditions.values()) else 1
-
-
-def count_share(good: Sequence[bool]) -> list[float]:
-    """The share of cases without harm, and its interval."""
-    return [sum(good) / len(good), *bound_share(sum(good), len(good))]
+def main() -> None:
+    """Prints which conditions are met and what fails."""
+    options = build_parser(__doc__).parse_args()
+    found: dict[str, dict[str, list[float]]] = {condition: {} for condition in CONDITIONS}
+    readers = {"by rules": None, "a model reads": replay(RECORDING, PIECES_READ, is_partial=True)}
+    for reader, client in readers.items():
+        for condition, good in find_harm(client).items():
+            print(f"{reader}: {condition}: {sum(good)} of {len(good)} without harm")
+            found[condition][reader] = share_with_interval(sum(good), len(good))
+    write_figures(options.json, {"without_harm": found})
 
 
 def find_harm(client: ModelClient | None) -> dict[str, list[bool]]:
     """For each condition whether each of its cases is met without harm; prints what is not. `client`: who reads."""
     found: dict[str, list[bool]] = {condition: [] for condition in CONDITIONS}
     planted = [piece for piece in read_pieces() if piece.origin == "planted"]
-    with (
-        tempfile.TemporaryDirectory(prefix="oneiros-harm-") as folder,
-        build_memory(Path(folder), planted, client) as memory,
-    ):
+    with tempfile.TemporaryDirectory() as folder, build_memory(Path(folder), planted, client) as memory:
         for case in read_cases():
             answer = ask(memory, case)
             found[case.condition].append(is_good := is_harmless(case, answer))
             if not is_good:
-                sys.stdout.write(f"{case.condition}: {case.question}\n{answer_text(answer, TOKENS)}\n\n")
+                print(f"{case.condition}: {case.question}\n{answer_text(answer, TOKENS)}\n")
     return found
 
 
 def read_cases() -> list[Case]:
-    with CASES.open(encoding="utf-8") as file:
-        return [Case(**row) for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)]
+    return [Case(**row) for row in read_table(CASES)]
 
 
 @contextmanager
 def build_memory(folder: Path, pieces: Sequence[Piece], client: ModelClient | None = None) -> Iterator[Memory]:
     """A memory of what the cases hold, among pieces of sessions on other things; read by rules for None."""
+    topics = folder / "memory" / "topics"
+    topics.mkdir(parents=True)
     write_transcripts(pieces, folder / "live")
     for number, case in enumerate(read_cases()):
         for place, text in enumerate(filter(None, (case.old, case.new))):
             if case.condition == "topic":
-                (folder / "memory" / "topics").mkdir(parents=True, exist_ok=True)
-                file = folder / "memory" / "topics" / f"case-{number}.md"
-                file.write_text(f"# {' '.join(text.split()[:3])}\n\n- {text}\n", encoding="utf-8")
-                continue
-            begun = FIRST_DAY + dt.timedelta(days=number + place * LATER_DAYS)
-            turns = [
-                ("user", "Look at what we have on this, and tell me."),
-                ("assistant", "I read it."),
-                ("user", text),
-            ]
-            write_one(folder / "live", FIRST_NUMBER + 2 * number + place, begun, turns, "works")
+                content = f"# {' '.join(text.split()[:3])}\n\n- {text}\n"
+                (topics / f"case-{number}.md").write_text(content, encoding="utf-8")
+            else:
+                begun = FIRST_DAY + dt.timedelta(days=number + place * LATER_DAYS)
+                turns = [*OPENING, ("user", text)]
+                write_one(folder / "live", FIRST_NUMBER + 2 * number + place, begun, turns, "works")
     with memory_of_transcripts(folder, client=client) as memory:
         yield memory
 
@@ -133,46 +109,31 @@ def ask(memory: Memory, case: Case) -> Answer:
 
 def is_harmless(case: Case, answer: Answer) -> bool:
     """Whether an answer does what its condition asks for."""
-    return CONDITIONS[case.condition](case, answer)
+    called = {hit.certainty for hit in answer.hits}
+    if case.condition == "topic":
+        return Certainty.SURE not in called
+    if case.condition == "superseded":
+        return shows_the_newer_first(case, answer)
+    if case.condition == "contradictory":
+        return shows_both_with_days(case, answer)
+    return called <= {Certainty.PERHAPS}
 
 
-def _is_perhaps_at_most(case: Case, answer: Answer) -> bool:  # noqa: ARG001  as all conditions are asked
-    return all(hit.certainty is Certainty.PERHAPS for hit in answer.hits)
-
-
-def _is_sure_of_nothing(case: Case, answer: Answer) -> bool:  # noqa: ARG001
-    return not any(hit.certainty is Certainty.SURE for hit in answer.hits)
-
-
-def _shows_the_newer_one(case: Case, answer: Answer) -> bool:
-    old, new = (_find_hits(words, answer) for words in (case.old_words, case.new_words))
+def shows_the_newer_first(case: Case, answer: Answer) -> bool:
+    """Whether the newer one is shown, not behind the old one, and the old one marked where it is shown apart."""
+    old, new = (
+        [place for place, hit in enumerate(answer.hits) if words in plain(hit.passage)]
+        for words in (case.old_words, case.new_words)
+    )
+    marked = [place for place, hit in enumerate(answer.hits) if hit.amended or hit.newer]
     is_first = bool(new) and not (old and old[0] < new[0])
-    return is_first and all(is_marked(answer.hits[place]) or place in new for place in old)
+    return is_first and {*old} <= {*marked, *new}
 
 
-def is_marked(hit: Hit) -> bool:
-    """Whether a hit says that something later is known."""
-    return bool(hit.amended or hit.newer)
-
-
-def _shows_both_with_days(case: Case, answer: Answer) -> bool:
-    blocks = re.split(r"(?m)^(?=\d+\. )", answer_text(answer, TOKENS))
-    shown = [[block for block in blocks if words in plain(block)] for words in (case.old_words, case.new_words)]
-    return all(any(DAY.search(block) for block in of_one) for of_one in shown)
-
-
-def _find_hits(words: str, answer: Answer) -> Sequence[int]:
-    return [place for place, hit in enumerate(answer.hits) if words in plain(hit.passage)]
-
-
-CONDITIONS: Mapping[str, Callable[[Case, Answer], bool]] = {
-    "absent": _is_perhaps_at_most,
-    "superseded": _shows_the_newer_one,
-    "contradictory": _shows_both_with_days,
-    "adjacent": _is_perhaps_at_most,
-    "topic": _is_sure_of_nothing,
-}
+def shows_both_with_days(case: Case, answer: Answer) -> bool:
+    blocks = [block for block in re.split(r"(?m)^(?=\d+\. )", answer_text(answer, TOKENS)) if DAY.search(block)]
+    return all(any(words in plain(block) for block in blocks) for words in (case.old_words, case.new_words))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

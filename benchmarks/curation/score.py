@@ -18,8 +18,8 @@ Each share stands with its 95 % interval: pieces are drawn anew, with returning.
 import argparse
 import json
 import random
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from benchmarks.curation.pieces import PROJECT, Offer, Piece, Wanted, read_offer
 
 SEED, RESAMPLES = 20260301, 1_000
 FINDING = "finding"
+SHARES, FALLS = ("precision", "recall", "f1", "scope"), "falls"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +38,7 @@ class Judged:
     piece: Piece
     right: Sequence[tuple[Offer, Wanted]]
     wrong: Sequence[Offer]
-
-    def find_missed(self) -> list[Wanted]:
-        return [one for one in self.piece.keep if all(one is not wanted for _, wanted in self.right)]
-
-    def count_found(self) -> int:
-        return len(self.piece.keep) - len(self.find_missed())
+    missed: Sequence[Wanted]
 
 
 def main() -> None:
@@ -56,9 +52,7 @@ def main() -> None:
     for file in options.offers:
         judged = judge_offers(read_offers(file), pieces)
         found[file.stem] = compute_figures(judged)
-        sys.stdout.write("\n".join([file.stem, *format_figures(found[file.stem])]) + "\n")
-        if options.list:
-            sys.stdout.writelines(f"{line}\n" for line in list_errors(judged))
+        print(*format_figures(file.stem, found[file.stem]), *(list_errors(judged) if options.list else ()), sep="\n")
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
@@ -76,7 +70,7 @@ def _judge(piece: Piece, offers: Sequence[Offer]) -> Judged:
         right += [(offer, one) for one in matching if all(one is not known for _, known in right)]  # once is enough
         if not matching and not _is_uncounted(offer, piece):
             wrong.append(offer)
-    return Judged(piece, right, wrong)
+    return Judged(piece, right, wrong, [one for one in piece.keep if all(one is not known for _, known in right)])
 
 
 def _is_uncounted(offer: Offer, piece: Piece) -> bool:
@@ -87,91 +81,74 @@ def _is_uncounted(offer: Offer, piece: Piece) -> bool:
 
 def compute_figures(judged: Sequence[Judged]) -> dict[str, Any]:
     """The figures of all pieces, of the half that is held back, and of planted and real ones."""
-    parts: dict[str, Callable[[Piece], bool]] = {
-        "all": lambda _: True,
-        "held back": lambda piece: piece.is_held_back,
-        "planted": lambda piece: piece.origin == "planted",
-        "real": lambda piece: piece.origin == "real",
+    return {
+        "all": _compute(judged),
+        "held back": _compute([one for one in judged if one.piece.is_held_back]),
+        "planted": _compute([one for one in judged if one.piece.origin == "planted"]),
+        "real": _compute([one for one in judged if one.piece.origin == "real"]),
     }
-    return {name: _compute([one for one in judged if is_in(one.piece)]) for name, is_in in parts.items()}
 
 
 def _compute(judged: Sequence[Judged]) -> dict[str, Any]:
-    kinds = sorted({one.kind for each in judged for one in each.piece.keep})
-    traps = sorted({each.piece.trap for each in judged} - {""})
+    shares = measure_with_intervals(judged)
+    by_trap = {trap: [one for one in judged if one.piece.trap == trap] for trap in {one.piece.trap for one in judged}}
+    kept = Counter(one.kind for each in judged for one in each.piece.keep)
+    missed = Counter(one.kind for each in judged for one in each.missed)
     return {
         "pieces": len(judged),
         "right": sum(len(one.right) for one in judged),
         "wrong": sum(len(one.wrong) for one in judged),
-        "precision": with_interval(measure_precision, judged),
-        "recall": with_interval(measure_recall, judged),
-        "f1": with_interval(measure_f1, judged),
-        "scope": with_interval(measure_scope, judged),
-        "recall_by_kind": {kind: _recall_of_kind(judged, kind) for kind in kinds},
-        "fell_for": {
-            trap: with_interval(measure_falls, [one for one in judged if one.piece.trap == trap]) for trap in traps
-        },
+        **{name: shares[name] for name in SHARES},
+        "recall_by_kind": {kind: [kept[kind] - missed[kind], kept[kind]] for kind in sorted(kept)},
+        "fell_for": {trap: measure_with_intervals(by_trap[trap])[FALLS] for trap in sorted(by_trap) if trap},
     }
 
 
-def measure_precision(judged: Sequence[Judged]) -> float:
-    right = sum(len(one.right) for one in judged)
-    return _divide(right, right + sum(len(one.wrong) for one in judged))
+def measure_with_intervals(judged: Sequence[Judged]) -> dict[str, list[float]]:
+    """Each share and the ends of its 95 % interval by bootstrap over pieces, seeded."""
+    dice = random.Random(SEED)  # noqa: S311  resampling, not secrecy
+    drawn = [measure(dice.choices(judged, k=len(judged))) for _ in range(RESAMPLES)]
+    found, cut = dict[str, list[float]](), RESAMPLES // 40
+    for name, share in measure(judged).items():
+        ranked = sorted(one[name] for one in drawn)
+        found[name] = [round(value, 3) for value in (share, ranked[cut], ranked[-1 - cut])]
+    return found
 
 
-def measure_recall(judged: Sequence[Judged]) -> float:
-    return _divide(sum(one.count_found() for one in judged), sum(len(one.piece.keep) for one in judged))
-
-
-def measure_f1(judged: Sequence[Judged]) -> float:
-    precision, recall = measure_precision(judged), measure_recall(judged)
-    return _divide(2 * precision * recall, precision + recall)
-
-
-def measure_scope(judged: Sequence[Judged]) -> float:
+def measure(judged: Sequence[Judged]) -> dict[str, float]:
+    """All shares of some pieces together."""
+    right, wrong = sum(len(one.right) for one in judged), sum(len(one.wrong) for one in judged)
+    kept, missed = sum(len(one.piece.keep) for one in judged), sum(len(one.missed) for one in judged)
     filed = [offer.scope == wanted.scope for one in judged for offer, wanted in one.right]
-    return _divide(sum(filed), len(filed))
-
-
-def measure_falls(judged: Sequence[Judged]) -> float:
-    return _divide(sum(bool(one.wrong) for one in judged), len(judged))
-
-
-def _recall_of_kind(judged: Sequence[Judged], kind: str) -> list[int]:
-    """How many statements of a kind were found, and how many there are."""
-    wanted = sum(one.kind == kind for each in judged for one in each.piece.keep)
-    return [wanted - sum(one.kind == kind for each in judged for one in each.find_missed()), wanted]
+    precision, recall = _divide(right, right + wrong), _divide(kept - missed, kept)
+    return {
+        "precision": precision,
+        "recall": recall,
+        "f1": _divide(2 * precision * recall, precision + recall),
+        "scope": _divide(sum(filed), len(filed)),
+        FALLS: _divide(sum(bool(one.wrong) for one in judged), len(judged)),
+    }
 
 
 def _divide(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
 
 
-def with_interval(measure: Callable[[Sequence[Judged]], float], judged: Sequence[Judged]) -> list[float]:
-    """A figure and the ends of its 95 % interval by bootstrap over pieces, seeded."""
-    dice = random.Random(SEED)  # noqa: S311  resampling, not secrecy
-    drawn = sorted(measure(dice.choices(judged, k=len(judged))) for _ in range(RESAMPLES)) if judged else [0.0]
-    ends = (measure(judged), drawn[len(drawn) // 40], drawn[-1 - len(drawn) // 40])
-    return [round(value, 3) for value in ends]
+def format_figures(system: str, found: dict[str, Any]) -> Iterator[str]:
+    """A line for each part of the pieces, behind the system."""
+    yield system
+    for part, figures in found.items():
+        shares = ", ".join("{} {:.2f} ({:.2f}-{:.2f})".format(name, *figures[name]) for name in SHARES)
+        falls = "".join(f"; {trap} {share:.2f}" for trap, (share, _, _) in figures["fell_for"].items())
+        yield f"  {part}: {figures['right']} right, {figures['wrong']} wrong; {shares}{falls}"
 
 
-def format_figures(found: dict[str, Any]) -> list[str]:
-    """A line for each part of the pieces."""
-    names = ("precision", "recall", "f1", "scope")
-    return [
-        f"  {part}: {figures['right']} right, {figures['wrong']} wrong; "
-        + ", ".join("{} {:.2f} ({:.2f}-{:.2f})".format(name, *figures[name]) for name in names)
-        + "".join(f"; {trap} {falls[0]:.2f}" for trap, falls in figures["fell_for"].items())
-        for part, figures in found.items()
-    ]
-
-
-def list_errors(judged: Sequence[Judged]) -> Iterable[str]:
+def list_errors(judged: Sequence[Judged]) -> Iterator[str]:
     """What is wrong and what is missed, outside of the half that is held back."""
     for each in judged:
         if not each.piece.is_held_back:
             yield from (f"  WRONG {each.piece.id} {each.piece.trap}: {one.statement}" for one in each.wrong)
-            yield from (f"  MISSED {each.piece.id} {one.kind}: {one.statement}" for one in each.find_missed())
+            yield from (f"  MISSED {each.piece.id} {one.kind}: {one.statement}" for one in each.missed)
 
 
 if __name__ == "__main__":

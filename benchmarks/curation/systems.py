@@ -7,8 +7,8 @@ model and by its own rules. What models answered is recorded beside this file an
 
 import datetime as dt
 import json
-import lzma
 import re
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,14 +16,12 @@ from pathlib import Path
 from benchmarks.amended import write_one
 from benchmarks.curation.pieces import Offer, Piece
 from benchmarks.reading import read_project
-from benchmarks.recorded import hash_prompt, replay
+from benchmarks.recorded import hash_prompt, recorded_pairs, replay
 from crawler.model.client import ModelClient
 
-HERE = Path(__file__).parent
-PIECES_READ = HERE / "oneiros.jsonl.xz"
+PIECES_READ, PLAINLY_READ = (Path(__file__).with_name(f"{name}.jsonl.xz") for name in ("oneiros", "plain"))
 SIGNS = re.compile(
-    r"\b(?:always|never|must|should|only|please|don't|do not|prefer|use|want|instead|from now on|remember)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:always|never|must|should|only|please|don't|do not|prefer|use|want|instead|from now on|remember)\b"
 )
 SENTENCE = re.compile(r"[^.?!\n]+[.!]?(?=\s|$)|[^.?!\n]+\?")
 PLAIN_PROMPT = """\
@@ -35,7 +33,7 @@ correction|fact|finding", "scope": "project, or person where it holds in all pro
 """
 
 
-def offer_by_rules(pieces: Sequence[Piece], folder: Path) -> Iterator[Offer]:  # noqa: ARG001  as all systems are asked
+def offer_by_rules(pieces: Sequence[Piece]) -> Iterator[Offer]:
     """Each sentence of the person, no question, that holds one of the signs."""
     for piece in pieces:
         for who, words in piece.turns:
@@ -44,10 +42,9 @@ def offer_by_rules(pieces: Sequence[Piece], folder: Path) -> Iterator[Offer]:  #
                     yield Offer(piece.id, sentence.strip())
 
 
-def offer_by_plain_prompt(pieces: Sequence[Piece], folder: Path) -> Iterator[Offer]:  # noqa: ARG001
+def offer_by_plain_prompt(pieces: Sequence[Piece]) -> Iterator[Offer]:
     """What a model wrote down that was asked plainly."""
-    with lzma.open(HERE / "plain.jsonl.xz", "rt", encoding="utf-8") as lines:
-        answers = {row["prompt_sha256"]: row["answer"] for row in map(json.loads, lines)}
+    answers = dict(recorded_pairs(PLAINLY_READ))
     for prompt in build_plain_prompts(pieces):
         for row in json.loads(answers[hash_prompt(prompt)]):
             yield Offer(row["piece"], row["statement"], row["kind"], row["scope"])
@@ -60,23 +57,20 @@ def build_plain_prompts(pieces: Sequence[Piece]) -> Iterator[str]:
         yield f"{PLAIN_PROMPT}\nProject: {own[0].project}\n\n" + "\n\n".join(shown) + "\n"
 
 
-def offer_by_oneiros(pieces: Sequence[Piece], folder: Path) -> Iterator[Offer]:
+def offer_by_oneiros(pieces: Sequence[Piece]) -> Iterator[Offer]:
     """What the program offers where a model reads, as it was recorded."""
-    return offer_read(pieces, folder, replay(PIECES_READ))
+    return offer_read(pieces, replay(PIECES_READ))
 
 
-def offer_by_its_rules(pieces: Sequence[Piece], folder: Path) -> Iterator[Offer]:
-    """What the program offers where no model reads."""
-    return offer_read(pieces, folder, None)
-
-
-def offer_read(pieces: Sequence[Piece], folder: Path, client: ModelClient | None) -> Iterator[Offer]:
+def offer_read(pieces: Sequence[Piece], client: ModelClient | None = None) -> Iterator[Offer]:
     """What the program offers of transcripts of the pieces, by what a model reads, or its own rules for None."""
-    for project, own in group_by_project(pieces).items():
-        by_session = write_transcripts(own, folder / "live" / project)
-        (folder / "work").mkdir(parents=True, exist_ok=True)
-        for candidate in read_project(folder / "live" / project, client, folder / "work").offered:
-            yield Offer(by_session[candidate.quotes[0].session_id], candidate.text, str(candidate.kind))
+    with tempfile.TemporaryDirectory(prefix="oneiros-curation-") as folder:
+        live, work = Path(folder) / "live", Path(folder) / "work"
+        work.mkdir()
+        for project, own in group_by_project(pieces).items():
+            by_session = write_transcripts(own, live / project)
+            for candidate in read_project(live / project, client, work).offered:
+                yield Offer(by_session[candidate.quotes[0].session_id], candidate.text, str(candidate.kind))
 
 
 def write_transcripts(pieces: Sequence[Piece], folder: Path) -> dict[str, str]:
@@ -98,9 +92,9 @@ def group_by_project(pieces: Sequence[Piece]) -> Mapping[str, list[Piece]]:
     return found
 
 
-SYSTEMS: Mapping[str, Callable[[Sequence[Piece], Path], Iterator[Offer]]] = {
+SYSTEMS: Mapping[str, Callable[[Sequence[Piece]], Iterator[Offer]]] = {
     "rules": offer_by_rules,
     "plain": offer_by_plain_prompt,
-    "oneiros-rules": offer_by_its_rules,
+    "oneiros-rules": offer_read,
     "oneiros": offer_by_oneiros,
 }

@@ -5,7 +5,7 @@
 The packages of each are installed once below `--work`, its sessions, indices and settings lie in a home of its own
 there, and it is asked through its own door. What it shows counts as in `benchmarks.answers`: an answer is found where
 it stands anywhere in as many characters as recall's first passages have. `plain` in the place of a name runs recall,
-FTS5 and the joined baseline of that benchmark, with which the other rows are compared. FILE keeps the rows of all runs.
+FTS5 and the joined baseline of that benchmark. FILE keeps the rows of all runs.
 
 Indexing ends after `--minutes`; what is there by then is asked. The first KILLED transcripts are then indexed twice
 more, once in peace, and once killed half-way and begun anew: `same_after_kill` is the share of questions with
@@ -13,46 +13,29 @@ hits in peace that have the same then; nothing is known of it where none has any
 seconds count children that were waited for, peak memory the largest process.
 """
 
-import argparse
 import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchmarks.answers import (
-    LabelledQuestion,
-    Shown,
-    ask_fts5,
-    ask_recall,
-    ask_rrf,
-    averages,
-    judge,
-    judged_as_long,
-    open_cached_memory,
-    own_words,
-    parse_question,
-)
+from benchmarks import answers
+from benchmarks.answers import LabelledQuestion, Shown
 from benchmarks.layouts import read_lines
 from benchmarks.machine import stamp_run
-from benchmarks.metrics import confidence, percentile
-from benchmarks.peers import basic_memory, episodic_memory, mempalace, memsearch, oneiros
-from benchmarks.peers.peer import Peer, Place, ask_all, measure_disk, run_command
+from benchmarks.metrics import percentile
+from benchmarks.peers.memories import PEERS
+from benchmarks.peers.peer import Peer, Place, Setup, ask_all, install_once, run_command
+from benchmarks.runs import build_parser, write_figures
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
 from memory_server.embedding.catalogue import find_packaged_model
 from memory_server.index.raw import SessionStore
 
-PEERS: Mapping[str, Peer] = {
-    "basic-memory": basic_memory,
-    "memsearch": memsearch,
-    "mempalace": mempalace,
-    "episodic-memory": episodic_memory,
-    "oneiros": oneiros,
-}
 KILLED = 4  # transcripts of the trial with a kill, and questions that are asked after it
 
 
@@ -66,59 +49,44 @@ class Yardstick:
 
     def judge(self, run: Sequence[Shown]) -> dict[str, Any]:
         """The shares of one system, at equal characters."""
-        rows = [
-            judged_as_long(one, shown, judge(one, shown, self.own), of_recall)
-            for one, shown, of_recall in zip(self.questions, run, self.recall, strict=True)
-        ]
-        of_session = [float(is_first(one, shown)) for one, shown in zip(self.questions, run, strict=True)]
-        return {**averages(rows), "session_at_1": fmean(of_session), "session_at_1_interval": confidence(of_session)}
-
-
-def is_first(one: LabelledQuestion, shown: Shown) -> bool:
-    """Whether the first hit is of the right session, which may be named by the beginning of its id."""
-    return any(name and one.session.startswith(name) for name in shown.sessions[:1])
+        return answers.averages(answers.judge_as_long(self.questions, run, self.own, self.recall))
 
 
 def main() -> None:
     """Reads the command line, runs the names one after the other and adds their rows to the file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = build_parser(__doc__)
     parser.add_argument("names", nargs="+", choices=["plain", *PEERS])
     parser.add_argument("--data", type=Path, nargs="+", required=True, help="folders of transcripts, plain or .xz")
     parser.add_argument("--queries", type=Path, required=True, help="questions in the shape of answers.jsonl")
-    parser.add_argument("--json", type=Path, required=True, help="the file of rows")
     parser.add_argument("--work", type=Path, default=Path("benchmarks/out/peers"), help="packages and homes")
     parser.add_argument("--cache", type=Path, default=Path("benchmarks/out/answers"), help="as of benchmarks.answers")
     parser.add_argument("--source", type=Path, help="a checkout of a peer that no registry has")
     parser.add_argument("--minutes", type=float, default=12, help="at most, of indexing")
+    parser.set_defaults(json=Path("benchmarks/out/peers.json"))
     options = parser.parse_args()
-    with open_cached_memory([folder.resolve() for folder in options.data], options.cache.resolve()) as memory:
+    with answers.open_cached_memory([folder.resolve() for folder in options.data], options.cache.resolve()) as memory:
         folder = memory.root.path / "sessions" / "archive"
         archive, store = Archive(folder), ArchivedSessions(folder, memory.root.sessions)
-        questions = [one for one in map(parse_question, read_lines(options.queries)) if archive.holds(one.session)]
-        own = own_words({name: list(archive.turns(name)) for name in archive.session_ids()})
-        yardstick = Yardstick(questions, own, ask_recall(memory, questions))
+        questions = [
+            one for one in map(answers.parse_question, read_lines(options.queries)) if archive.holds(one.session)
+        ]
+        yardstick = Yardstick(questions, answers.own_words(archive), answers.ask_recall(memory, questions))
         for name in options.names:
             if name == "plain":
-                runs = {
-                    "recall": yardstick.recall,
-                    "rrf": ask_rrf(memory, questions),
-                    "fts5": ask_fts5(memory, questions),
-                }
+                runs = {"recall": yardstick.recall, **answers.ask_baselines(memory, questions)}
                 rows = {system: yardstick.judge(run) for system, run in runs.items()}
             else:
-                work, live = options.work.resolve() / name, memory.root.path.parent / "live"
-                PEERS[name].install(work / "packages", options.source)
-                rows = {name: Trial(PEERS[name], work, live, store, options.minutes * 60).measure(yardstick)}
+                peer, work, live = PEERS[name], options.work.resolve() / name, memory.root.path.parent / "live"
+                install_once(work / "packages", partial(peer.install, work / "packages", options.source))
+                rows = {name: Trial(peer, work, live, store, options.minutes * 60).measure(yardstick)}
             add_rows(options.json, rows, options.queries.name, len(questions))
 
 
 def add_rows(file: Path, rows: Mapping[str, Mapping[str, Any]], queries: str, count: int) -> None:
     """Puts rows beside those that a file has of other systems."""
-    stamp = stamp_run()
     systems = json.loads(file.read_text(encoding="utf-8"))["systems"] if file.exists() else {}
-    added = {name: {**stamp, "load": os.getloadavg()[2], **row} for name, row in rows.items()}
-    found = {**stamp, "queries": queries, "n": count, "systems": {**systems, **added}}
-    file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    added = {name: {**stamp_run(), "load": os.getloadavg()[2], **row} for name, row in rows.items()}
+    write_figures(file, {"queries": queries, "n": count, "systems": {**systems, **added}})
     print(json.dumps(added))
 
 
@@ -136,10 +104,11 @@ class Trial:
         """What the peer finds and what it takes."""
         questions = [one.text for one in yardstick.questions]
         transcripts = sorted(self.live.rglob("*.jsonl"))
-        place, variables = self.lay_out(transcripts)
-        spent = run_command(self.peer.index_command(place), place, variables, self.seconds)
-        disk = measure_disk(place.home)
-        run = ask_all(self.peer, place, variables, questions)
+        setup = self.lay_out(transcripts)
+        spent = run_command(setup.index, setup, self.seconds)
+        files = [path for path in setup.place.home.rglob("*") if path.is_file() and not path.is_symlink()]
+        disk = sum(path.stat().st_size for path in files) / 1e6
+        run = ask_all(self.peer, setup, questions)
         return {
             **yardstick.judge(run),
             "p95_ms": percentile([shown.milliseconds for shown in run], 0.95),
@@ -151,19 +120,18 @@ class Trial:
 
     def try_kill(self, transcripts: Sequence[Path], questions: Sequence[str]) -> dict[str, Any]:
         """Whether indexing that was killed half-way ends when begun anew, and finds what indexing in peace finds."""
-        place, variables = self.lay_out(transcripts)
-        command = self.peer.index_command(place)
-        in_peace = run_command(command, place, variables, self.seconds)
-        found = ask_all(self.peer, place, variables, questions)
-        place, variables = self.lay_out(transcripts)
-        run_command(command, place, variables, in_peace.wall_seconds / 2)
-        again = run_command(command, place, variables, self.seconds)
-        pairs = zip(found, ask_all(self.peer, place, variables, questions), strict=True)
+        setup = self.lay_out(transcripts)
+        in_peace = run_command(setup.index, setup, self.seconds)
+        found = ask_all(self.peer, setup, questions)
+        setup = self.lay_out(transcripts)
+        run_command(setup.index, setup, in_peace.wall_seconds / 2)
+        again = run_command(setup.index, setup, self.seconds)
+        pairs = zip(found, ask_all(self.peer, setup, questions), strict=True)
         same = [float(one.passages == other.passages) for one, other in pairs if one.passages]
         is_known = in_peace.is_complete and same
         return {"ends_after_kill": again.is_complete, "same_after_kill": fmean(same) if is_known else None}
 
-    def lay_out(self, transcripts: Sequence[Path]) -> tuple[Place, Mapping[str, str]]:
+    def lay_out(self, transcripts: Sequence[Path]) -> Setup:
         """An empty home with the peer's settings, and transcripts with what was said in them beside it."""
         sessions = self.work / "sessions"
         place = Place(self.work / "packages", self.work / "home", sessions / "transcripts", sessions / "notes")
@@ -181,7 +149,7 @@ class Trial:
             (place.notes / f"{name}.md").write_text(text + "\n", encoding="utf-8")
         model = find_packaged_model()
         assert model is not None, "the packaged model is installed with the benchmarks"
-        return place, self.peer.prepare(place, model)
+        return self.peer.prepare(place, model)
 
 
 if __name__ == "__main__":

@@ -4,22 +4,35 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx.parser import parse_graph
 from tokenizers.implementations.bert_wordpiece import BertWordPieceTokenizer
 
 from memory_server.embedding.model import ModelFiles
 
 SNAPSHOT = "0" * 40
 TOKENS = 256  # that the model was taught to read
-CUT = {name: f"{name}_cut" for name in ("input_ids", "attention_mask", "token_type_ids")}
 SPECIAL = {f"{name}_token": f"[{name.upper()}]" for name in ("unk", "sep", "pad", "cls", "mask")}
 BESIDE = {  # what libraries want to know of a model
     "config.json": {"model_type": "bert", "pad_token_id": 0, "hidden_size": 384, "max_position_embeddings": 512},
     "tokenizer_config.json": {"tokenizer_class": "BertTokenizer", "model_max_length": TOKENS, **SPECIAL},
     "special_tokens_map.json": SPECIAL,
 }
+CUT = f"""cut (int64[batch, length] input_ids, int64[batch, length] attention_mask) => () {{
+    first = Constant <value_ints = [0]> ()
+    end = Constant <value_ints = [{TOKENS}]> ()
+    axis = Constant <value_ints = [1]> ()
+    cut_input_ids = Slice (input_ids, first, end, axis)
+    cut_attention_mask = Slice (attention_mask, first, end, axis)
+    cut_token_type_ids = Sub (cut_input_ids, cut_input_ids)
+}}"""
+POOL = """pool () => (float[batch, 384] dense_vecs) {
+    read = Cast <to = 1> (cut_attention_mask)
+    end_of_row = Constant <value_ints = [2]> ()
+    weights = Unsqueeze (read, end_of_row)
+    states = Mul (last_hidden_state, weights)
+    dense_vecs = ReduceMean <axes = [1], keepdims = 0> (states)
+}"""  # the mean is too short, but of that direction
 
 
 def lay_files(model: ModelFiles, folder: Path, graph: str = "model.onnx") -> Path:
@@ -41,34 +54,15 @@ def lay_hub(model: ModelFiles, cache: Path, repository: str) -> Path:
     return lay_files(model, home / "snapshots" / SNAPSHOT)
 
 
-def pool_graph(graph: Path) -> None:
+def pool_graph(file: Path) -> None:
     """Makes a graph of what a library wants that pools nothing: one row a text, of the tokens that the model reads."""
-    model = onnx.load(graph)
-    inner = model.graph
-    for node in inner.node:  # what comes in is cut and given its kinds of tokens first
-        node.input[:] = [CUT.get(name, name) for name in node.input]
-    numbers = {"first": [0], "end": [TOKENS], "axis": [1]}
-    constants = [numpy_helper.from_array(np.array(value, np.int64), name) for name, value in numbers.items()]
-    inner.initializer.extend(constants)
-    before = [
-        helper.make_node("Slice", ["input_ids", *numbers], [CUT["input_ids"]]),
-        helper.make_node("Slice", ["attention_mask", *numbers], [CUT["attention_mask"]]),
-        helper.make_node("Sub", [CUT["input_ids"]] * 2, [CUT["token_type_ids"]]),
-    ]
-    after = [
-        helper.make_node("Cast", [CUT["attention_mask"]], ["read"], to=TensorProto.FLOAT),
-        helper.make_node("Unsqueeze", ["read", "end_of_row"], ["weights"]),
-        helper.make_node("Mul", ["last_hidden_state", "weights"], ["states"]),
-        helper.make_node(
-            "ReduceMean", ["states"], ["dense_vecs"], axes=[1], keepdims=0
-        ),  # too short, but of that direction
-    ]
-    inner.initializer.append(numpy_helper.from_array(np.array([2], np.int64), "end_of_row"))
-    nodes = [*before, *inner.node, *after]
-    del inner.node[:]
-    inner.node.extend(nodes)
-    inputs = [one for one in inner.input if one.name != "token_type_ids"]
-    del inner.input[:], inner.output[:]
-    inner.input.extend(inputs)
-    inner.output.append(helper.make_tensor_value_info("dense_vecs", TensorProto.FLOAT, ["batch", 384]))
-    onnx.save(model, graph)
+    model, before, after = onnx.load(file), parse_graph(CUT), parse_graph(POOL)
+    graph, inputs = model.graph, {one.name for one in model.graph.input}
+    for node in graph.node:
+        node.input[:] = [f"cut_{name}" if name in inputs else name for name in node.input]
+    nodes = [*before.node, *graph.node, *after.node]
+    del graph.node[:], graph.input[:], graph.output[:]
+    graph.node.extend(nodes)
+    graph.input.extend(before.input)
+    graph.output.extend(after.output)
+    onnx.save(model, file)

@@ -7,7 +7,8 @@ import pytest
 
 from benchmarks.curation.pieces import MOST_WORDS, Offer, Piece, Wanted, read_offers, read_pieces
 from benchmarks.curation.score import compute_figures, judge_offers
-from benchmarks.curation.systems import offer_by_its_rules, offer_by_oneiros, offer_by_plain_prompt, offer_by_rules
+from benchmarks.curation.systems import offer_by_oneiros, offer_by_plain_prompt, offer_by_rules, offer_read
+from benchmarks.recorded import hash_prompt, pack_answers, recorded_pairs, write_prompts
 
 PORT = Wanted("The relay listens on 2525.", "2525 & listen*|port", kind="fact")
 
@@ -67,12 +68,12 @@ def test_each_of_the_200_pieces_is_labelled_so_that_its_own_statements_are_right
     assert [figures["all"][name][0] for name in ("precision", "recall", "scope")] == [1.0, 1.0, 1.0]
 
 
-def test_a_handful_of_pieces_goes_through_rules_of_both_kinds_and_what_a_model_read(tmp_path: Path) -> None:
+def test_a_handful_of_pieces_goes_through_rules_of_both_kinds_and_what_a_model_read() -> None:
     handful = [piece for piece in read_pieces() if piece.project == "relay"][:5]
 
-    read = [*offer_by_oneiros(handful, tmp_path / "read")]
-    plain = [offer.piece for offer in offer_by_rules(handful, tmp_path)]
-    own = [*offer_by_its_rules(handful, tmp_path / "rules")]
+    read = [*offer_by_oneiros(handful)]
+    plain = [offer.piece for offer in offer_by_rules(handful)]
+    own = [*offer_read(handful)]
 
     assert set(plain) <= {piece.id for piece in handful}
     assert [(offer.piece, "logging dependency" in offer.statement) for offer in own] == [("p026", True)]
@@ -80,10 +81,19 @@ def test_a_handful_of_pieces_goes_through_rules_of_both_kinds_and_what_a_model_r
     assert [each.piece.id for each in judge_offers(read, handful) if each.wrong] == []
 
 
-def test_what_a_model_answered_to_the_plain_prompt_is_found_for_every_project(tmp_path: Path) -> None:
+def test_what_a_model_answered_to_the_plain_prompt_is_found_for_every_project() -> None:
     pieces = read_pieces()
 
-    offers = [*offer_by_plain_prompt(pieces, tmp_path)]
+    offers = [*offer_by_plain_prompt(pieces)]
 
     named = {piece.id: piece.project for piece in pieces}
     assert {named[offer.piece] for offer in offers} > {"shop", "relay", "atlas", "ledger", "homelab", "thesis"}
+
+
+def test_prompts_that_were_answered_are_packed_with_their_answers(tmp_path: Path) -> None:
+    write_prompts(["What is kept of p001?", "And of p002?"], tmp_path / "plain")
+    (tmp_path / "plain" / "001.answer.txt").write_text("[]", encoding="utf-8")
+
+    pack_answers(tmp_path / "plain", tmp_path / "plain.jsonl.xz")
+
+    assert [*recorded_pairs(tmp_path / "plain.jsonl.xz")] == [(hash_prompt("What is kept of p001?"), "[]")]
