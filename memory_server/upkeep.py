@@ -61,8 +61,8 @@ class Status:
     model_reason: str
     sources: Mapping[Layer, int]  # on the disk
     topics: int  # of them, those below `topics/`
-    passages: int  # searchable chunks in the ledger
-    semantic: int  # of these, how many the semantic index is said to hold
+    passages: int  # searchable chunks of files, and stretches of what was said
+    semantic: int  # of these, how many are found by meaning
     changed: int  # sources that differ from the ledger
     removed: int
     unfinished: int  # passages that a run under way, or one that was interrupted, has still to do
@@ -301,7 +301,7 @@ class Upkeep:
         """How the memory stands, but for what was asked of it. `elsewhere`: what was never brought here."""
         changes = self.changes()
         with repairable(self.root.derived_folder):
-            counts, unfinished = self.indices.ledger.counts(), self.count_unfinished(changes)
+            passages, unfinished = self._count_passages(), self.count_unfinished(changes)
         sources = [source.layer for source in changes.sources]
         archived = len(self.raw.store.marks()) if self.raw is not None else 0
         model = self.model.files
@@ -311,8 +311,8 @@ class Upkeep:
             model_reason=model.reason,
             sources={layer: sources.count(layer) for layer in Layer} | {Layer.RAW: archived},
             topics=sum(is_topic(source.path) for source in changes.sources),
-            passages=counts["searchable"],
-            semantic=counts["semantic"],
+            passages=passages,
+            semantic=max(0, passages - unfinished),
             changed=len(changes.changed),
             removed=len(changes.removed),
             unfinished=unfinished,
@@ -322,6 +322,12 @@ class Upkeep:
             owner=self.indices.owner(),
             losses=tuple(map(str, read_losses(self.root))),
         )
+
+    def _count_passages(self) -> int:
+        ledgers = [self.indices.ledger]
+        if self.stretches is not None and not self.stretches.is_empty:
+            ledgers.append(self.stretches.ledger)
+        return sum(ledger.counts()["searchable"] for ledger in ledgers)
 
     def is_unfinished(self) -> bool:
         """Whether there is work although no file has changed: an interrupted run left passages that are not found by

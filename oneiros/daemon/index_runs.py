@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from memory_server.completeness import tell_stage
 from memory_server.embedding.workers import Interrupted
 from memory_server.errors import OneirosError
 from memory_server.faces.indexing import FRESH_SECONDS, IndexingState
@@ -280,5 +281,5 @@ class IndexRuns:
 
 
 def _how_far(stage: Progress) -> str:
-    """`, embedding 3 of 40`; empty where that is not known yet."""
-    return f", {stage.stage} {stage.done} of {stage.total}" if stage.total else ""
+    """`, embedding 3 of 40 passages`; empty where that is not known yet."""
+    return f", {tell_stage(stage.stage, stage.done, stage.total)}" if stage.total else ""

@@ -172,7 +172,7 @@ def test_an_answer_says_that_it_may_lack_something_while_sessions_are_embedded(
         indexer.worker.start()
         assert is_other_process or begun.wait(60)
 
-        how_far = "" if is_other_process else ", embedding 3 of 40"
+        how_far = "" if is_other_process else ", embedding 3 of 40 passages"
         assert search_memory(memory, "relay").lacks == f"Indexing goes on{how_far}: this answer may lack something."
         memory.embedding.pause()
         assert search_memory(memory, "relay").lacks == f"Indexing is paused{how_far}: this answer may lack something."
