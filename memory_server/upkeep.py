@@ -163,12 +163,14 @@ class Upkeep:
         """Brings everything level with the disk. Raises NeedsRepair where another process owns the root."""
         with repairable(self.root.derived_folder):
             is_old = self.stretches is not None and (rebuild or is_of_another_format(self.stretches.file))
+            is_new = rebuild or is_of_another_format(self.root.ledger)
+            faded = set() if is_new or not self._is_behind_gc() else self._collect_texts()  # `gc undo` wants them again
             embedding = OneCount(report_progress)
             report = self.indices.reindex(
                 self.model.engine,
                 self.control(),
                 embedding.of_files,
-                rebuild=rebuild or is_of_another_format(self.root.ledger),
+                rebuild=is_new,
                 begin=lambda: self._begin(rebuild=rebuild),
                 read_more=lambda: self._read_turns(embedding, report_progress, rebuild=rebuild),
                 finish=lambda: self._finish(report_progress),
@@ -181,13 +183,17 @@ class Upkeep:
                             self.forget_vectors()
                     self._weigh(self.stretches, report_progress)
                 self._calibrate_stretches()
-            if (run := self.fading().run) != self.indices.ledger.note(COMPACTED):
-                self.erase_removed()
-                self.indices.ledger.set_note(COMPACTED, run)
+            if self._is_behind_gc():
+                self.erase_removed(faded)
+                self.indices.ledger.set_note(COMPACTED, self.fading().run)
         give_back_freed()  # what the tables and scales were made of
         self.finished()
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
         return report
+
+    def _is_behind_gc(self) -> bool:
+        """Whether a run of gc, or its undoing, has not given back its room yet."""
+        return self.fading().run != self.indices.ledger.note(COMPACTED)
 
     def find_forgotten(self) -> frozenset[str]:
         """The sessions to be forgotten that are out of the archive; one that is still there is not struck out yet."""
@@ -233,15 +239,15 @@ class Upkeep:
         self._weigh(self.indices, report_progress)
         self._calibrate()
 
-    def erase_removed(self) -> bool:
-        """Rewrites indices that are level, and the vectors, without a byte of what faded or was removed; whether that
-        could be done.
+    def erase_removed(self, faded: Collection[TextHash] = ()) -> bool:
+        """Rewrites indices that are level, and the vectors, without a byte of what was removed; whether that could be
+        done. `faded`: texts whose vectors stay all the same.
         """
         files = [self.root.ledger]
         files += [self.root.raw_index] if self.raw is not None else []
         files += [self.stretches.file] if self.stretches is not None else []
         with self.indices.search_lock.exchanging():
-            self.forget_vectors()
+            self.indices.keep_vectors(self._collect_texts().union(faded))
         is_done = True
         for file in filter(Path.exists, files):
             with closing(Ledger(file)) as ledger:  # SQLite compacts by no connection that a question reads with
