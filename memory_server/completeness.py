@@ -12,6 +12,7 @@ from enum import StrEnum
 from memory_server.errors import Problem
 
 LEVEL = "level with the disk"  # indices in which nothing is missing
+UNITS = {"reading": "files", "reading turns": "sessions"}  # counted at a stage of a run; passages at others
 
 
 class SkipKind(StrEnum):
@@ -100,6 +101,11 @@ def tell_lacks(found: Sequence[Skipped], paths: Collection[str]) -> str:
     """
     is_shown = {one: one.kind is not SkipKind.FRONTMATTER or not paths or one.where in paths for one in found}
     return tell_skipped([one for one in found if is_shown[one]])
+
+
+def tell_stage(stage: str, done: int, total: int) -> str:
+    """What whoever writes the indices is doing, and how far it is: `embedding 3 of 40 passages`."""
+    return f"{stage} {done} of {total} {UNITS.get(stage, 'passages')}" if total else stage
 
 
 def how_level(files: int, passages: int, owner: str, sessions: int = 0) -> str:

@@ -61,8 +61,8 @@ class Status:
     model_reason: str
     sources: Mapping[Layer, int]  # on the disk
     topics: int  # of them, those below `topics/`
-    passages: int  # searchable chunks in the ledger
-    semantic: int  # of these, how many the semantic index is said to hold
+    passages: int  # searchable chunks of files, and stretches of what was said
+    semantic: int  # of these, how many are found by meaning
     changed: int  # sources that differ from the ledger
     removed: int
     unfinished: int  # passages that a run under way, or one that was interrupted, has still to do
@@ -163,12 +163,14 @@ class Upkeep:
         """Brings everything level with the disk. Raises NeedsRepair where another process owns the root."""
         with repairable(self.root.derived_folder):
             is_old = self.stretches is not None and (rebuild or is_of_another_format(self.stretches.file))
+            is_new = rebuild or is_of_another_format(self.root.ledger)
+            faded = set() if is_new or not self._is_behind_gc() else self._collect_texts()  # `gc undo` wants them again
             embedding = OneCount(report_progress)
             report = self.indices.reindex(
                 self.model.engine,
                 self.control(),
                 embedding.of_files,
-                rebuild=rebuild or is_of_another_format(self.root.ledger),
+                rebuild=is_new,
                 begin=lambda: self._begin(rebuild=rebuild),
                 read_more=lambda: self._read_turns(embedding, report_progress, rebuild=rebuild),
                 finish=lambda: self._finish(report_progress),
@@ -181,13 +183,17 @@ class Upkeep:
                             self.forget_vectors()
                     self._weigh(self.stretches, report_progress)
                 self._calibrate_stretches()
-            if (run := self.fading().run) != self.indices.ledger.note(COMPACTED):
-                self.erase_removed()
-                self.indices.ledger.set_note(COMPACTED, run)
+            if self._is_behind_gc():
+                self.erase_removed(faded)
+                self.indices.ledger.set_note(COMPACTED, self.fading().run)
         give_back_freed()  # what the tables and scales were made of
         self.finished()
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
         return report
+
+    def _is_behind_gc(self) -> bool:
+        """Whether a run of gc, or its undoing, has not given back its room yet."""
+        return self.fading().run != self.indices.ledger.note(COMPACTED)
 
     def find_forgotten(self) -> frozenset[str]:
         """The sessions to be forgotten that are out of the archive; one that is still there is not struck out yet."""
@@ -233,15 +239,15 @@ class Upkeep:
         self._weigh(self.indices, report_progress)
         self._calibrate()
 
-    def erase_removed(self) -> bool:
-        """Rewrites indices that are level, and the vectors, without a byte of what faded or was removed; whether that
-        could be done.
+    def erase_removed(self, faded: Collection[TextHash] = ()) -> bool:
+        """Rewrites indices that are level, and the vectors, without a byte of what was removed; whether that could be
+        done. `faded`: texts whose vectors stay all the same.
         """
         files = [self.root.ledger]
         files += [self.root.raw_index] if self.raw is not None else []
         files += [self.stretches.file] if self.stretches is not None else []
         with self.indices.search_lock.exchanging():
-            self.forget_vectors()
+            self.indices.keep_vectors(self._collect_texts().union(faded))
         is_done = True
         for file in filter(Path.exists, files):
             with closing(Ledger(file)) as ledger:  # SQLite compacts by no connection that a question reads with
@@ -301,7 +307,7 @@ class Upkeep:
         """How the memory stands, but for what was asked of it. `elsewhere`: what was never brought here."""
         changes = self.changes()
         with repairable(self.root.derived_folder):
-            counts, unfinished = self.indices.ledger.counts(), self.count_unfinished(changes)
+            passages, unfinished = self._count_passages(), self.count_unfinished(changes)
         sources = [source.layer for source in changes.sources]
         archived = len(self.raw.store.marks()) if self.raw is not None else 0
         model = self.model.files
@@ -311,8 +317,8 @@ class Upkeep:
             model_reason=model.reason,
             sources={layer: sources.count(layer) for layer in Layer} | {Layer.RAW: archived},
             topics=sum(is_topic(source.path) for source in changes.sources),
-            passages=counts["searchable"],
-            semantic=counts["semantic"],
+            passages=passages,
+            semantic=max(0, passages - unfinished),
             changed=len(changes.changed),
             removed=len(changes.removed),
             unfinished=unfinished,
@@ -322,6 +328,12 @@ class Upkeep:
             owner=self.indices.owner(),
             losses=tuple(map(str, read_losses(self.root))),
         )
+
+    def _count_passages(self) -> int:
+        ledgers = [self.indices.ledger]
+        if self.stretches is not None and not self.stretches.is_empty:
+            ledgers.append(self.stretches.ledger)
+        return sum(ledger.counts()["searchable"] for ledger in ledgers)
 
     def is_unfinished(self) -> bool:
         """Whether there is work although no file has changed: an interrupted run left passages that are not found by

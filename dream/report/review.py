@@ -18,7 +18,7 @@ from dream.blame import count_citations
 from dream.changes import Event
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import doubts_of_git
-from dream.records import Hunk, State
+from dream.records import DirectWords, Given, Hunk, State
 from dream.report.findings import (
     Concern,
     Finding,
@@ -75,6 +75,7 @@ class Review:
     kinds: Mapping[str, Mapping[str, int]] = field(
         default_factory=dict
     )  # offered, accepted or rejected -> kind -> how many
+    told: int = 0  # what the person said directly, which nobody had offered
 
     def list_findings(self, part: Concern) -> list[Finding]:
         return [finding for finding in self.findings if finding.part is part]
@@ -94,21 +95,24 @@ class WeeklyReview:
         now, store = self._now(), self._decisions.store
         rows = msgspec.convert(self._memory.list_queries(limit=MAX_QUESTIONS, compare=True), list[LoggedQuestion])
         questions = [one for one in rows if now - one.at <= WEEK]
-        hunks = store.hunks()
+        hunks = [hunk for hunk in store.hunks() if not _is_told(hunk.update.candidate.given)]
         offered = [hunk for hunk in hunks if hunk.proposed and local_day(now) - hunk.proposed < WEEK]
         decided = [hunk for hunk in hunks if hunk.decided and now - hunk.decided <= WEEK]
+        taken = [one for one in store.approvals() if one.event is Event.ACCEPTED and now - one.at <= WEEK]
+        told = sum(_is_told(one.given) for one in taken)
         return Review(
             week=format_week(local_day(now)),
             day=local_day(now),
             findings=tuple(self._findings(questions, local_day(now))),
             offered=len(offered),
-            accepted=sum(one.event is Event.ACCEPTED and now - one.at <= WEEK for one in store.approvals()),
+            accepted=len(taken) - told,
             rejected=sum(hunk.state is State.REJECTED for hunk in decided),
             asked=len(questions),
             kinds={
                 "offered": _kinds(offered),
                 **{str(one): _kinds(decided, one) for one in (State.ACCEPTED, State.REJECTED)},
             },
+            told=told,
         )
 
     def _findings(self, questions: Sequence[LoggedQuestion], today: dt.date) -> Iterator[Finding]:
@@ -206,6 +210,10 @@ def limit_review(review: Review, root: MemoryRoot, project: str) -> Review:
     return replace(review, findings=tuple(own))
 
 
+def _is_told(given: Sequence[Given]) -> bool:
+    return any(isinstance(one, DirectWords) for one in given)
+
+
 def _kinds(hunks: Sequence[Hunk], state: State | None = None) -> dict[str, int]:
     """How many there are of each kind, of those in a state or of all."""
     kinds = Counter(str(hunk.update.candidate.kind) for hunk in hunks if state in (None, hunk.state))
@@ -248,8 +256,9 @@ def _summarise(review: Review, ordered: Sequence[Finding]) -> str:
     waits = "Nothing asks for you."
     if ordered:
         waits = f"{len(ordered)} thing{'s ask' if len(ordered) > 1 else ' asks'} for you, first: {_say(ordered[0])}."
-    brought = f"{plural(review.offered, 'statement')} offered, {review.accepted} accepted, {review.rejected} rejected."
-    return f"{brought} {plural(review.asked, 'question')} asked{lost}. {waits}"
+    brought = f"{plural(review.offered, 'statement')} offered, {review.accepted} accepted, {review.rejected} rejected"
+    told = f"; {review.told} told by you" if review.told else ""
+    return f"{brought}{told}. {plural(review.asked, 'question')} asked{lost}. {waits}"
 
 
 def _find_command(finding: Finding) -> str:

@@ -158,7 +158,9 @@ class Indexer:
                 skipped.append(fault)
             else:
                 changed.append(source)
-        unfinished = self._ledger.count_pending() or int(self._ledger.note(UNFINISHED) != "")
+        pending = self._ledger.pending_hashes()
+        missing = len(pending - self._cache.text_hashes()) if pending else 0
+        unfinished = missing or int(bool(pending) or self._ledger.note(UNFINISHED) != "")
         is_noted = set(skipped) == set(noted.values())
         unchanged += len(young)
         return Changes(

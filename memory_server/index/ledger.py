@@ -224,12 +224,10 @@ class Ledger:
         rows = self.connection.execute("select distinct text_hash from chunk where text_hash is not null")
         return {TextHash(key) for (key,) in rows}
 
-    def count_pending(self) -> int:
-        """How many chunks are not confirmed."""
-        row = self.connection.execute(
-            "select count(*) from chunk where is_semantic = 0 and text_hash is not null"
-        ).fetchone()
-        return int(row[0])
+    def pending_hashes(self) -> set[TextHash]:
+        """The keys of all chunks that are not confirmed."""
+        select = "select distinct text_hash from chunk where is_semantic = 0 and text_hash is not null"
+        return {TextHash(key) for (key,) in self.connection.execute(select)}
 
     def confirm(self, chunks: Sequence[ChunkId]) -> None:
         """Notes that chunks are found by meaning."""

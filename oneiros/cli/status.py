@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from memory_server.completeness import LEVEL, OF_MEMORY
+from memory_server.completeness import LEVEL, OF_MEMORY, tell_stage
 from memory_server.errors import Problem
 from memory_server.escaping import escape_line, plural
 from memory_server.root.state import states_without_root
@@ -153,7 +153,7 @@ def format_verdict(found: Mapping[str, Any]) -> str:
     steps = [f"oneiros {command} ({why})" for command, why in _list_next_steps(found)]
     is_level, indexing = found["level"] == LEVEL, found["indexing"]
     if not is_level and indexing and indexing["total"]:
-        head = f"Indexing, {stage_text(indexing)}: an answer may lack something."
+        head = f"Indexing, {_stage_text(indexing)}: an answer may lack something."
     else:
         head = "Ready." if is_level else f"Ready, but {found['level']}."
     return f"{head} Next: {steps[0]}" if steps else f"{head} Nothing waits for you." if is_level else head
@@ -219,13 +219,11 @@ def _daemon_text(process: Mapping[str, Any], indexing: Mapping[str, Any] | None)
     if indexing is None:
         return text
     change = f", changing to {indexing['next_model']}" if indexing["next_model"] else ""
-    return f"{text}; {stage_text(indexing)}{change}; changes seen by {indexing['watching']}"
+    return f"{text}; {_stage_text(indexing)}{change}; changes seen by {indexing['watching']}"
 
 
-def stage_text(indexing: Mapping[str, Any]) -> str:
-    """What whoever writes the indices is doing, and how far it is."""
-    how_far = f" {indexing['progress']} of {indexing['total']}" if indexing["total"] else ""
-    return f"{indexing['stage']}{how_far}"
+def _stage_text(indexing: Mapping[str, Any]) -> str:
+    return tell_stage(indexing["stage"], indexing["progress"], indexing["total"])
 
 
 def _job_text(job: Mapping[str, str]) -> str:

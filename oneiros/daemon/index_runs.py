@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from memory_server.completeness import tell_stage
 from memory_server.embedding.workers import Interrupted
 from memory_server.errors import OneirosError
 from memory_server.faces.indexing import FRESH_SECONDS, IndexingState
@@ -27,7 +28,7 @@ MOST_REST_SECONDS = 0.6  # however often it changes: what stands there is indexe
 ROOT_RETRY_SECONDS = 1.0  # while another process owns the root
 FIRST_RETRY_SECONDS = 2.0  # after a failure
 LAST_RETRY_SECONDS = 300.0
-FIRST_INDEX_SECONDS = 20.0  # from its beginning, for which questions wait; beyond, they are told how far it is
+FIRST_INDEX_SECONDS = 20.0  # from its beginning, for which questions wait until words are found; they are told the rest
 START_SECONDS = 2.0  # likewise for the look at the disk with which every daemon begins
 BEHIND = "What was written last is not indexed yet."
 GRAPH_SECONDS = 3.0  # behind the first run, so that the first answer does not share the processor with the import
@@ -121,12 +122,19 @@ class IndexRuns:
             if self._began_at is not None:
                 bound = START_SECONDS if is_indexed else FIRST_INDEX_SECONDS
                 left = self._began_at + bound - time.monotonic()
-                self._served.wait_for(lambda: self.worker.is_ended or self._began_at is None, timeout=max(0.0, left))
+                self._served.wait_for(
+                    lambda: self.worker.is_ended or self._began_at is None or (not is_indexed and self._is_read()),
+                    timeout=max(0.0, left),
+                )
             if is_indexed:
                 return f"{BEHIND} {self._error}" if self._error else None
             if self._began_at is None:
                 return f"This memory could not be indexed: {self._error}" if self._error else ""
         return f"This memory is being indexed for the first time{_how_far(self._stage)}. Ask again in a moment."
+
+    def _is_read(self) -> bool:
+        """Whether the run under way has come so far that all is found by words, and topics by meaning."""
+        return self._read >= self._ordered > 0
 
     def _tell_unfinished(self) -> str:
         """That an answer may lack something while a run embeds, here or in another process; empty where none does."""
@@ -280,5 +288,5 @@ class IndexRuns:
 
 
 def _how_far(stage: Progress) -> str:
-    """`, embedding 3 of 40`; empty where that is not known yet."""
-    return f", {stage.stage} {stage.done} of {stage.total}" if stage.total else ""
+    """`, embedding 3 of 40 passages`; empty where that is not known yet."""
+    return f", {tell_stage(stage.stage, stage.done, stage.total)}" if stage.total else ""

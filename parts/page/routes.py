@@ -7,6 +7,7 @@ from fastapi.responses import HTMLResponse
 
 from dream.proposals.rendering import waiting_for_person
 from dream.routes import NO_PAGE, Secret
+from memory_server.completeness import tell_stage
 from memory_server.faces.indexing import IndexingState
 from oneiros.environment import now
 from oneiros.parts import View
@@ -86,4 +87,4 @@ def _tell_state(state: IndexingState) -> dict[str, str]:
         return {"kind": "rest", "sentence": "Embedding rests"}
     if state.stage in ("idle", "waiting"):
         return {"kind": "good", "sentence": "All is indexed"}
-    return {"kind": "busy", "sentence": f"{state.stage} {state.progress} of {state.total}"}
+    return {"kind": "busy", "sentence": tell_stage(state.stage, state.progress, state.total)}

@@ -5,7 +5,7 @@ decide nothing; a folder of Markdown that is named is read like any other files,
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,6 +40,7 @@ class Imported:
     references: list[str] = field(default_factory=list)  # written, relative to the memory
     seconds: float = 0.0
     looked_in: Sequence[Path] = ()  # where no path was named
+    gone: Mapping[str, Path] = field(default_factory=dict)  # projects whose folder is not there, likewise
 
 
 def import_files(
@@ -65,7 +66,7 @@ def import_files(
             raise UsageError(f"there is no {path}", remedy="Name a file or a folder")
         if path not in databases:
             reader.read_named(place)
-    looked_in = () if paths else read_known(environment, decisions.root, reader, names)
+    looked_in, gone = ((), {}) if paths else read_known(environment, decisions.root, reader, names)
     takeover = Takeover(
         decisions,
         Evidence(open_archive(decisions.root), environment.home),
@@ -75,6 +76,7 @@ def import_files(
     )
     files = [one for one in reader.found.files if not project or one.project.casefold() == project.casefold()]
     imported = Imported(reader.found, takeover.run(files, dry=dry), looked_in=looked_in)
+    imported.gone = {name: place for name, place in gone.items() if project.casefold() in ("", name.casefold())}
     if imported.taken.proposal:
         names.settle_drafts()
     if imported.taken.proposal and (dream_reader := build_dream_reader(environment, decisions.root, project)):
@@ -98,16 +100,18 @@ def choose_embedder(environment: Environment, root: MemoryRoot) -> Embed | None:
 
 def read_known(
     environment: Environment, root: MemoryRoot, reader: InstructionReader, names: ProjectNames
-) -> Sequence[Path]:
-    """Reads the files of the home, and of the projects whose sessions the archive holds; these places."""
+) -> tuple[Sequence[Path], Mapping[str, Path]]:
+    """Reads the files of the home, and of the projects whose sessions the archive holds; these places, and by project
+    the folders that are not there, of which only Claude's notes are read.
+    """
     records = open_archive(root).records()
-    folders = find_folders({record.project: record.cwd for record in records}, names.draft)
+    folders, gone = find_folders({record.project: record.cwd for record in records}, names.draft)
     for client in environment.claude_folders:
-        reader.read_client(client, folders)
+        reader.read_client(client, {**gone, **folders})
     for project, folder in folders.items():
         if not environment.home.is_relative_to(folder):  # a session in `/` makes no project of all that lies below
             reader.read_project(folder, project)
-    return [*environment.claude_folders, *folders.values()]
+    return [*environment.claude_folders, *folders.values()], gone
 
 
 def _as_references(environment: Environment, root: MemoryRoot, file: Path, *, dry: bool) -> list[str]:

@@ -161,14 +161,18 @@ class InstructionReader:
         return self._persons[file.parent] not in authors
 
 
-def find_folders(projects: Mapping[str, str], name_project: Callable[[str], str] = project_name) -> dict[str, Path]:
-    """The folders of projects that are still there, by name; `projects` gives to each identity a folder of it."""
+def find_folders(
+    projects: Mapping[str, str], name_project: Callable[[str], str] = project_name
+) -> tuple[dict[str, Path], dict[str, Path]]:
+    """The folders of projects by name: those that are there, and those that are not, or no more. `projects` gives to
+    each identity a folder of it.
+    """
     found: dict[str, Path] = {}
+    gone: dict[str, Path] = {}
     for identity, cwd in sorted(projects.items()):
         place = Path(identity).parent if Path(identity).name == ".git" else Path(identity or cwd)
-        if is_present_folder(place):
-            found.setdefault(name_project(identity or cwd), place)
-    return found
+        (found if is_present_folder(place) else gone).setdefault(name_project(identity or cwd), place)
+    return found, {name: place for name, place in gone.items() if name not in found}
 
 
 def _find_project(transcripts: Path, folders: Mapping[str, Path]) -> str:

@@ -19,7 +19,7 @@ from memory_server.completeness import SkipKind
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.workers import WorkerPlan
-from memory_server.index.build import Changes
+from memory_server.index.build import EMBEDDING, Changes, Progress
 from memory_server.index.raw import RawIndex
 from memory_server.language.cues import WantedState
 from memory_server.lifecycle.fading import Fading
@@ -842,6 +842,27 @@ def test_what_was_said_and_is_not_found_by_meaning_yet_is_no_level_index(
             counts = iter([7])
             patch.setattr("memory_server.index.stretch_index.StretchIndex.count_missing", lambda _: next(counts))
             assert memory.status().unfinished == 7
+
+
+def test_what_a_status_counts_while_passages_are_embedded_is_of_one_unit(
+    tmp_path: Path, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_unembedded(tmp_path, make_engine, monkeypatch)
+    write_session(tmp_path / "mem", "2026-01-05-tea", "The kettle is blue.", "The cups are white.")
+    monkeypatch.setattr("memory_server.index.build.TEXTS_AN_APPEND", 1)
+    counts = list[tuple[int, int, int]]()
+    with reopened(tmp_path, make_engine) as memory:
+
+        def look(step: Progress) -> None:
+            if step.stage == EMBEDDING and (status := memory.status()):
+                counts.append((step.total - step.done, status.unfinished, status.passages - status.semantic))
+
+        memory.reindex(report_progress=look)
+
+        # a vector that is made and not confirmed yet leaves one passage to be done
+        assert [left for left, *_ in counts] == [5, 4, 3, 2, 1, 0]
+        assert all(left <= behind == lacking <= left + 1 for left, behind, lacking in counts), counts
+        assert memory.status().passages == memory.status().semantic == 6
 
 
 def test_a_session_that_left_the_archive_is_searched_no_more_in_the_same_process(

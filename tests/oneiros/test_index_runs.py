@@ -18,7 +18,7 @@ from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded
 from memory_server.embedding.model import ModelFiles
 from memory_server.errors import NeedsRepair
-from memory_server.index.build import Progress
+from memory_server.index.build import EMBEDDING, Progress, fill_cache
 from memory_server.index.semantic import SemanticIndex
 from memory_server.memory import Memory
 from memory_server.search.question import parse_query
@@ -27,7 +27,7 @@ from oneiros.client import Client
 from oneiros.daemon import index_runs as module
 from oneiros.daemon.index_runs import IndexRuns
 from tests.crawler.builders import person, settings_in, write_transcript
-from tests.memories import RememberingEngine, root_at, search_exact, search_memory, write_session, write_topic
+from tests.memories import RememberingEngine, recall, root_at, search_exact, search_memory, write_session, write_topic
 from tests.memory_server.test_raw_answers import NOW, archived
 from tests.system.house import wait_until
 
@@ -104,6 +104,35 @@ def test_a_question_waits_for_the_first_index(
     assert [hit.path for hit in answers[0].hits] == ["topics/mail.md"]
 
 
+def test_a_question_is_answered_by_words_while_the_first_index_embeds_sessions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FIRST_INDEX_SECONDS", 120.0)
+    begun = threading.Event()
+
+    def hold(*given: object) -> None:
+        if given[-1] == EMBEDDING:
+            begun.set()
+            assert HeldEngine.may_go.wait(150)
+        fill_cache(*given)  # type: ignore[arg-type]
+
+    HeldEngine.may_go.clear()
+    with archived(tmp_path) as memory, closing(IndexRuns(memory)) as indexer:
+        write_session(memory.root.path, "2026-01-05-tea", "The zebra carries the tea.")
+        memory._before_search = indexer.before_search
+        monkeypatch.setattr("memory_server.index.build.fill_cache", hold)
+        memory.indices.keep_vectors(())
+        indexer.poke(rebuild=True)
+        indexer.worker.start()
+        assert begun.wait(60)
+
+        answer = recall(memory, "zebra")
+        HeldEngine.may_go.set()
+
+    assert [hit.path for hit in answer.hits] == ["sessions/compressed/2026/2026-01-05-tea.md"]
+    assert answer.note.startswith("This memory is being indexed for the first time")
+
+
 class PokedMeanwhile(IndexRuns):
     """Another thread orders a rebuild just when a run that was left looks whether one is ordered."""
 
@@ -172,7 +201,7 @@ def test_an_answer_says_that_it_may_lack_something_while_sessions_are_embedded(
         indexer.worker.start()
         assert is_other_process or begun.wait(60)
 
-        how_far = "" if is_other_process else ", embedding 3 of 40"
+        how_far = "" if is_other_process else ", embedding 3 of 40 passages"
         assert search_memory(memory, "relay").lacks == f"Indexing goes on{how_far}: this answer may lack something."
         memory.embedding.pause()
         assert search_memory(memory, "relay").lacks == f"Indexing is paused{how_far}: this answer may lack something."

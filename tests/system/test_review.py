@@ -301,6 +301,24 @@ def test_a_topic_is_completed_or_new_and_its_section_too(house: House, several: 
     assert "- It needs TLS.[^1]" in (house.root / "topics" / "front-end.md").read_text(encoding="utf-8")
 
 
+def test_an_answer_by_reflex_makes_no_topic_but_a_name_that_was_asked_for_may_be_short(
+    house: House, several: list[str]
+) -> None:
+    where, section = r"Where\? \[[\w-]+\] / new ", r"Section\? \[none\] "
+    by_reflex = [(where, f"{answer}\n") for answer in ("y", "N", "yes", "q", "t", "quit")]
+    steps = [
+        *[(TAKE_UP, "t\n"), *by_reflex, (where, "mail\n"), (section, "y\n"), (section, "-\n"), (TAKE_UP, "a\n")],
+        *[(TAKE_UP, "t\n"), (where, "new\n"), (r"Its name\? ", "R\n"), (TAKE_UP, "a\n")],
+        *[(TAKE_UP, "q\n"), SETTLE, WORD],
+    ]
+
+    seen = at_terminal(house, steps, "review")
+
+    assert seen.left == [] and "2 accepted" in seen.screen, seen
+    assert seen.screen.count("any other name of two letters or more, or `new`, makes a new topic") == len(by_reflex)
+    assert {file.name for file in (house.root / "topics").iterdir()} == {"cats.md", "mail.md", "r.md"}
+
+
 def test_every_question_tells_what_may_be_answered(house: House, proposal: str) -> None:
     house.write("mail", topic(house) + "\nIt hums.\n")
     helped = {

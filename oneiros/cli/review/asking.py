@@ -7,17 +7,21 @@ import termios
 import tty
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from string import ascii_lowercase
 
 import typer
 
 from memory_server.escaping import escape_line
 from oneiros.cli.terminal.output import data, show
 
+# what answers another question, by reflex, and makes no topic: a key of the review, a yes
+REFLEXES = frozenset((*ascii_lowercase, *"yes no ok okay ja nein enter quit exit cancel help".split()))
 END = "\x04"  # where the input ends, or is interrupted
 NEW, NONE = "new", "-"
-WHERE = "Enter takes what stands in brackets, Tab completes; any other name, or `new`, makes a new topic. There are:"
-NO_TOPIC = "Enter takes what stands in brackets; any other name, or `new`, makes a new topic. There is none yet."
-SECTION = "Enter takes what stands in brackets, `-` none; any other name makes a new section. There are:"
+OTHER = "any other name of two letters or more"
+WHERE = f"Enter takes what stands in brackets, Tab completes; {OTHER}, or `new`, makes a new topic. There are:"
+NO_TOPIC = f"Enter takes what stands in brackets; {OTHER}, or `new`, makes a new topic. There is none yet."
+SECTION = f"Enter takes what stands in brackets, `-` none; {OTHER} makes a new section. There are:"
 NAME = "The new topic's name: a few plain words, by which you would look for it."
 
 
@@ -33,13 +37,18 @@ def ask_key(question: str, keys: Mapping[str, str], *, default: str = "") -> str
             show("\n".join(f"{key} - {does}" for key, does in keys.items()))
 
 
-def ask_words(question: str, help_text: str, *, default: str = "", known: Sequence[str] = ()) -> str:
-    """The words that a person types, or END; `default` for Enter alone. `?` shows `help_text` and the known answers."""
+def ask_words(
+    question: str, help_text: str, *, default: str = "", known: Sequence[str] = (), is_name: bool = False
+) -> str:
+    """The words that a person types, or END; `default` for Enter alone. `?` shows `help_text` and the known answers, as
+    does one of REFLEXES where a name is asked for, unless it is a known one.
+    """
+    refused = REFLEXES - {default.casefold(), *map(str.casefold, known)} if is_name else ()
     while True:
         with _completing(known):
-            answer = _read_answer(question)
-        if answer.strip() != "?":
-            return answer.strip() or default
+            answer = _read_answer(question).strip() or default
+        if answer != "?" and answer.casefold() not in refused:
+            return answer
         data("\n".join([help_text, *(f"  {escape_line(name)}" for name in known)]))
 
 
@@ -54,14 +63,15 @@ def ask_place(
     """
     here = target if target in known else target.rpartition("/")[2].removesuffix(".md")
     where = WHERE if known else NO_TOPIC
-    wanted = _require(ask_words(f"Where? [{escape_line(here)}] / new ", where, default=here, known=list(known)))
+    prompt = f"Where? [{escape_line(here)}] / new "
+    wanted = _require(ask_words(prompt, where, default=here, known=list(known), is_name=True))
     if wanted.casefold() == NEW:
         wanted = _require(ask_words("Its name? ", NAME))
     name = next((one for one in known if one.casefold() == wanted.casefold()), wanted)
     present = section if name == here or section in known.get(name, ()) else ""
     if name in known and (known[name] or is_new_section):
         prompt = f"Section? [{escape_line(present) or 'none'}] "
-        answer = _require(ask_words(prompt, SECTION, default=present, known=list(known[name])))
+        answer = _require(ask_words(prompt, SECTION, default=present, known=list(known[name]), is_name=True))
         present = "" if answer == NONE else answer
     is_same = (name, present) == (here, section)
     return None if is_same or not name else (name, present)

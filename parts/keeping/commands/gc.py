@@ -92,7 +92,6 @@ def undo(context: typer.Context) -> None:
     if run is None:
         talk("There is no run to take back.")
         raise typer.Exit(1)
-    talk("What faded is embedded again, since gc keeps no vectors of it; that may take some minutes.")
     brought_level(environment)
     talk(f"The run of {local(run.at):%Y-%m-%d %H:%M} is taken back: {len(run.changes)} sources.")
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -85,12 +86,19 @@ def _show(imported: Imported, *, dry: bool) -> None:
         data(name)
     talk(_sum(imported))
     if imported.looked_in and not taken.files:
-        more = f" and {len(imported.looked_in) - NAMED} more" if len(imported.looked_in) > NAMED else ""
-        talk(f"Looked in {', '.join(map(str, imported.looked_in[:NAMED]))}{more}. In this folder: oneiros import .")
+        talk(f"Looked in {_name_places(imported.looked_in)}. In this folder: oneiros import .")
+    if imported.gone:
+        read = "Of these projects only Claude's own notes are read. Where one lies elsewhere now: oneiros import FOLDER"
+        talk(f"Not there: {_name_places([*imported.gone.values()])}. {read}")
     for line in tell_left(imported.filed):
         talk(line)
     if taken.proposal:
         talk(f"proposals/{taken.proposal}/proposal.md. Decide: oneiros review, a whole topic at the key f")
+
+
+def _name_places(places: Sequence[Path]) -> str:
+    more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
+    return escape_line(", ".join(map(str, places[:NAMED]))) + more
 
 
 def _sum(imported: Imported) -> str:
@@ -124,9 +132,10 @@ def _json(imported: Imported) -> dict[str, object]:
         }
         for update in taken.updates
     ]
+    gone = list(map(str, imported.gone.values()))
     problems = [str(problem) for problem in imported.found.problems]
     offered = {"offered": len(hunks), "hunks": hunks, "others": imported.found.others, "problems": problems}
-    return {**counts, **offered, "references": imported.references, "seconds": round(imported.seconds, 2)}
+    return {**counts, **offered, "references": imported.references, "gone": gone, "seconds": round(imported.seconds, 2)}
 
 
 def _take_bundle(environment: Environment, folder: Path, *, dry: bool) -> None:

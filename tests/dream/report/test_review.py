@@ -13,7 +13,7 @@ from crawler.archive.store import Archive
 from crawler.reading.record import RULES, Failure, Reading
 from dream.changes import Event, FileChange
 from dream.proposals.store import Approval
-from dream.records import Kind, State
+from dream.records import Candidate, DirectWords, Kind, Place, Relation, State, Update
 from dream.report import Concern, Finding, Review, WeeklyReview, first_screen, report_page
 from dream.report.findings import (
     LoggedQuestion,
@@ -236,6 +236,20 @@ def test_the_page_tells_the_kinds_of_what_was_decided(memory: Memory) -> None:
 
     assert "\n2 statements offered, 1 accepted, 1 rejected. 0 questions asked" in first_screen(review)
     assert report_page(review).endswith("\n## Offered, accepted, rejected\n- preference 1, 0, 1\n- fact 1, 1, 0\n")
+
+
+def test_what_a_person_tells_by_themselves_is_no_offer_that_they_accepted(memory: Memory) -> None:
+    decisions = decisions_on(memory.root)
+    [hunk] = proposed(decisions, new_topic("The relay is old."))
+    decisions.accept(hunk.id, PERSON)
+    told = Candidate("It hums.", Kind.RULE, (), 1.0, "said directly", "person", given=(DirectWords("It hums.", NOW),))
+    place = Place(SourcePath("topics/relay.md"), 0, title="Relay")
+    decisions.take_up(decisions.queue.make_hunk(Update(told, Relation.NEW, place, ""), NOW.date()), PERSON)
+
+    review = review_of(memory)
+
+    assert "\n1 statement offered, 1 accepted, 0 rejected; 1 told by you. 0 questions" in first_screen(review)
+    assert report_page(review).endswith("\n## Offered, accepted, rejected\n- fact 1, 1, 0\n")
 
 
 def test_the_most_urgent_thing_stands_on_top_whole_with_its_command() -> None:

@@ -258,7 +258,11 @@ def test_a_problem_stays_until_its_file_is_mended(indexed: Memory) -> None:
     assert indexed.status().problems == ()
 
 
-def test_an_interrupted_run_is_not_level_and_says_how_much_is_left(indexed: Memory) -> None:
+def test_an_interrupted_run_is_not_level_and_says_how_much_is_left(
+    indexed: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory_server.index.build.TEXTS_AN_APPEND", 1)
+
     def interrupt(step: Progress) -> None:
         if step.stage == "embedding topics":
             raise KeyboardInterrupt

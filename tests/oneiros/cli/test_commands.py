@@ -403,7 +403,7 @@ def test_status_begins_with_a_verdict_and_ends_with_how_that_is_made(shell: Shel
     [
         (
             {"stage": "embedding", "progress": 3, "total": 40},
-            "Indexing, embedding 3 of 40: an answer may lack something.",
+            "Indexing, embedding 3 of 40 passages: an answer may lack something.",
         ),
         ({"stage": "idle", "progress": 0, "total": 0}, "Ready, but 37 passages behind; process 9 is at it."),
     ],

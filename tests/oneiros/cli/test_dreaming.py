@@ -93,7 +93,18 @@ def test_the_keys_of_the_json_answers_are_these(oneiros: Oneiros) -> None:
     ]
     assert list(hunk["quotes"][0]) == ["session", "entry", "role", "time", "first", "end", "text"]
     review = json.loads(oneiros("report", "--json")[1])
-    assert list(review) == ["week", "day", "findings", "offered", "accepted", "rejected", "asked", "kinds", "file"]
+    assert list(review) == [
+        "week",
+        "day",
+        "findings",
+        "offered",
+        "accepted",
+        "rejected",
+        "asked",
+        "kinds",
+        "told",
+        "file",
+    ]
     assert list(review["findings"][0]) == ["part", "path", "line", "what", "step"]
 
 

@@ -88,6 +88,25 @@ def test_where_no_file_is_found_the_places_are_named_that_were_looked_in(oneiros
     assert "Looked in" not in oneiros("import", "src")[2]
 
 
+def test_of_a_project_that_is_not_there_claudes_notes_are_read_and_what_is_left_out_is_named(
+    oneiros: Oneiros, home: Path
+) -> None:
+    notes = home / ".claude" / "projects" / "-app" / "memory" / "notes.md"
+    notes.parent.mkdir()
+    notes.write_text(NOTES, encoding="utf-8")
+    oneiros("ingest")
+    (home / "src").rename(home / "moved")
+
+    _, out, error = oneiros("import", "--dry-run")
+    elsewhere = oneiros("import", "moved/app")
+
+    assert "topics/app/releases.md  5 statements\n" in out
+    assert f"Not there: {home / 'src' / 'app'}. Of these projects only Claude's own notes are read." in error
+    assert json.loads(oneiros("import", "--json")[1])["gone"] == [str(home / "src" / "app")]
+    assert "topics/app/testing.md  3 statements\n" in elsewhere[1] and "Not there" not in elsewhere[2]
+    assert "Not there" not in oneiros("import", "--project", "other")[2]
+
+
 def test_a_session_above_the_home_makes_no_project_of_all_that_lies_below(oneiros: Oneiros, home: Path) -> None:
     write_transcript(
         home / ".claude" / "projects" / "-", person(1, "Hello", cwd=str(home.parent)), session=OTHER_SESSION
@@ -110,7 +129,7 @@ def test_the_keys_of_the_json_answer_are_these(oneiros: Oneiros) -> None:
 
     assert list(found) == [
         *("files", "statements", "left_out", "known", "duplicates", "changed", "refused", "refused_at", "proposal"),
-        *("offered", "hunks", "others", "problems", "references", "seconds"),
+        *("offered", "hunks", "others", "problems", "references", "gone", "seconds"),
     ]
     assert found["offered"] == 3
     assert list(found["hunks"][0]) == ["target", "title", "relation", "text", "written"]

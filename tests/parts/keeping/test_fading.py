@@ -7,12 +7,14 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from crawler.archive.store import Archive
 from memory_server.lifecycle.use import UseLog
+from memory_server.machine.database import connect
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot, state_home
 from oneiros.cli.main import main
@@ -126,6 +128,38 @@ def test_what_nobody_uses_fades_is_found_by_raw_and_comes_back(oneiros: Oneiros,
     assert oneiros("gc", "undo")[0] == 0
     assert found(oneiros) == whole
     assert oneiros("gc", "undo")[0] == 1
+
+
+def test_what_the_last_run_of_gc_let_fade_comes_back_without_being_embedded_again(
+    oneiros: Oneiros, home: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    oneiros("ingest")
+    whole = found(oneiros)
+    clock.now += dt.timedelta(days=600)
+    oneiros("gc", "--yes")
+
+    with monkeypatch.context() as patch:
+        for place in ("build", "stretch_index"):
+            patch.setattr(f"memory_server.index.{place}.fill_cache", pytest.fail)
+        assert oneiros("gc", "undo")[0] == 0
+
+    assert found(oneiros) == whole
+
+
+def test_vectors_of_what_faded_go_with_what_is_forgotten(oneiros: Oneiros, home: Path, clock: Clock) -> None:
+    def count_vectors() -> int:
+        [keys] = (home / "mem" / ".oneiros" / "vectors").glob("*/keys.db")
+        with closing(connect(keys)) as connection:
+            return int(connection.execute("select count(*) from row").fetchone()[0])
+
+    oneiros("ingest")
+    whole = count_vectors()
+    clock.now += dt.timedelta(days=600)
+    oneiros("gc", "--yes")
+    faded = count_vectors()
+    oneiros("forget", OTHER_SESSION)
+
+    assert faded == whole > count_vectors()
 
 
 @pytest.mark.parametrize(

@@ -158,4 +158,6 @@ def test_only_projects_that_are_still_there_have_a_folder(tmp_path: Path) -> Non
     known = {str(tmp_path / "app" / ".git"): str(tmp_path / "app" / "pkg"), "/gone": "/gone", "": "relative"}
     known |= dict.fromkeys([f"/srv/{'n' * 300}"], "/srv")
 
-    assert find_folders(known) == {"app": tmp_path / "app"}
+    there, gone = find_folders(known)
+
+    assert there == {"app": tmp_path / "app"} and gone["gone"] == Path("/gone")
