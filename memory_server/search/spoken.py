@@ -8,7 +8,7 @@ measured, and helps nowhere. Above a passage stand the lines that a model read i
 
 import datetime as dt
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice, takewhile
 from textwrap import shorten
@@ -264,6 +264,7 @@ def _with_amending(
     alike = retriever.alikeness(hits)
     words = content_words(question.text)
     amenders = find_amenders(passages, words, lambda one, other: alike(hits[one], hits[other]))
+    amenders = {**_find_shown_amended(retriever, [chunk for _, chunk in best], amenders), **amenders}
     later_places = {**find_newer(passages, words), **amenders}
     marks = {}
     for place, later in later_places.items():
@@ -278,6 +279,20 @@ def _with_amending(
         for one in chain if state is WantedState.OLDEST else reversed(chain):
             yield *best[one], marks.get(one, NOTHING_LATER)
     yield from ((candidate, chunk, NOTHING_LATER) for candidate, chunk in retriever.read(candidates[COMPARED:]))
+
+
+def _find_shown_amended(
+    retriever: Retriever, best: Sequence[StoredChunk], amenders: Mapping[int, int]
+) -> dict[int, int]:
+    """For the place of each stretch whose passage goes on to what is amended, the place of what amends that."""
+    places = {chunk.row: place for place, chunk in enumerate(best)}
+    shown: dict[int, int] = {}
+    for place, chunk in enumerate(best if amenders else ()):
+        rows = [part.row for part in _reading(retriever, chunk).parts]
+        for later in (amenders[places[row]] for row in rows if places.get(row) in amenders):
+            if best[later].row not in rows:
+                shown[place] = later
+    return shown
 
 
 def _by_time(
