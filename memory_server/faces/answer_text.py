@@ -218,8 +218,9 @@ def _visible(passage: str) -> str:
 
 
 def _passage_lines(visible: str, terms: Sequence[str], chars: int) -> list[str]:
-    lines = shorten_passage(visible, terms, chars).split("\n")
-    return [line if line.startswith(PASSAGE_MARGIN) else f"{PASSAGE_MARGIN}{line.strip()}" for line in lines]
+    first, *others = shorten_passage(visible, terms, chars).split("\n")
+    first = f"{PASSAGE_MARGIN}{first.strip().removeprefix(PASSAGE_MARGIN.lstrip())}"  # which a cut may have halved
+    return [first, *(line if line.startswith(PASSAGE_MARGIN) else f"{PASSAGE_MARGIN}{line.strip()}" for line in others)]
 
 
 def format_field(text: str) -> str:

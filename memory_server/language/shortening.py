@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Sequence
 
 NOTED = "noted: "  # before a line that a model read in a passage
+MARK = re.compile(rf"(?: \| )?(?:\[[^\]\n]*\] )?{NOTED}")  # behind the margin and the lines of an answer, too
 
 
 def shorten_passage(passage: str, terms: Sequence[str], chars: int) -> str:
@@ -15,7 +16,9 @@ def shorten_passage(passage: str, terms: Sequence[str], chars: int) -> str:
     wanted = best - margin
     start = 0 if best < chars // 2 else max(passage.rfind(" ", 0, wanted) + 1, wanted - margin)
     line = passage.rfind("\n", 0, start) + 1
-    mark = NOTED if start > line and passage.startswith(NOTED, line) else ""  # else it would pass for what was said
+    found = MARK.match(passage, line)
+    start = line if found and start < found.end() else start
+    mark = found[0] if found and start > line else ""  # else it would pass for what was said
     cut = passage[start : start + chars - len(mark)]
     if start + len(cut) < len(passage):
         cut = cut[: max(cut.rfind(" ", len(cut) - margin), 0) or chars]

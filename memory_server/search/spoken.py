@@ -3,12 +3,13 @@
 A passage is the stretch of turns that fits the question best and what followed it, since a question is settled by what
 comes after it; what begins with the person's words is read at the last reply they got. A short session is also read at
 its last long reply, which says what was settled. What the digest of a session says does not change the order: it was
-measured, and helps nowhere. Above a passage stand the lines that a model read in it and that its words prove, marked.
+measured, and helps nowhere. Above a passage stand the lines that a model read in it and that its words prove, marked,
+but not in the place of the person's last words.
 """
 
 import datetime as dt
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice, takewhile
 from textwrap import shorten
@@ -139,7 +140,8 @@ def build_spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage],
             parts = _unshown(whole.parts, shown)
             reading = replace(whole, parts=parts)
             if reading.parts and (said := reading.passage) not in texts:
-                reading = replace(reading, noted=_choose_noted((chunk, *parts), words, {*noted_before, said}))
+                noted = _choose_noted((chunk, *parts), words, {*noted_before, said})
+                reading = _keep_own_words(replace(reading, noted=noted), said)
                 hit = replace(_hit(candidate, reading, retriever), amended=later.amended, newer=later.newer)
                 _add(hits, hit, most)
                 noted_before.update(reading.noted)
@@ -158,6 +160,17 @@ def _choose_noted(parts: Sequence[StoredChunk], words: Collection[str], shown: C
     lines = dict.fromkeys(line for part in parts for line in part.noted.splitlines())
     new = [line for line in lines if not any(_says(text, line) for text in shown)]
     return sorted(new, key=lambda line: -len(set(words) & set(content_words(line))))[:MOST_NOTED]
+
+
+def _keep_own_words(reading: ShownStretch, said: str) -> ShownStretch:
+    """A reading with as many of its noted lines as leave it the person's last words of what was said: in their place a
+    proposal would stand without the no.
+    """
+    _, mark, words = f"\n{said}".rpartition(f"\n{PERSON}")
+    own = words.partition(f"\n{REPLY}")[0].removesuffix(" …") if mark else ""
+    while reading.noted and own not in reading.passage:
+        reading = replace(reading, noted=reading.noted[:-1])
+    return reading
 
 
 def _says(text: str, line: str) -> bool:
@@ -264,6 +277,7 @@ def _with_amending(
     alike = retriever.alikeness(hits)
     words = content_words(question.text)
     amenders = find_amenders(passages, words, lambda one, other: alike(hits[one], hits[other]))
+    amenders = {**_find_shown_amended(retriever, [chunk for _, chunk in best], amenders), **amenders}
     later_places = {**find_newer(passages, words), **amenders}
     marks = {}
     for place, later in later_places.items():
@@ -278,6 +292,20 @@ def _with_amending(
         for one in chain if state is WantedState.OLDEST else reversed(chain):
             yield *best[one], marks.get(one, NOTHING_LATER)
     yield from ((candidate, chunk, NOTHING_LATER) for candidate, chunk in retriever.read(candidates[COMPARED:]))
+
+
+def _find_shown_amended(
+    retriever: Retriever, best: Sequence[StoredChunk], amenders: Mapping[int, int]
+) -> dict[int, int]:
+    """For the place of each stretch whose passage goes on to what is amended, the place of what amends that."""
+    places = {chunk.row: place for place, chunk in enumerate(best)}
+    shown: dict[int, int] = {}
+    for place, chunk in enumerate(best if amenders else ()):
+        rows = [part.row for part in _reading(retriever, chunk).parts]
+        for later in (amenders[places[row]] for row in rows if places.get(row) in amenders):
+            if best[later].row not in rows:
+                shown[place] = later
+    return shown
 
 
 def _by_time(

@@ -116,6 +116,21 @@ def test_a_long_passage_is_cut_around_its_terms(passage: str, terms: tuple[str, 
     assert shorten_passage(passage, terms, chars) == cut
 
 
+@pytest.mark.parametrize("mark", ["noted: ", "[7-9] noted: "])
+def test_what_a_model_noted_keeps_its_mark_where_an_answer_cuts_it(mark: str) -> None:
+    noted = f"{mark}{'wait ' * 60}the port is 2525\nyou: {'well ' * 60}"
+
+    text = answer_text(Answer((hit(noted),), terms=("2525",)), 80)
+
+    assert next(line for line in text.split("\n") if "2525" in line).startswith(f" | {mark}… ")
+
+
+def test_a_passage_that_is_cut_has_one_margin() -> None:
+    text = answer_text(Answer((hit("well " * 300),)), 80)
+
+    assert text.split("\n")[1].startswith(" | well ")
+
+
 def reading_of(parts: Sequence[str], first: int = 1, more: int = 0) -> SourceText:
     last = first + len(parts) - 1
     return SourceText(

@@ -295,6 +295,30 @@ def test_a_last_long_reply_that_a_later_session_amends_stays_behind_it(tmp_path:
     assert "amended 2026-03-04 at " in text or "\n2026-03-04 at " in text
 
 
+def test_a_passage_that_goes_on_to_what_a_later_session_amends_stands_behind_it(
+    tmp_path: Path, make_engine: MakeEngine
+) -> None:
+    later: dict[str, Any] = {"session": OTHER_SESSION, "timestamp": "2026-03-04T10:00:00.000Z"}
+    amending = "The spare lamps stand wrapped in oiled paper in the attic, in the cellar no longer."
+    write_transcript(
+        tmp_path / "live", person(21, "And now?", **later), assistant(22, amending, **later), session=OTHER_SESSION
+    )
+    records = [
+        person(1, "The lighthouse keeper complains about the stairs of the lighthouse tower."),
+        assistant(2, "The lighthouse tower has steep stairs, says the keeper."),
+        person(3, "Right, and the lamps?"),
+        assistant(4, "Settled: the spare lamps stand in the cellar, wrapped in oiled paper."),
+    ]
+    question = "where are the spare lamps of the lighthouse tower with the steep stairs that the keeper complains about"
+
+    with holding(tmp_path, make_engine, records) as memory:
+        first, second, *_ = recall(memory, question).hits
+
+    assert "attic" in first.passage
+    assert "stairs" in second.passage and "in the cellar, wrapped" in second.passage
+    assert second.amended.startswith("2026-03-04 at ")
+
+
 def test_a_question_that_nobody_answered_is_shown_with_what_was_said_next(
     tmp_path: Path, make_engine: MakeEngine
 ) -> None:
@@ -543,6 +567,22 @@ def test_of_what_a_model_read_the_lines_that_are_asked_for_are_shown(tmp_path: P
     assert (
         hit.passage.startswith("noted: The name of the relay is Bruno.\nnoted: ") and hit.passage.count("noted: ") == 2
     )
+
+
+def test_what_a_model_read_takes_no_room_of_what_the_person_said_to_a_proposal(
+    tmp_path: Path, make_engine: MakeEngine
+) -> None:
+    named = "The relay is called Bruno."
+    proposal = f"I paint the relay green, as the fence is green. {'It is an easy colour. ' * 29}"
+    said = "That was tried in spring, and the guests looked for the fence."
+    records = [person(1, f"{named} Which colour does it get?"), assistant(2, proposal), person(3, said)]
+    with holding(tmp_path, make_engine, records) as memory:
+        note_reading(tmp_path, SESSION, named, "The name of the relay is Bruno.")
+        memory.reindex()
+
+        best = recall(memory, "which colour does the relay get").hits[0]
+
+    assert said in best.passage
 
 
 def test_nobody_writes_the_marks_of_the_program(tmp_path: Path, make_engine: MakeEngine) -> None:
