@@ -51,10 +51,13 @@ class FurtherModels:
         """What the cross-encoder says of a question and some passages; None where none is on."""
         return None
 
-    def keep_alone(self, texts: Callable[[], Collection[TextHash]]) -> None:  # noqa: ARG002  what a part asks
-        """Deletes the weights of all but these texts, and whatever models made that are not on."""
+    def keep_alone(self, texts: Callable[[], Collection[TextHash]]) -> bool:  # noqa: ARG002  what a part asks
+        """Deletes the weights of all but these texts, and whatever models made that are not on; whether not a byte of
+        them is left.
+        """
         for file in self.weights.glob("*"):
             remove_file(file)
+        return True
 
 
 class TrialIndex(Searched, Protocol):

@@ -461,8 +461,8 @@ class Memory:
             raise NotOwner(self.root)
 
     def _forget_notes(self, session_ids: Collection[str]) -> bool:
-        """Removes sessions from typed lines, blackboard and query log; the ledger must still know them. Whether no byte
-        of the lines is left, which another reader may prevent.
+        """Removes sessions from typed lines, blackboard, query log and log of use; the ledger must still know them.
+        Whether no byte of them is left, which another reader may prevent.
         """
         is_erased = self.typed_lines.forget(session_ids)
         for session_id in session_ids:
@@ -475,9 +475,8 @@ class Memory:
         ledgers = [self.indices.ledger, *([self.raw.ledger] if self.raw is not None and not self.raw.is_empty else [])]
         subjects = {*names, *paths}
         forget_marks(self.root.marks, subjects)
-        self.use.forget([path for path in self.use.paths() if find_subject(path) in subjects])
-        self._query_log.forget(set().union(*(ledger.find_ids(paths) for ledger in ledgers)), paths)
-        return is_erased
+        is_erased &= self.use.forget([path for path in self.use.paths() if find_subject(path) in subjects])
+        return is_erased & self._query_log.forget(set().union(*(ledger.find_ids(paths) for ledger in ledgers)), paths)
 
     def is_of_another_format(self) -> bool:
         """Whether another version of the program made one of the indices: the next run makes it anew."""

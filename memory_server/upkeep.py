@@ -207,7 +207,7 @@ class Upkeep:
         report = self.reindex(report_progress, rebuild=rebuild)
         is_erased = self.erase_removed()
         with self.indices.search_lock.exchanging():
-            self.forget_of_models()
+            is_erased &= self.forget_of_models()
             shutil.rmtree(self.root.derived_folder / "trial", ignore_errors=True)  # of one that a kill ended
         if is_erased:
             strike_out(self.root, session_ids)
@@ -271,10 +271,12 @@ class Upkeep:
         """Leaves no vector of what no index holds any more. Call with no search under way."""
         self.indices.keep_vectors(self._collect_texts())
 
-    def forget_of_models(self) -> None:
-        """Keeps of the weights in use those of texts that a source still holds, and nothing of models not in use."""
+    def forget_of_models(self) -> bool:
+        """Keeps of the weights in use those of texts that a source still holds, and nothing of models not in use;
+        whether that could be done.
+        """
         remove_other_folders(self.root.vector_cache, self.model.files.fingerprint)
-        self.further.keep_alone(self._collect_texts)
+        return self.further.keep_alone(self._collect_texts)
 
     def _collect_texts(self) -> set[TextHash]:
         """The keys of all texts that have vectors."""

@@ -2,7 +2,8 @@
 
 The names are kept beside the archive once decided; where they are lost, or none were kept yet, its sessions tell them.
 Only folders that are there stand against each other: what was moved, or lies on another machine, goes by the name that
-it had. Where one comes back whose name another has taken since, that other one gets a longer name.
+it had. Where one comes back whose name another has taken since, that other one gets a longer name. One that moved is
+known by its inode, so that what is made at its old place afterwards is not taken for it.
 """
 
 from collections import Counter
@@ -22,6 +23,7 @@ class NamedFolder(msgspec.Struct, frozen=True):
 
     folder: str
     name: str
+    inode: int = 0  # when it was last settled; 0 where that is not known
 
 
 class ProjectNames:
@@ -34,11 +36,11 @@ class ProjectNames:
 
     def find(self, project: str) -> str:
         """The name of a project, of its identity or folder, as `settle` would give it; empty for none."""
-        return _decide_name(self._know(self._read()), project) if project else ""
+        return _decide_name(self._know(self._read(project)), project) if project else ""
 
     def draft(self, project: str) -> str:
         """As `find`, with the projects that were drafted before standing against it; `settle_drafts` keeps them."""
-        name = _decide_name(self._know(self._read()) | self._drafted, project) if project else ""
+        name = _decide_name(self._know(self._read(project)) | self._drafted, project) if project else ""
         if is_present_folder(place := Path(find_project_folder(project))):
             self._drafted[str(place)] = name
         return name
@@ -49,15 +51,18 @@ class ProjectNames:
 
     def settle(self, projects: Iterable[str]) -> list[str]:
         """Keeps the names of projects, the first before the others; a sentence on each new one that is longer."""
-        kept, there = self._read(), [one for one in projects if is_present_folder(Path(find_project_folder(one)))]
+        there = [one for one in projects if is_present_folder(Path(find_project_folder(one)))]
+        kept, before = self._read(*there), [*read_records(self._file, NamedFolder)]
         if not (kept or there):
             return []
         decided = self._know(kept)
         for project in there:
             decided[find_project_folder(project)] = _decide_name(decided, project)
-        if decided != kept:
-            lines = (msgspec.json.encode(NamedFolder(place, name)) + b"\n" for place, name in decided.items())
-            replace_file(self._file, b"".join(lines))
+        inodes = {one.folder: one.inode for one in before}
+        inodes |= {place: _find_inode(place) for place in map(find_project_folder, there)}
+        named = [NamedFolder(place, name, inodes.get(place, 0)) for place, name in decided.items()]
+        if named != before:
+            replace_file(self._file, b"".join(msgspec.json.encode(one) + b"\n" for one in named))
         return [
             f"the project {place} is called {name} here, since another folder is called {project_name(place)}"
             for place, name in decided.items()
@@ -67,8 +72,11 @@ class ProjectNames:
     def _know(self, kept: dict[str, str]) -> dict[str, str]:
         return _keep_apart(kept or self._of_sessions)
 
-    def _read(self) -> dict[str, str]:
-        return {one.folder: one.name for one in read_records(self._file, NamedFolder)}
+    def _read(self, *projects: str) -> dict[str, str]:
+        """The names that are kept, of each project that moved by the folder where it is."""
+        places = {_find_inode(place): place for place in map(find_project_folder, projects)}
+        kept = read_records(self._file, NamedFolder)
+        return {_follow(one, places.get(one.inode, one.folder)): one.name for one in kept}
 
     @cached_property
     def _of_sessions(self) -> dict[str, str]:
@@ -90,6 +98,19 @@ def is_present_folder(folder: Path) -> bool:
         return folder.is_absolute() and folder.is_dir()
     except OSError:
         return False
+
+
+def _find_inode(folder: str) -> int:
+    try:
+        return Path(folder).stat().st_ino if Path(folder).is_absolute() else 0
+    except OSError:
+        return 0
+
+
+def _follow(known: NamedFolder, place: str) -> str:
+    """Where a folder is: at the place that has its inode, if it goes by the same name and is no longer where it was."""
+    is_alike = bool(known.inode) and project_name(place) == project_name(known.folder)
+    return place if is_alike and _find_inode(known.folder) != known.inode else known.folder
 
 
 def _is_same(folder: str, other: str) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from crawler.transcripts.entry import Entry, is_id
-from memory_server.machine.database import connect_shared, erase_deleted, remove_damaged, transaction
+from memory_server.machine.database import connect_shared, remove_damaged, transaction
 
 PIECE_BYTES = 1 << 20  # read and hashed at once
 
@@ -128,11 +128,10 @@ class TailState:
         return [row[0] for row in self._db.execute("SELECT key FROM copies WHERE session_id = ?", (session_id,))]
 
     def forget_session(self, session_id: str) -> None:
-        """Drops everything about a session."""
+        """Drops everything about a session; the last bytes go with those of its typed lines, which share the file."""
         with transaction(self._db):
             self._db.execute("DELETE FROM copies WHERE session_id = ?", (session_id,))
             self._db.execute("DELETE FROM files WHERE session_id = ?", (session_id,))
-        erase_deleted(self._db)
 
     def is_filled(self) -> bool:
         """Whether the table of copies stands for the whole archive: it does not after `.oneiros/` was deleted."""

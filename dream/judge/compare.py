@@ -173,8 +173,9 @@ def make_match(ours: StatementReading, topic: TopicText, statement: TopicStateme
     against = measure_contradiction(ours, theirs, rarity)
     says_same = bool(ours.words) and ours.words <= theirs.words and ours.values <= theirs.values
     says_same = says_same and against.score < CONTRADICTS_FROM and ours.denies == theirs.denies
-    is_known = says_same and not are_turned_round(ours.text, theirs.text)
-    return Match(topic, statement, alike, against.score, is_known, against.why)
+    if says_same and are_turned_round(ours.text, theirs.text):
+        return Match(topic, statement, alike, 1.0, is_known=False, why="the same words the other way round")
+    return Match(topic, statement, alike, against.score, says_same, against.why)
 
 
 def _choose_relation(candidate: Candidate, match: Match) -> Relation:

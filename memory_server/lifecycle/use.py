@@ -180,15 +180,15 @@ class UseLog:
         """Every source of which anything is known."""
         return {path for (path,) in self._rows("select path from found union select path from access")}
 
-    def forget(self, paths: Collection[str]) -> None:
-        """Removes all that is known of these sources, to the last byte."""
+    def forget(self, paths: Collection[str]) -> bool:
+        """Removes all that is known of these sources, to the last byte; whether that could be done."""
         if not self._database.exists():
-            return
+            return True
         with self._database.open() as connection:
             for table in ("found", "access"):
                 connection.executemany(f"delete from {table} where path = ?", [(path,) for path in paths])  # noqa: S608  names of our own
             connection.execute("delete from counted")
-            erase_deleted(connection)
+            return erase_deleted(connection)
 
     def _rows(self, query: str, *values: str) -> list[tuple[Any, ...]]:
         if not self._database.exists():

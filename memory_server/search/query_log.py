@@ -124,12 +124,12 @@ class QueryLog:
             found.setdefault((tool, query), {})[SourcePath(path)] = AnswerVerdict(verdict)
         return [JudgedQuestion(tool, query, verdicts) for (tool, query), verdicts in found.items()]
 
-    def forget(self, hits: Collection[ChunkId], paths: Collection[SourcePath]) -> int:
+    def forget(self, hits: Collection[ChunkId], paths: Collection[SourcePath]) -> bool:
         """Removes the questions that these passages answered, and readings and judgements of these sources, to the last
-        byte. Returns how many questions went.
+        byte; whether that could be done.
         """
         if not self._database.exists():
-            return 0
+            return True
         with self._database.open() as connection:
             rows = connection.execute("select id, hits from query").fetchall()
             gone = [(row,) for row, found in rows if not set(json.loads(found)).isdisjoint(hits)]
@@ -140,8 +140,7 @@ class QueryLog:
             )
             connection.executemany("delete from query where id = ?", gone)
             connection.executemany("delete from reading where path = ?", [(path,) for path in paths])
-            erase_deleted(connection)
-        return len(gone)
+            return erase_deleted(connection)
 
     def count(self) -> int:
         """How many questions are kept."""

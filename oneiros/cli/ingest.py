@@ -17,14 +17,14 @@ from crawler.compress.levels import Depth, SessionReader, render_session, sessio
 from crawler.ingest import readmit
 from crawler.references import ScanReport
 from memory_server.document import LineRange, raw_path
-from memory_server.errors import UsageError
+from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import escape_line, escape_text, join_counts, plural
 from memory_server.index.build import Progress
 from memory_server.layers.mif import parse_date
 from memory_server.lifecycle.use import DRILLED, UseLog
 from memory_server.machine.clock import find_day_begin, local_day
 from memory_server.redaction import Redactor
-from memory_server.root.forgetting import note_forgotten, strike_out
+from memory_server.root.forgetting import note_forgotten, sessions_to_forget, strike_out
 from memory_server.root.places import require_memory
 from memory_server.settings import AGENTS
 from oneiros.cli.consent import require_person
@@ -191,6 +191,12 @@ def forget(
             memory.own()  # before anything goes: half a forgetting would be none
             forgetting.carry_out(root, environment.person, settings, plan)
             memory.reindex(report_progress=show)
+        if not sessions_to_forget(root).isdisjoint(plan.session_ids):
+            raise NeedsRepair(
+                "nothing finds it any more, but words of it stay in a file that another program reads",
+                where=root.path,
+                remedy=f"End that program, then `oneiros forget {plan.session_ids[0][:8]}`; each index run tries too",
+            )
     if as_json:
         data_json(dataclasses.asdict(plan) | {"forgotten": not dry_run})
     else:

@@ -131,11 +131,10 @@ class ChosenFurtherModels(FurtherModels):
         engine = lru_cache(maxsize=1)(partial(CrossEngine, files))
         return lambda question, passages: engine().scores(question, passages)
 
-    def keep_alone(self, texts: Callable[[], Collection[TextHash]]) -> None:
+    def keep_alone(self, texts: Callable[[], Collection[TextHash]]) -> bool:
         """See `FurtherModels`."""
         in_use = f"{self.chosen.sparse.fingerprint}.db" if self.chosen.sparse else "none"
         for file in self.weights.glob("*"):
             if not file.name.startswith(in_use):
                 remove_file(file)
-        if self.sparse is not None:
-            self.sparse.keep_alone(texts())
+        return self.sparse is None or self.sparse.keep_alone(texts())

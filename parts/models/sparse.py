@@ -87,18 +87,18 @@ class SparseIndex:
                 self._postings[ledger] = (snapshot, postings)
         return postings.scores(question)
 
-    def keep_alone(self, hashes: Collection[TextHash]) -> None:
-        """Forgets all texts but these: not a byte of the others stays."""
+    def keep_alone(self, hashes: Collection[TextHash]) -> bool:
+        """Forgets all texts but these, so that not a byte of the others stays; whether that could be done."""
         if not self._file.exists():
-            return
+            return True
         wanted = set(hashes)
         with closing(connect(self._file)) as connection:
             connection.execute(SCHEMA)
             gone = [row for row in connection.execute("select text_hash from weighed") if row[0] not in wanted]
             with transaction(connection):
                 connection.executemany("delete from weighed where text_hash = ?", gone)
-            erase_deleted(connection)
-        self._forget_postings()
+            self._forget_postings()
+            return erase_deleted(connection)
 
     def _forget_postings(self) -> None:
         with self._guard:

@@ -1,6 +1,7 @@
 """Which statements say what an earlier one says: in the same words, nearly so, or in others with the same meaning.
 
-What cannot be put in other words, a command, a path, a number, must be the same in both, and both deny or neither does.
+What cannot be put in other words, a command, a path, a number, must be the same in both, both deny or neither does, and
+neither says the other way round what the other says.
 Where no embedder is at hand words alone tell, and a rewording stays in more often; benchmarks/RESULTS.md has both.
 """
 
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dream.judge.order import are_turned_round
 from memory_server.embedding.engine import Engine, Vectors
 from memory_server.embedding.workers import MAX_BATCH
 from memory_server.language.cues import NEGATION, ignore_case
@@ -51,7 +53,8 @@ def same_as_earlier(texts: Sequence[str], embed: Embed | None = None) -> list[in
             alike = (
                 rival.earlier
                 for rival in rivals[place]
-                if rival.words >= SAME_WORDS or cosine(place, rival.earlier) >= SAME_MEANING
+                if (rival.words >= SAME_WORDS or cosine(place, rival.earlier) >= SAME_MEANING)
+                and not are_turned_round(texts[place], texts[rival.earlier])
             )
             same = next((found[earlier] if found[earlier] is not None else earlier for earlier in alike), None)
         first.setdefault(reading.plain, place if same is None else same)

@@ -50,6 +50,44 @@ def test_a_repository_that_moved_keeps_its_name(tmp_path: Path) -> None:
     assert take_in(root, tmp_path / "shop", OTHER_SESSION) == "shop"
 
 
+def test_a_repository_that_moved_keeps_its_name_when_another_is_cloned_at_its_old_place(tmp_path: Path) -> None:
+    root, old, moved = tmp_path / "root", repository(tmp_path / "a" / "shop"), tmp_path / "b" / "shop"
+    take_in(root, old, SESSION)
+    moved.parent.mkdir()
+    old.rename(moved)
+    assert take_in(root, moved, OTHER_SESSION) == "shop"
+
+    repository(old)
+
+    assert take_in(root, old, THIRD_SESSION) == "a-shop"
+    names = ProjectNames(settings_in(root).archive)
+    assert [names.find(str(folder)) for folder in (moved, old)] == ["shop", "a-shop"]
+
+
+def test_a_repository_that_moved_is_known_before_anything_of_it_came_in(tmp_path: Path) -> None:
+    names, old, moved = ProjectNames(tmp_path / "archive"), repository(tmp_path / "a" / "shop"), tmp_path / "b" / "shop"
+    names.settle([str(old)])
+    moved.parent.mkdir()
+    old.rename(moved)
+    repository(old)
+
+    assert names.find(str(moved)) == "shop"
+    assert (names.settle([str(moved)]), names.settle([str(old)])) == (
+        [],
+        [f"the project {old} is called a-shop here, since another folder is called shop"],
+    )
+
+
+def test_a_repository_that_is_cloned_anew_in_its_place_keeps_its_name(tmp_path: Path) -> None:
+    names, folder = ProjectNames(tmp_path / "archive"), repository(tmp_path / "a" / "shop")
+    names.settle([str(folder)])
+    folder.rename(tmp_path / "a" / "shop-old")
+
+    names.settle([str(repository(folder))])
+
+    assert [names.find(str(tmp_path / "a" / name)) for name in ("shop", "shop-old")] == ["shop", "shop-old"]
+
+
 def test_what_an_archive_holds_already_keeps_its_name(tmp_path: Path) -> None:
     root, first, second = tmp_path / "root", repository(tmp_path / "z" / "shop"), repository(tmp_path / "b" / "shop")
     take_in(root, first, SESSION)

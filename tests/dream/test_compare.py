@@ -141,12 +141,27 @@ def test_an_item_of_several_parts_is_known_as_a_whole(text: str) -> None:
         ),
         ("Tests run before the release.", "Tests run after the release."),
         ("Backups start after 5.", "Backups start before 5."),
+        ("Ann reviews Tom.", "Tom reviews Ann."),
+        ("Tom is reviewed by Ann.", "Ann is reviewed by Tom."),
+        ("A calls B.", "B calls A."),
+        ("The API uses the worker.", "The worker uses the API."),
+        ("Carol may approve what Dave deploys.", "Dave may approve what Carol deploys."),
+        ("Ann's manager is Tom.", "Tom's manager is Ann."),
+        ("The frontend depends on the backend.", "The backend depends on the frontend."),
+        ("We copy from staging to production.", "We copy from production to staging."),
+        ("Data is copied from staging to production.", "Data is copied to staging from production."),
+        ("Replace npm with pnpm.", "Replace pnpm with npm."),
+        ("Ann merges when Tom approves.", "Tom merges when Ann approves."),
+        ("Staging is larger than production.", "Production is larger than staging."),
     ],
 )
-def test_the_same_words_the_other_way_round_are_not_known(known: str, words: str) -> None:
+def test_the_same_words_the_other_way_round_are_asked_about(known: str, words: str) -> None:
     notes = topics(notes=f"# Notes\n\n- {known}\n")
+    update, rival = compare(stated(words), notes), find_rival(stated(words), notes)
 
     assert find_known(stated(words), notes) is None
+    assert update.relation is Relation.CONTRADICTS and update.place.old_text == f"- {known}\n"
+    assert rival is not None and rival.statement.text == known
     assert find_known(stated(known), notes) is not None
 
 
@@ -160,6 +175,16 @@ def test_the_same_words_the_other_way_round_are_not_known(known: str, words: str
         ("A release is cut after the tests.", "Tests are cut before a release."),
         ("Tests run after the merge and before the release.", "Tests run before the release and after the merge."),
         ("The limit is 60 seconds and 5 files.", "60 seconds and 5 files is the limit."),
+        ("The API calls the worker's hooks.", "The worker's hooks are called by the API."),
+        ("The relay listens on port 2525.", "Relay listens on port 2525."),
+        ("The service uses Redis and Postgres.", "The service uses Postgres and Redis."),
+        ("Lint with ruff, mypy and pytest.", "Lint with pytest, mypy and ruff."),
+        ("We deploy to staging and production.", "We deploy to production and staging."),
+        ("In staging we deploy with Helm.", "With Helm we deploy in staging."),
+        ("On Fridays releases are cut from main.", "From main releases are cut on Fridays."),
+        ("When Tom approves, Ann merges.", "Ann merges when Tom approves."),
+        ("In CI ruff lints Python.", "Ruff lints Python in CI."),
+        ("The admin is the release manager.", "The release manager is the admin."),
     ],
 )
 def test_the_same_in_another_order_is_known(known: str, words: str) -> None:

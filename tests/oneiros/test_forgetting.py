@@ -134,4 +134,25 @@ def test_stems_that_another_process_still_reads_are_forgotten_by_the_next_run(
 
         memory.reindex()
 
-        assert held_by(memory, STEM) == [] and not sessions_to_forget(memory.root)
+        assert held_by(memory, STEM) == held_by(memory, OTHER_SESSION.encode()) == []
+        assert not sessions_to_forget(memory.root)
+
+
+def test_what_was_asked_and_used_that_another_process_still_reads_is_forgotten_by_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "LOCK_SECONDS", 0.1)
+    with archived(tmp_path) as memory:
+        used = search_exact(memory, "keepalive", include_raw=True).hits[0].path.encode()
+        assert held_by(memory, used) and any(path.name.startswith("state.db") for path in held_by(memory))
+        note_forgetting(memory.root, [SESSION])
+        forget(SESSION, settings_in(memory.root.path), memory.root.sessions)
+        with closing(sqlite3.connect(memory.root.state_database, isolation_level=None)) as reader:
+            reader.execute("begin")
+            reader.execute("select count(*) from query").fetchone()
+            memory.reindex()
+            assert sessions_to_forget(memory.root) == {SESSION} and memory.is_unfinished()
+
+        memory.reindex()
+
+        assert held_by(memory) == held_by(memory, used) == [] and not sessions_to_forget(memory.root)

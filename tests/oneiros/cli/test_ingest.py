@@ -1,7 +1,9 @@
 import json
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from filelock import FileLock
 
 from crawler.transcripts.injected import is_own_chat
 from dream.decisions.presence import person_at_terminal
+from memory_server.machine import database
 from memory_server.root.forgetting import note_forgetting, sessions_to_forget
 from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.settings_file import change_setting
@@ -289,6 +292,27 @@ def test_a_forgetting_that_was_interrupted_is_told_and_goes_on(
 
     assert holding(home, b"xylophone") == []
     assert "not forgotten" not in oneiros("status", "--json")[1]
+
+
+def test_a_forgetting_says_that_another_program_keeps_words_and_is_done_by_the_same_command(
+    oneiros: Oneiros, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "LOCK_SECONDS", 0.1)
+    path = private_session(home)
+    oneiros("ingest")
+    oneiros("exact", "xylophone migrations", "--raw")
+    [asked] = {file.with_name("state.db") for file in holding(home, b"xylophone") if "state.db" in file.name}
+
+    with closing(sqlite3.connect(asked, isolation_level=None)) as reader:
+        reader.execute("begin")
+        reader.execute("select count(*) from query").fetchone()
+        code, out, err = oneiros("forget", path.stem)
+        assert holding(home, b"xylophone")
+
+    assert code == 3 and "another program reads" in err and "Forgotten." not in out + err
+    assert f"`oneiros forget {path.stem[:8]}`" in err
+    assert f"1 session not forgotten whole yet: oneiros forget {path.stem[:8]}" in oneiros("status", "--json")[1]
+    assert oneiros("forget", path.stem[:8])[0] == 0 and holding(home, b"xylophone") == []
 
 
 def test_forgetting_lists_what_still_holds_the_session(oneiros: Oneiros, home: Path) -> None:

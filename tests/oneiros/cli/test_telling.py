@@ -77,6 +77,15 @@ def test_what_is_said_replaces_what_it_contradicts(oneiros: Oneiros, tmp_path: P
     assert "- Backups run at 04:00.[^1" in mail(tmp_path) and "03:00" not in mail(tmp_path)
 
 
+def test_what_turns_a_line_round_replaces_it(oneiros: Oneiros, tmp_path: Path) -> None:
+    write_topic(tmp_path / "mem", "api", "# API\n\n- The frontend pulls from the backend.\n")
+
+    code, out, _ = oneiros("remember", "The backend pulls from the frontend.")
+
+    assert code == 0 and "    - - The frontend pulls from the backend.\n" in out
+    assert "- The backend pulls from the frontend.[^1" in (tmp_path / "mem" / "topics" / "api.md").read_text("utf-8")
+
+
 def test_what_a_topic_says_already_is_said_with_its_place(oneiros: Oneiros, tmp_path: Path) -> None:
     code, _, error = oneiros("remember", "Backups run at 03:00.")
 

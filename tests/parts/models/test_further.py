@@ -2,9 +2,11 @@
 
 import dataclasses
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from memory_server.embedding.vector_cache import text_hash
 from memory_server.embedding.workers import EmbeddingControl, Interrupted, WorkerPlan
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.index.build import Progress
+from memory_server.machine import database
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings, PersonSettings
@@ -179,9 +182,10 @@ def test_another_sparse_model_has_weights_of_its_own(root: MemoryRoot, make_engi
     assert len(list((root.derived_folder / "terms").glob("*.db"))) == 2
 
 
-def test_forgetting_leaves_no_weight_of_a_text_that_no_source_holds(
-    root: MemoryRoot, make_engine: MakeEngine, added: Path
+def test_forgetting_leaves_no_weight_of_a_text_that_no_source_holds_once_nobody_reads(
+    root: MemoryRoot, make_engine: MakeEngine, added: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(database, "LOCK_SECONDS", 0.1)
     with open_memory(root, make_engine, added=added, person=PersonSettings(sparse_model="tiny-sparse")) as memory:
         memory.reindex()
         terms = np.array(sorted([NUMBER["relay"], NUMBER["zorblax"], NUMBER["listens"]]), "<u2").tobytes()
@@ -189,8 +193,13 @@ def test_forgetting_leaves_no_weight_of_a_text_that_no_source_holds(
         (root.topics / "mail.md").unlink()
         memory.reindex()
 
-        memory.upkeep.forget_of_models()
+        [weights] = (root.derived_folder / "terms").glob("*.db")
+        with closing(sqlite3.connect(weights, isolation_level=None)) as reader:
+            reader.execute("begin")
+            reader.execute("select count(*) from weighed").fetchone()
+            assert not memory.upkeep.forget_of_models()
 
+        assert memory.upkeep.forget_of_models()
         assert not any(terms in one.read_bytes() for one in (root.derived_folder / "terms").iterdir())
         assert first(memory, "printer jams") == "topics/print.md"
 

@@ -24,10 +24,11 @@ def test_the_same_words_in_another_form_are_the_same(one: str, other: str) -> No
         ("Run `mise run lint` for the crate.", "Run `mise run test` for the crate."),
         ("The relay listens on port 2525.", "The relay listens on port 2526."),
         ("Always mock the clock in tests.", "Never mock the clock in tests."),
+        ("The API calls the worker.", "The worker calls the API."),
         ("Use tabs in Makefiles.", "Release notes are written for users."),
     ],
 )
-def test_another_value_command_or_denial_is_another_statement(one: str, other: str) -> None:
+def test_another_value_command_order_or_denial_is_another_statement(one: str, other: str) -> None:
     assert same_as_earlier([one, other], embed_packaged()) == [None, None]
 
 
