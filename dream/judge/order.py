@@ -27,6 +27,7 @@ LEADING = frozenset(
     """.split()
 )  # says what the words behind it are to the others
 BREAKS = frozenset(", ; : . ! ? ( ) & and but nor or".split())
+MOST_WORDS = 200  # of a text that is a statement; of a longer one every two words would be compared
 BROKEN = "?"  # the lead of words behind a break: whether the one ahead of it holds on is open
 
 
@@ -39,7 +40,7 @@ class _Word(NamedTuple):
 
 
 def are_turned_round(ours: str, theirs: str) -> bool:
-    """Whether a statement exchanges what another one tells apart, by values or by `before` and `after`."""
+    """Whether a statement exchanges what another one tells apart: values, an order in time, or what is led by what."""
     sides = zip(_find_beside(ours), _find_beside(theirs), strict=True)
     is_turned = any(_are_exchanged(mine, other) for mine, other in sides)
     return is_turned or _is_order_turned(ours, theirs) or _are_roles_turned(_read_words(ours), _read_words(theirs))
@@ -99,6 +100,8 @@ def _read_words(text: str) -> list[_Word]:
 
 def _are_roles_turned(ours: Sequence[_Word], theirs: Sequence[_Word]) -> bool:
     """Whether two words that each has once exchange what leads them, or, led alike, their sides of a third word."""
+    if max(len(ours), len(theirs)) > MOST_WORDS:
+        return False
     mine, other = ({word.stem: at for at, word in enumerate(words)} for words in (ours, theirs))
     counts = Counter(word.stem for word in (*ours, *theirs))
     for one, two in combinations((word for word in mine.keys() & other.keys() if counts[word] == 2), 2):

@@ -9,6 +9,7 @@ import pytest
 from crawler.quotes import Quote
 from crawler.transcripts.turns import Role
 from dream.judge.compare import compare, find_known, find_rival, is_worth_asking, make_correction, wrong_statement
+from dream.judge.order import are_turned_round
 from dream.proposals.placing import Manner, place_hunk
 from dream.records import Candidate, Hunk, Kind, Relation, Update
 from dream.topics import Topics
@@ -163,6 +164,13 @@ def test_the_same_words_the_other_way_round_are_asked_about(known: str, words: s
     assert update.relation is Relation.CONTRADICTS and update.place.old_text == f"- {known}\n"
     assert rival is not None and rival.statement.text == known
     assert find_known(stated(known), notes) is not None
+
+
+def test_a_text_as_long_as_a_book_is_not_compared_by_every_two_of_its_words() -> None:
+    filler = " ".join(f"word{number}" for number in range(30_000))
+
+    assert are_turned_round("Ann reviews Tom", "Tom reviews Ann")
+    assert not are_turned_round(f"Ann reviews Tom {filler}", f"Tom reviews Ann {filler}")
 
 
 @pytest.mark.parametrize(
