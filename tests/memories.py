@@ -3,9 +3,11 @@
 import datetime as dt
 import os
 import shutil
+import sqlite3
 import textwrap
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -183,3 +185,12 @@ def wait_for(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
             return True
         moment.wait(0.02)
     return condition()
+
+
+@contextmanager
+def kept_reading(file: Path, table: str) -> Iterator[None]:
+    """Another reader of a file that does not end meanwhile, for whom SQLite keeps what is deleted."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as reader:
+        reader.execute("begin")
+        reader.execute(f"select count(*) from {table}").fetchone()
+        yield

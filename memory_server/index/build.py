@@ -158,7 +158,7 @@ class Indexer:
                 skipped.append(fault)
             else:
                 changed.append(source)
-        pending = self._ledger.pending_hashes()
+        pending = self._ledger.list_pending_keys()
         missing = len(pending - self._cache.text_hashes()) if pending else 0
         unfinished = missing or int(bool(pending) or self._ledger.note(UNFINISHED) != "")
         is_noted = set(skipped) == set(noted.values())

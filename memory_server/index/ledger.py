@@ -224,7 +224,7 @@ class Ledger:
         rows = self.connection.execute("select distinct text_hash from chunk where text_hash is not null")
         return {TextHash(key) for (key,) in rows}
 
-    def pending_hashes(self) -> set[TextHash]:
+    def list_pending_keys(self) -> set[TextHash]:
         """The keys of all chunks that are not confirmed."""
         select = "select distinct text_hash from chunk where is_semantic = 0 and text_hash is not null"
         return {TextHash(key) for (key,) in self.connection.execute(select)}

@@ -1,7 +1,5 @@
 """Who takes a session out of the archive need not own the indices: the owner's next run finishes what was noted."""
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,7 @@ from memory_server.root.forgetting import note_forgetting, sessions_to_forget
 from oneiros.daemon.index_runs import IndexRuns
 from oneiros.ingest.typed_lines import build_recorder
 from tests.crawler.builders import OTHER_SESSION, SESSION, person, settings_in, write_transcript
-from tests.memories import search_exact
+from tests.memories import kept_reading, search_exact
 from tests.memory_server.test_raw_answers import NOW, archived
 
 WORDS = b"keepalive"
@@ -93,9 +91,7 @@ def test_what_another_process_still_reads_is_forgotten_by_the_next_run(
     with archived(tmp_path) as memory:
         note_forgetting(memory.root, [SESSION])
         forget(SESSION, settings_in(memory.root.path), memory.root.sessions)
-        with closing(sqlite3.connect(memory.root.raw_index, isolation_level=None)) as reader:
-            reader.execute("begin")
-            reader.execute("select count(*) from chunk").fetchone()
+        with kept_reading(memory.root.raw_index, "chunk"):
             memory.reindex()
             assert sessions_to_forget(memory.root) == {SESSION} and memory.is_unfinished()
 
@@ -126,9 +122,7 @@ def test_stems_that_another_process_still_reads_are_forgotten_by_the_next_run(
         take_in(memory, tmp_path / "live", "We decided that the heron is fed ZIRCONIUMS.")
         note_forgetting(memory.root, [OTHER_SESSION])
         forget(OTHER_SESSION, settings_in(memory.root.path), memory.root.sessions)
-        with closing(sqlite3.connect(memory.root.sessions_database, isolation_level=None)) as reader:
-            reader.execute("begin")
-            reader.execute("select count(*) from line").fetchone()
+        with kept_reading(memory.root.sessions_database, "line"):
             memory.reindex()
             assert sessions_to_forget(memory.root) == {OTHER_SESSION}
 
@@ -147,9 +141,7 @@ def test_what_was_asked_and_used_that_another_process_still_reads_is_forgotten_b
         assert held_by(memory, used) and any(path.name.startswith("state.db") for path in held_by(memory))
         note_forgetting(memory.root, [SESSION])
         forget(SESSION, settings_in(memory.root.path), memory.root.sessions)
-        with closing(sqlite3.connect(memory.root.state_database, isolation_level=None)) as reader:
-            reader.execute("begin")
-            reader.execute("select count(*) from query").fetchone()
+        with kept_reading(memory.root.state_database, "query"):
             memory.reindex()
             assert sessions_to_forget(memory.root) == {SESSION} and memory.is_unfinished()
 

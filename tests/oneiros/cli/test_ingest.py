@@ -1,9 +1,7 @@
 import json
 import shutil
-import sqlite3
 import subprocess
 from collections.abc import Callable
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +17,7 @@ from memory_server.settings_file import change_setting
 from oneiros.cli.main import main
 from oneiros.environment import Environment
 from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, working_session, write_transcript
-from tests.memories import without_daemon, write_topic
+from tests.memories import kept_reading, without_daemon, write_topic
 
 Oneiros = Callable[..., tuple[int, str, str]]
 
@@ -303,9 +301,7 @@ def test_a_forgetting_says_that_another_program_keeps_words_and_is_done_by_the_s
     oneiros("exact", "xylophone migrations", "--raw")
     [asked] = {file.with_name("state.db") for file in holding(home, b"xylophone") if "state.db" in file.name}
 
-    with closing(sqlite3.connect(asked, isolation_level=None)) as reader:
-        reader.execute("begin")
-        reader.execute("select count(*) from query").fetchone()
+    with kept_reading(asked, "query"):
         code, out, err = oneiros("forget", path.stem)
         assert holding(home, b"xylophone")
 

@@ -2,11 +2,9 @@
 
 import dataclasses
 import json
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +24,7 @@ from parts.models.late_engine import LateEngine
 from parts.models.sparse_engine import SparseEngine, TermWeights
 from parts.models.trial import answer_with_model
 from tests.conftest import MakeEngine
-from tests.memories import new_root, open_memory, recall, write_topic
+from tests.memories import kept_reading, new_root, open_memory, recall, write_topic
 from tests.tiny_models import cross_model, dense_model, late_model, numbers_of, sparse_model
 
 WORDS = ("relay", "zorblax", "printer", "jams", "listens", "harbour", "market")
@@ -194,9 +192,7 @@ def test_forgetting_leaves_no_weight_of_a_text_that_no_source_holds_once_nobody_
         memory.reindex()
 
         [weights] = (root.derived_folder / "terms").glob("*.db")
-        with closing(sqlite3.connect(weights, isolation_level=None)) as reader:
-            reader.execute("begin")
-            reader.execute("select count(*) from weighed").fetchone()
+        with kept_reading(weights, "weighed"):
             assert not memory.upkeep.forget_of_models()
 
         assert memory.upkeep.forget_of_models()
