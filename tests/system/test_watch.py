@@ -93,7 +93,7 @@ def test_a_commit_alone_is_looked_at(tmp_path: Path) -> None:
         commit()
 
         wait_until(lambda: pointed != [])
-        assert pointed == ["topics/heron.md"]
+        assert set(pointed) == {"topics/heron.md"}  # a commit writes several files of git's, and may be looked at twice
 
 
 def test_a_checkout_of_many_files_is_followed(tmp_path: Path) -> None:
