@@ -185,7 +185,7 @@ def test_a_session_whose_client_was_killed_is_taken_in_at_the_next_start(client:
 
     wait_until(lambda: list_entries(client, session_id) == ["count the sheep"], 60)
     wait_until(lambda: client.house.running("oneiros-mcp") == [])
-    assert len(client.house.running("oneiros.daemon.main")) == 1
+    wait_until(client.house.has_one_daemon)
 
 
 def test_two_sessions_at_once_share_one_daemon(client: GenuineClient) -> None:
@@ -196,7 +196,7 @@ def test_two_sessions_at_once_share_one_daemon(client: GenuineClient) -> None:
         replies = list(pool.map(lambda prompt: client.ask(prompt, allowed=["mcp__plugin_oneiros_memory"]), prompts))
 
     assert all("2525" in one.results()[0] for one in replies)
-    assert len(client.house.running("oneiros.daemon.main")) == 1
+    wait_until(client.house.has_one_daemon)
 
 
 def test_without_the_program_one_tool_tells_how_to_install_it_and_nothing_else_is_said(client: GenuineClient) -> None:

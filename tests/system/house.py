@@ -157,6 +157,10 @@ class House:
         """The living processes of this house that run a program by its name, or a module by its dotted one."""
         return [one for one in self.processes() if program in {Path(word).name for word in command_of(one)}]
 
+    def has_one_daemon(self) -> bool:
+        """Whether the daemon runs alone: one that was started beside it ends once it finds the place taken."""
+        return [process.pid for process in self.running("oneiros.daemon.main")] == [self.daemon().pid]
+
     def serve(self) -> None:
         """Starts the daemon and waits until it has indexed what there is."""
         self.client.start()

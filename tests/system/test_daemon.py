@@ -34,7 +34,7 @@ def test_two_clients_an_editor_and_the_command_line_ask_one_memory_at_once(house
 
     assert answers[0] == answers[1]
     assert printed["hits"][0]["path"] == "topics/birds.md"
-    assert len(house.running("oneiros.daemon.main")) == 1
+    wait_until(house.has_one_daemon)
 
 
 def test_a_token_that_opens_nothing_is_named_with_its_file(served: House) -> None:
@@ -112,7 +112,7 @@ def test_a_deleted_derived_folder_is_made_anew_by_one_daemon(house: House) -> No
     client = house.relay().initialize()
     assert "2525" in client.text("search_exact", query="2525")
     assert is_running(str(house.root))
-    assert [process.pid for process in house.running("oneiros.daemon.main")] == [house.daemon().pid]
+    wait_until(house.has_one_daemon)
 
 
 @pytest.mark.parametrize("kind", ["mcp", "http"])
@@ -125,7 +125,7 @@ def test_a_daemon_whose_socket_was_deleted_is_reached_again(house: House, kind: 
     else:
         assert "2525" in house.command("exact", "2525").stdout
     wait_until(lambda: Path(str(daemon_state(house.state).get(kind, "/none"))).exists())
-    assert [process.pid for process in house.running("oneiros.daemon.main")] == [house.daemon().pid]
+    wait_until(house.has_one_daemon)
 
 
 def test_answers_under_way_reach_a_client_that_has_closed_its_end(served: House) -> None:
@@ -174,7 +174,7 @@ def test_fifty_clients_that_open_at_once_share_one_daemon(house: House) -> None:
         answers = set(threads.map(lambda client: client.text("search_exact", query="2525"), clients))
 
     assert len(answers) == 1
-    assert len(house.running("oneiros.daemon.main")) == 1
+    wait_until(house.has_one_daemon)
 
 
 def test_the_daemon_survives_the_client_that_started_it(house: House) -> None:

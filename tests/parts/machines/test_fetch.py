@@ -225,7 +225,7 @@ def test_a_machine_that_falls_silent_is_waited_for_no_longer_than_is_said(
 ) -> None:
     began = time.monotonic()
 
-    delivery = says("begin(); file(); time.sleep(100)", seconds=1.0)
+    delivery = says("begin(); file(); time.sleep(100)", seconds=5.0)
 
     assert (paths(delivery), delivery.lost) == ([FILE], "it took too long") and time.monotonic() - began < 50
 
