@@ -67,7 +67,7 @@ def test_indexing_that_is_interrupted_goes_on_where_it_was(root: MemoryRoot) -> 
     process = started(root, "reindex")
     vectors = root.vector_cache
     wait_until(
-        lambda: process.poll() is not None or any(file.stat().st_size for file in vectors.glob("*/vectors.f32")), 120
+        lambda: process.poll() is not None or any(file.stat().st_size for file in vectors.glob("*/vectors.f32")), 240
     )
     process.send_signal(signal.SIGINT)
     _, error = process.communicate()
