@@ -1,5 +1,7 @@
-"""A server on the loopback for as long as a test asks it."""
+"""A server on the loopback for as long as a test asks it, and ports for those that must know theirs before."""
 
+import secrets
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,3 +23,17 @@ def served(handler: type[BaseHTTPRequestHandler], tls: SSLContext | None = None)
         finally:
             server.shutdown()
             thread.join()
+
+
+def free_port() -> int:
+    """A port that nobody listens at, below those that systems give to whoever connects: it is still free a while later,
+    when a server that was told it begins or comes back."""
+    while True:
+        port = 20_000 + secrets.randbelow(10_000)
+        with socket.socket() as found:
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                found.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 
+from tests.loopback import free_port
 from tests.system.house import wait_until
 
 SSHD = "/usr/sbin/sshd"
@@ -81,7 +82,7 @@ class OtherMachines:
         home = self.homes[name] = Path(found["HOME"])
         home.mkdir(exist_ok=True)
         self._variables[name] = found
-        self._ports[name] = _free_port()
+        self._ports[name] = free_port()
         self.start(name)
         return home
 
@@ -114,7 +115,7 @@ class OtherMachines:
     def move(self, name: str) -> None:
         """The same machine answers at another address."""
         self.stop(name)
-        self._ports[name] = _free_port()
+        self._ports[name] = free_port()
         self.start(name)
 
     def exchange(self, one: str, other: str) -> None:
@@ -134,12 +135,6 @@ class OtherMachines:
 
     def url(self, name: str) -> str:
         return f"ssh://127.0.0.1:{self._ports[name]}"
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def _wait_for(port: int) -> None:

@@ -132,7 +132,7 @@ def test_an_answer_ends_when_its_client_goes_away(service: Any, wait_until: Call
 
     shut(connection, response)
 
-    wait_until(lambda: waiting(service) == 0, 20)
+    wait_until(lambda: waiting(service) == 0)
     assert send(service, "POST", "/generate", {"prompt": "x", "max_tokens": 2})[0] == 200
 
 
@@ -172,13 +172,13 @@ def test_twenty_clients_that_leave_at_once_leave_no_place_taken(service: Any, wa
         statuses = set(crowd.map(visit, range(20)))
 
     assert statuses <= {200, 429}
-    wait_until(lambda: waiting(service) == 0, 30)
+    wait_until(lambda: waiting(service) == 0)
 
 
 def test_a_full_line_turns_the_next_one_away(service: Any, wait_until: Callable[..., None]) -> None:
     with ThreadPoolExecutor(3) as crowd:
         under_way = [crowd.submit(send, service, "POST", "/v1/chat/completions", LONG) for _ in range(3)]
-        wait_until(lambda: waiting(service) == 3, 20)
+        wait_until(lambda: waiting(service) == 3)
 
         status, body = send(service, "POST", "/v1/chat/completions", LONG)
 
@@ -327,7 +327,7 @@ def test_connections_that_say_nothing_are_bounded_and_keep_nobody_out(
             one.setblocking(False)
 
         assert send(service, "GET", "/status")[0] == 200
-        wait_until(lambda: sum(map(is_ended, silent)) >= 150 - MAX_CONNECTIONS, 20)
+        wait_until(lambda: sum(map(is_ended, silent)) >= 150 - MAX_CONNECTIONS)
 
 
 def is_ended(connection: socket.socket) -> bool:
@@ -405,7 +405,7 @@ def test_of_many_starts_at_once_one_wins_and_a_kill_from_outside_is_reported(
     assert running["metrics"]["learning_rate"] > 0
 
     os.kill(running["pid"], signal.SIGKILL)
-    wait_until(lambda: status_of(trainable)["state"] == "killed", 20)
+    wait_until(lambda: status_of(trainable)["state"] == "killed")
     assert status_of(trainable)["error"] == "the training process was killed from outside by SIGKILL"
     assert send(trainable, "POST", "/stop")[0] == 409
 

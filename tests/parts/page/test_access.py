@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,6 +11,7 @@ import pytest
 
 from memory_server.escaping import HIDDEN
 from oneiros.light.endpoint import daemon_state
+from tests.loopback import free_port
 from tests.parts.page.browser import link, secret_of
 from tests.parts.page.filled import fill_hostile
 from tests.parts.page.test_views import go
@@ -121,9 +121,7 @@ def test_nothing_of_a_hostile_memory_is_executed(chrome: Any) -> None:
 
 def test_a_page_says_so_when_its_daemon_was_started_anew(chrome: Any) -> None:
     with contextlib.closing(House()) as house:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        house.settle(http_port=port)
+        house.settle(http_port=free_port())
         house.serve()
         page = chrome.new_context(viewport={"width": 360, "height": 740}).new_page()
         page.goto(link(house, "topics"))
@@ -135,7 +133,7 @@ def test_a_page_says_so_when_its_daemon_was_started_anew(chrome: Any) -> None:
 
         house.serve()
         page.click("header nav >> text=Topics")
-        page.wait_for_timeout(500)
+        page.wait_for_selector("h1:has-text('has expired')")
         assert "oneiros open" in page.inner_text("#view")  # another daemon knows nothing of this page
         page.goto(link(house, "topics"))
         page.wait_for_selector("a:has-text('Mail')")
@@ -183,7 +181,7 @@ def test_a_page_that_lies_open_keeps_no_idle_daemon_alive(chrome: Any) -> None:
         page.on("request", lambda request: requests.append(request.url))
         daemon = house.daemon()
 
-        for _ in range(80):  # the page goes on asking meanwhile
+        for _ in range(240):  # the page goes on asking meanwhile
             page.wait_for_timeout(500)
             if not is_living(daemon):
                 break

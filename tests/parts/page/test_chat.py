@@ -66,6 +66,7 @@ def test_an_answer_comes_with_its_citations_and_nothing_in_it_runs(window: Any, 
         assert window.evaluate("window.executed || 0") == 0
         assert window.locator("article script, article img, article iframe").count() == 0
         assert "900 tokens in, 500 of them cached" in html
+        window.wait_for_selector("[data-leaves]", state="hidden")  # until the stream ends, nothing more is asked
         ask(window, "And the cat?")
         window.wait_for_selector("article >> nth=1 >> .cited")
     assert [one["content"] for one in service.asked[1]["messages"][1:2]] == [QUESTION]

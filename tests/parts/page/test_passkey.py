@@ -11,10 +11,10 @@ from dream.changes import Event
 from dream.decisions.chain import Chain
 from dream.records import State
 from tests.dream.builders import archive_statements, decisions_on, new_topic, proposed
+from tests.loopback import free_port
 from tests.parts.page.browser import link
 from tests.system.at_terminal import WORD, Seen, at_terminal
 from tests.system.house import House, wait_until
-from tests.system.test_passkey import free_port
 
 pytestmark = pytest.mark.page
 

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import re
-import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +15,7 @@ import pytest
 from benchmarks.conformance import inspect, run_conformance
 from parts.team.access.tokens import list_tokens, revoke_token
 from tests.conftest import MakeEngine
+from tests.loopback import free_port
 from tests.memories import new_root, open_memory, write_topic
 from tests.parts.team.access.test_identity import AUDIENCE, KEY, public_jwk
 from tests.parts.team.serving import Process, served_process
@@ -44,8 +44,7 @@ def server_settings(
     write_topic(root, "mail", ANSWER)
     with open_memory(root.path, make_engine) as memory:
         memory.reindex()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        listen = f"127.0.0.1:{free.getsockname()[1]}"
+    listen = f"127.0.0.1:{free_port()}"
     settings = {"dsn": app_dsn, "folder": str(folder / "data"), "listen": listen, "public_url": f"http://{listen}"}
     with pytest.MonkeyPatch.context() as patch:
         for name, value in settings.items():
@@ -148,8 +147,7 @@ def test_without_a_token_the_client_finds_the_identity_provider(
 ) -> None:
     keys = tmp_path / "keys.json"
     keys.write_text(json.dumps({"keys": [public_jwk(KEY, "one")]}), encoding="utf-8")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        listen = f"127.0.0.1:{free.getsockname()[1]}"
+    listen = f"127.0.0.1:{free_port()}"
     own = server_settings | {"listen": listen, "public_url": f"http://{listen}", "identity_keys": str(keys)}
     with contextlib.ExitStack() as stack:
         issuer, asked = stack.enter_context(provider())

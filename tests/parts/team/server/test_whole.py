@@ -72,13 +72,15 @@ def test_another_tenant_finds_nothing_of_it_in_any_process(
         assert httpx.get(f"{one.url}/api/status", headers=headers).json()["sources"] == 0
 
 
-def test_whatever_a_process_has_begun_arrives_when_it_is_told_to_end(processes: list[Process], token: str) -> None:
+def test_whatever_a_process_has_begun_arrives_when_it_is_told_to_end(
+    processes: list[Process], token: str, owner_dsn: str, garden_tenant: int
+) -> None:
     ending, staying = processes
-    begun, before = threading.Semaphore(0), len(ending.log)
+    begun, own = threading.Semaphore(0), create_token(owner_dsn, "garden", "bob", ["read"], 1)
 
     def ask(number: int) -> int:
         answered = 0
-        with httpx.Client(headers={"authorization": f"Bearer {token}"}, timeout=60) as client:
+        with httpx.Client(headers={"authorization": f"Bearer {own}"}, timeout=60) as client:
             while True:
                 try:
                     answer = client.get(f"{ending.url}/api/recall", params={"query": QUESTIONS[number % 3]})
@@ -100,11 +102,12 @@ def test_whatever_a_process_has_begun_arrives_when_it_is_told_to_end(processes: 
 
     assert ending.process.wait(60) in (0, -signal.SIGTERM)
     ending.reading.join()
-    begun_there = [line for line in ending.log[before:] if "GET /api/recall" in line]
-    assert len(begun_there) == answered >= 20
-    assert all("GET /api/recall 200" in line for line in begun_there)
+    logged = [json.loads(line) for line in ending.log]
+    begun_there = [line for line in logged if "GET /api/recall" in line.get("says", "")]
+    assert len([line for line in begun_there if line["person"] == "bob"]) == answered >= 20  # others asked before
+    assert all("GET /api/recall 200" in line["says"] for line in begun_there)
     assert ask_server(staying.url, token, QUESTIONS[0]).status_code == 200
-    assert not [line for line in ending.log if json.loads(line)["level"] == "error"]
+    assert not [line for line in logged if line["level"] == "error"]
 
 
 HOSTILE = ("\0", "a\0b", "\ud800", "\U0010ffff", "9" * 5_000, "x" * 100_000, "%s %(a)s", "'; drop table passage; --")
