@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,7 @@ from mcp import Client, StdioServerParameters
 from mcp.types import CallToolResult
 
 from oneiros.light.endpoint import MAX_LOG_BYTES, daemon_state, is_running
+from tests.loopback import free_port
 from tests.system.house import CHECKOUT, House, RelayClient, is_living, wait_until
 
 
@@ -314,8 +314,7 @@ def test_serve_status_and_stop(house: House) -> None:
 
 
 def test_a_port_that_serve_was_given_is_the_one_of_later_daemons(house: House) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
 
     first = json.loads(house.command("serve", "--json", "--port", str(port)).stdout)
     any_port = json.loads(house.command("serve", "--json", "--port", "0").stdout)

@@ -19,6 +19,7 @@ from memory_server.errors import UsageError
 from memory_server.settings import PersonSettings
 from oneiros.light.endpoint import daemon_state, read_token
 from tests.dream.builders import archive_statements, decisions_on, proposed, replacing
+from tests.loopback import free_port
 from tests.system.at_terminal import WORD, at_terminal
 from tests.system.house import House, wait_until
 
@@ -201,8 +202,7 @@ def test_a_page_goes_to_the_next_port_that_is_free_in_both_families_and_says_so(
 
 
 def test_the_port_of_a_daemon_is_the_same_after_it_was_started_anew(house: House) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        house.settle(http_port=free.getsockname()[1])
+    house.settle(http_port=free_port())
     house.serve()
     before = daemon_state(house.state)["port"]
     house.command("stop")

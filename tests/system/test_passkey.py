@@ -3,7 +3,6 @@
 import datetime as dt
 import json
 import re
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -24,6 +23,7 @@ from oneiros.light.endpoint import daemon_state, read_token
 from parts.page.passkeys.signing import hash_shown
 from tests.dream.authenticator import SoftAuthenticator
 from tests.dream.builders import archive_statements, decisions_on, new_topic, proposed
+from tests.loopback import free_port
 from tests.system.at_terminal import WORD, Seen, Step, at_terminal
 from tests.system.house import House, wait_until
 from tests.system.test_consent import PASSPHRASE_TWICE, SIGN, public_key
@@ -104,12 +104,6 @@ def registering(house: House, *steps: Step) -> Iterator[tuple[str, Any]]:
         word = gate.read_text(encoding="utf-8")
         gate.unlink()
         yield word, seen
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def states(house: House) -> set[State]:
