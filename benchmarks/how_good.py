@@ -177,6 +177,7 @@ CHARTS = (
     Chart("curation", "Curation: what is kept of {systems[rules][all][pieces]} pieces of sessions", read_curation),
     Chart("harm", "Without harm, of 30 cases", itemgetter("without_harm")),
     Chart("near", "Topics asked what they answer, and near misses", itemgetter("near")),
+    Chart("swapped", "The same where one word of the question is another", itemgetter("near")),
 )
 
 

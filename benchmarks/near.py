@@ -1,12 +1,13 @@
 """Whether a memory is sure of a topic that tells something else: near misses beside questions that topics answer.
 
-    python -m benchmarks.near [--json FILE]
+    python -m benchmarks.near [--questions benchmarks/swapped_questions.tsv] [--json FILE]
 
 `near_questions.tsv` has for each of 140 statements a question that it answers, in other words, and one of the same
 shape that asks about another thing, which nothing in the memory answers. Both were written by readers who saw the
 statements of a set and nothing else. The memories hold topics alone: those of the example, of labels of real sessions
 (with the questions that a recorded model said they answer), and of what the pieces of `benchmarks.curation` have to
-keep. A hit is right where it holds the statement; `sure` and `likely` count first hits.
+keep. A hit is right where it holds the statement; `sure` and `likely` count first hits. In `swapped_questions.tsv` both
+questions of a pair differ in one word that qualifies another, *weekly reports* and *monthly reports*.
 """
 
 from collections import Counter
@@ -37,8 +38,9 @@ def main() -> None:
     """Asks all three memories and prints how often each word is right."""
     parser = build_parser(__doc__)
     parser.add_argument("--shared", type=Path, default=Path("../shared"))
+    parser.add_argument("--questions", type=Path, default=QUESTIONS)
     options = parser.parse_args()
-    questions = read_table(QUESTIONS)
+    questions = read_table(options.questions)
     found: dict[str, Counter[str]] = {}
     for name, opened in open_memories(options.shared.resolve()):
         with opened as memory:

@@ -12,13 +12,15 @@ its words alone. A perhaps decides nothing.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import exp, log
 
 from memory_server.document import Answer, Certainty, Hit, Layer, Standing
 from memory_server.language.spelling import unify
-from memory_server.language.words import extra_words
+from memory_server.language.words import FUNCTION_WORDS, extra_words
 from memory_server.search.literal import holds
 from memory_server.search.precedence import falling, fit
 from memory_server.search.question import Question, Search
@@ -48,6 +50,7 @@ class Telling:
     stems_of: Callable[[Sequence[str]], Sequence[str]]
     is_of_tiny: bool = False  # whose scores say little
     match_words: Callable[[Hit], Mapping[str, float]] = lambda _: {}  # how near a passage comes to each, by stem, to 1
+    text: str = ""  # the question
 
     def measure_coverage(self, hit: Hit) -> float:
         """The share of them, by rarity, that a hit shows; 0 for a question without any."""
@@ -56,10 +59,38 @@ class Telling:
 
     def measure_words(self, hit: Hit) -> float:
         """How well a hit holds each of them, 0 to 1: the geometric mean by rarity, low where one is missing."""
-        held, matches = self._find_held(hit), self.match_words(hit)
+        held, replaced = self._find_held(hit), self._find_replaced(hit)
+        matches = {stem: 0.0 if stem in replaced else match for stem, match in self.match_words(hit).items()}
         near = {stem: 1.0 if stem in held else max(match, LEAST_MATCH) for stem, match in matches.items()}
         total = sum(self.weights.get(stem, 0.0) for stem in near)
         return exp(sum(self.weights.get(stem, 0.0) * log(one) for stem, one in near.items()) / total) if total else 1.0
+
+    def _find_replaced(self, hit: Hit) -> set[str]:
+        """The words in whose place a passage has others, however near these are: it tells of *access logs* alone where
+        *audit logs* are asked for.
+        """
+        asked, before = self._list_pairs(self.text), defaultdict[str, set[str]](set)
+        for first, second in self._list_pairs(hit.passage):
+            before[second].add(first)
+        known = {"", *(stem for _, stem in asked)}
+        return {
+            first
+            for first, second in asked
+            if first and second in self.weights and before[second] and known.isdisjoint(before[second])
+            if not any(one.startswith(first) or first.startswith(one) for one in before[second])
+        }
+
+    def _list_pairs(self, text: str) -> list[tuple[str, str]]:
+        """The stems of a text, each behind that of the word before it; behind "" where that is not next to it, or tells
+        nothing.
+        """
+        words = [*WORD.finditer(text)]
+        stems = self.stems_of([word.group() for word in words])
+        pairs = [("", stem) for stem in stems[:1]]
+        for (one, stem), (other, following) in pairwise(zip(words, stems, strict=True)):
+            tells = text[one.end() : other.start()] == " " and one.group().casefold() not in FUNCTION_WORDS
+            pairs.append((stem if tells else "", following))
+        return pairs
 
     def _find_held(self, hit: Hit) -> set[str]:
         text = unify(f"{hit.title} {hit.passage}")
@@ -67,18 +98,19 @@ class Telling:
 
 
 def telling_words(
+    text: str,
     indices: Sequence[Sequence[IndexedTerm]],
     passages: int,
     stems_of: Callable[[Sequence[str]], Sequence[str]],
     match_words: Callable[[Hit], Mapping[str, float]],
 ) -> Telling:
-    """What tells in a question, given its terms in each of some indices, which hold so many passages together."""
+    """What tells in a question of this text, by its terms in each of some indices, which hold so many passages."""
     holders: dict[str, int] = {}
     for terms in indices:
         for stem, held in {term.stem: term.holders for term in terms if not term.is_stop}.items():
             holders[stem] = holders.get(stem, 0) + held
     weights = {stem: rarity(min(held, passages), passages) for stem, held in holders.items()}
-    return Telling(weights, stems_of, passages <= FEW_PASSAGES, match_words)
+    return Telling(weights, stems_of, passages <= FEW_PASSAGES, match_words, text)
 
 
 def compute_features(hit: Hit, answer: Answer) -> dict[str, float]:

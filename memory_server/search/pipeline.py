@@ -186,7 +186,8 @@ class Pipeline:
     def _telling(self, question: Question) -> Telling:
         passages = sum(len(index.snapshot.passages) for index in self._indices())
         terms = [index.terms(question.text) for index in self._indices()]
-        return telling_words(terms, passages, self.retriever.stems, partial(self.retriever.match_words, question.text))
+        match_words = partial(self.retriever.match_words, question.text)
+        return telling_words(question.text, terms, passages, self.retriever.stems, match_words)
 
     def _of_layers(self, question: Question, typing: Typing) -> Answer:
         """Topics and sessions, or the layers that are named; references where those say nothing."""

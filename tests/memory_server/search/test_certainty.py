@@ -83,6 +83,30 @@ def test_a_topic_is_sure_only_where_it_has_each_word_of_the_question_or_one_near
     assert one.certainty == expected
 
 
+@pytest.mark.parametrize(
+    ("passage", "expected"),
+    [
+        ("access logs are kept for fourteen days", LIKELY),
+        ("logs are kept for fourteen days", SURE),  # all of them
+        ("the logs of access are kept", SURE),
+        ("access logs, and those logs are kept", SURE),  # it tells of others too
+        ("auditing logs are kept", SURE),
+        ("the kept logs are large", SURE),  # the question's own word
+        ("access: logs are kept", SURE),
+    ],
+)
+def test_a_topic_that_has_another_word_in_the_place_of_one_asked_for_is_not_sure(
+    passage: str, expected: Certainty
+) -> None:
+    near = {"audit": 0.9, "logs": 1.0, "kept": 1.0}
+    question = parse_query("how long are audit logs kept")
+    telling = Telling(dict.fromkeys(near, 1.0), lambda words: words, match_words=lambda _: near, text=question.text)
+    answer = Answer((hit(parts=PLAIN, passage=passage),), confidence=0.99)
+    (one,) = with_certainty(answer, question, telling, lambda _: True)
+
+    assert one.certainty == expected
+
+
 def test_what_was_said_is_likely_where_it_stands_above_the_rest_in_a_memory_that_answers() -> None:
     said = hit(parts=WELL, standing=Standing.DONE)
     beside = hit(parts=WELL, standing=Standing.DONE, chunk=ChunkId("1"))
