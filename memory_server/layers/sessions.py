@@ -249,7 +249,7 @@ def _identity(path: Path) -> tuple[str, int]:
         if text.startswith("---\n") and (known := OWN_FIELDS.search(text, 0, text.find("\n---\n"))):
             return known["id"], int(known["revision"])
         front, _ = _split(text, path)
-    except (ContentError, UnicodeDecodeError):
+    except (ContentError, UnicodeDecodeError, FileNotFoundError):  # a command may have taken it away just now
         return "", 0
     own = (front.get("extensions") or {}).get("oneiros") or {}
     return str(own.get("sessionId", "")), int(own.get("revision", 1))

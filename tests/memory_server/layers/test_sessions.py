@@ -136,6 +136,14 @@ def test_the_head_of_a_revision_as_it_was_written_is_not_parsed(
     assert [head in by_hand for head in parsed] == [True]
 
 
+def test_a_file_that_went_since_it_was_listed_is_of_no_session(tmp_path: Path) -> None:
+    first = write_session(tmp_path, SESSION)
+    second = write_session(tmp_path, replace(SESSION, revision=2, supersedes=first.name))
+    first.unlink()
+
+    assert find_superseded_files([first, second]) == set()
+
+
 @pytest.mark.parametrize("text", ["", "no frontmatter", "---\n[\n---\n", "---\ntitle: x\n---\nbody\n"])
 def test_a_file_that_is_no_session_is_an_error_with_its_place(tmp_path: Path, text: str) -> None:
     path = tmp_path / "2026" / "x.md"
