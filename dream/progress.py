@@ -5,10 +5,9 @@ evidence. The flag `.dream-pending` tells whoever starts a session that there is
 """
 
 import datetime as dt
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TypeVar
 
 import msgspec
@@ -66,7 +65,7 @@ class DreamProgress:
         """
         served = read_json(self._served, Served, Served())
         if is_first or not served.now or served.project != project:
-            waiting = [record for record in unread(archive, Read(served.past)) if is_wanted(record)]
+            waiting = [record for record in unread(archive.records(), Read(served.past)) if is_wanted(record)]
             fresh = {record.session_id: make_mark(record) for record in reversed(waiting)}
             served = replace(served, now=fresh, project=project)
             _write(self._served, served)
@@ -74,7 +73,7 @@ class DreamProgress:
 
     def list_unserved(self, archive: Archive) -> list[SessionRecord]:
         """The sessions that no assistant was shown, oldest first."""
-        return unread(archive, Read(read_json(self._served, Served, Served()).past))
+        return unread(archive.records(), Read(read_json(self._served, Served, Served()).past))
 
     def note_shown(self, session_ids: Collection[str]) -> None:
         """Notes sessions of the reading under way as read: a page behind them was asked for."""
@@ -101,7 +100,7 @@ class DreamProgress:
     def refresh_flag(self, archive: Archive, now: dt.datetime) -> bool:
         """Raises or lowers the flag: up when a day has passed since the last run and a session is unread."""
         state = self.read()
-        if self._is_due(state, now) and unread(archive, state):
+        if self._is_due(state, now) and unread(archive.records(), state):
             self._raise_flag()
         else:
             self._flag.unlink(missing_ok=True)
@@ -130,15 +129,15 @@ def _write(file: Path, state: object) -> None:
     replace_file(file, msgspec.json.encode(state))
 
 
-def unread(archive: Archive, state: Read, readers: Mapping[str, str] = MappingProxyType({})) -> list[SessionRecord]:
-    """The archived sessions with something in them that was not looked at, oldest first.
+def unread(
+    records: Iterable[SessionRecord], state: Read, find_reader: Callable[[SessionRecord], str] = lambda _: ""
+) -> list[SessionRecord]:
+    """Those of some archived sessions with something in them that was not looked at, oldest first.
 
-    `readers`: who has read each, by its id; a session that was read anew by another is looked at again.
+    `find_reader`: who has read each; a session that was read anew by another is looked at again.
     """
     found = (
-        record
-        for record in archive.records()
-        if state.sessions.get(record.session_id) != make_mark(record, readers.get(record.session_id, ""))
+        record for record in records if state.sessions.get(record.session_id) != make_mark(record, find_reader(record))
     )
     return sorted(found, key=lambda record: (record.ended, record.session_id))
 

@@ -117,8 +117,14 @@ class Dream:
     def run(self, bounds: Bounds, on_session: Callable[[int, int], None] = lambda *_: None) -> DreamReport:
         """Reads, queues and offers. `on_session` is told how many sessions are read and how many there are."""
         begun, report = self._clock(), DreamReport()
-        known = {record.session_id: self._read(record) for record in self._archive.records()}
-        waiting = unread(self._archive, self._progress.read(), {name: one.reader for name, one in known.items()})
+        known: dict[str, Reading] = {}
+
+        def find_reader(record: SessionRecord) -> str:
+            """Reads in the one look at the archive that is taken: a daemon may add to it meanwhile."""
+            known[record.session_id] = self._read(record)
+            return known[record.session_id].reader
+
+        waiting = unread(self._archive.records(), self._progress.read(), find_reader)
         waiting = [record for record in waiting if bounds.holds(known[record.session_id])]
         closed = [record for record in waiting if bounds.is_closed(record)][: bounds.max_sessions]
         topics = read_topics(self._decisions.root)

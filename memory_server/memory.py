@@ -517,14 +517,20 @@ class Memory:
     # -- the query log ------------------------------------------------------------------------------------------
 
     def list_queries(
-        self, *, without_hits: bool = False, limit: int = 50, compare: bool = False
+        self,
+        *,
+        without_hits: bool = False,
+        limit: int = 50,
+        compare: bool = False,
+        since: dt.datetime | None = None,
     ) -> list[dict[str, object]]:
         """The questions of the log, newest first: when, which tool, the question, how many hits.
 
         `compare` asks the other searches what they find for those that found nothing, and logs nothing of that.
         """
         found = []
-        for query in self._query_log.queries(without_hits=without_hits, limit=limit):
+        queries = self._query_log.queries(without_hits=without_hits, limit=limit)
+        for query in (one for one in queries if since is None or one.at >= since):
             row: dict[str, object] = {
                 "at": query.at.isoformat(),
                 "tool": query.tool,

@@ -93,8 +93,8 @@ class WeeklyReview:
     def make(self) -> Review:
         """The review of the week that is now."""
         now, store = self._now(), self._decisions.store
-        rows = msgspec.convert(self._memory.list_queries(limit=MAX_QUESTIONS, compare=True), list[LoggedQuestion])
-        questions = [one for one in rows if now - one.at <= WEEK]
+        rows = self._memory.list_queries(limit=MAX_QUESTIONS, compare=True, since=now - WEEK)
+        questions = msgspec.convert(rows, list[LoggedQuestion])
         hunks = [hunk for hunk in store.hunks() if not _is_told(hunk.update.candidate.given)]
         offered = [hunk for hunk in hunks if hunk.proposed and local_day(now) - hunk.proposed < WEEK]
         decided = [hunk for hunk in hunks if hunk.decided and now - hunk.decided <= WEEK]

@@ -26,6 +26,9 @@ STATEMENT = re.compile(r"^- (?P<text>.*?)(?: \[(?P<entries>[^\[\]]+)\])?$")
 SUMMARY_CHARS = 500  # a rule of MIF
 SLUG_WORDS = 6
 NAME_END = re.compile(r"-(?P<id8>[A-Za-z0-9]{1,8})(?:-r(?P<revision>\d+))?\.md\Z")
+OWN_FIELDS = re.compile(  # of a head as it is written here: each question asks for them where a session has revisions
+    r"^extensions:\n  oneiros:\n    sessionId: (?P<id>[\w-]+)\n    revision: (?P<revision>\d+)$", re.MULTILINE
+)
 ARCHIVED = "sessions/archive/"  # before the id of a session, in the path of its turns
 DIGEST_SECTIONS = ("Goal", "Decisions", "Outcome", "Open items", "Key exchanges")
 DIGEST_STATEMENTS = 8  # of one section
@@ -242,8 +245,11 @@ def find_attic(folder: Path) -> Path:
 def _identity(path: Path) -> tuple[str, int]:
     """Session id and revision of a file, from its head alone; an empty id where it has none."""
     try:
-        front, _ = _split(path.read_text(encoding="utf-8"), path)
-    except (ContentError, UnicodeDecodeError):
+        text = path.read_text(encoding="utf-8")
+        if text.startswith("---\n") and (known := OWN_FIELDS.search(text, 0, text.find("\n---\n"))):
+            return known["id"], int(known["revision"])
+        front, _ = _split(text, path)
+    except (ContentError, UnicodeDecodeError, FileNotFoundError):  # a command may have taken it away just now
         return "", 0
     own = (front.get("extensions") or {}).get("oneiros") or {}
     return str(own.get("sessionId", "")), int(own.get("revision", 1))

@@ -21,6 +21,7 @@ from memory_server.layers.index_page import NO_USE, find_markers, with_pointers
 from memory_server.layers.mif import FRONTMATTER, Frontmatter, Value, valid_frontmatter
 from memory_server.layers.ontology import MIF_TYPES, Ontology, read_ontology
 from memory_server.layers.schema import FrontmatterSchema
+from memory_server.layers.sessions import find_attic
 from memory_server.layers.topics import (
     ONTOLOGY,
     SourceFile,
@@ -107,6 +108,8 @@ def validate_root(
     problems: list[Problem] = []
     files = [one for one in find_sources(root, problems) if one.layer is not Layer.REFERENCE]  # those are of others
     revisions = {root.relative(file) for file in markdown_files(root.sessions)}  # what a newer one supersedes too
+    attic = find_attic(root.sessions)  # to which `gc` moves them
+    revisions |= {root.relative(root.sessions / file.relative_to(attic)) for file in markdown_files(attic)}
     sources: list[_Source] = []
     problems += [*_settings(root), *_read(root, files, sources)]
     schema = FrontmatterSchema()

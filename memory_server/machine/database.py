@@ -14,7 +14,6 @@ from memory_server.machine.files import make_folder, remove_file
 
 logger = logging.getLogger(__name__)
 
-FILE_HEAD = b"SQLite format 3\0"  # of every database that holds anything
 LOCK_SECONDS = 10.0  # that another writer is waited for
 
 
@@ -155,13 +154,19 @@ def remove_database(file: Path) -> None:
 
 
 def remove_damaged(file: Path) -> None:
-    """Removes a file that is no database any more, where all it holds is made anew from other files."""
-    try:
-        with file.open("rb") as stream:
-            head = stream.read(len(FILE_HEAD))
-    except OSError:
+    """Removes a file that is no database any more, where all it holds is made anew from other files.
+
+    SQLite looks, since the system ends all locks of a process on a file with each descriptor of it that is closed: the
+    next process to close its connection would take away the log that the connections of this one write to.
+    """
+    if not file.exists() or is_read_only(file.parent):
         return
-    if head and head != FILE_HEAD and not is_read_only(file.parent):
+    try:
+        with closing(sqlite3.connect(file, timeout=LOCK_SECONDS)) as connection:
+            connection.execute("pragma schema_version")
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_NOTADB:
+            return  # it is opened next, and says so
         logger.warning("%s was damaged and is made anew", file)
         remove_database(file)
 

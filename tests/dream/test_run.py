@@ -146,6 +146,19 @@ def test_a_session_that_grew_is_read_again(house: House) -> None:
     assert house.dream() == (1, 1)
 
 
+def test_what_comes_in_during_a_run_is_left_to_the_next(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    house.ingest(*make_records(RULE, session=ONE), session=ONE)
+    read = house.read
+
+    def read_beside_an_ingest(record: SessionRecord) -> Reading:
+        house.ingest(*make_records(LEDGER, session=TWO, start=50), session=TWO)
+        return read(record)
+
+    monkeypatch.setattr(house, "read", read_beside_an_ingest)
+
+    assert [house.dream(), house.dream()] == [(1, 1), (1, 1)]
+
+
 def test_a_run_that_is_bounded_goes_on_where_it_ended(house: House) -> None:
     house.ingest(*make_records(RULE, session=ONE), session=ONE)
     house.ingest(*make_records(LEDGER, start=9, session=TWO), session=TWO)

@@ -212,6 +212,20 @@ def test_a_question_of_a_type_is_asked_again_with_it_and_once_alone(
     assert asked == ['type:"decision" relay']
 
 
+def test_what_was_asked_in_vain_in_earlier_weeks_is_not_asked_again(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.reindex()
+    assert memory.search(parse_query("zebra")).hits == ()
+    asked, look_up = list[str](), Memory.look_up
+    monkeypatch.setattr(Memory, "look_up", lambda self, one: asked.append(one.text) or look_up(self, one))  # type: ignore[func-returns-value]
+
+    archive = Archive(memory.root.path / "sessions" / "archive")
+    later = WeeklyReview(memory, decisions_on(memory.root), archive, lambda: NOW + dt.timedelta(days=8)).make()
+
+    assert (later.asked, asked) == (0, [])
+
+
 def test_a_question_that_was_put_again_in_other_words_is_named() -> None:
     log = [
         log_question("relay timeout setting", 2, 1, "recall"),

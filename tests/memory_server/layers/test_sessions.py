@@ -13,6 +13,7 @@ from memory_server.layers.sessions import (
     Section,
     Statement,
     find_session_files,
+    find_superseded_files,
     newest_files,
     parse_sections,
     project_name,
@@ -114,6 +115,33 @@ def test_the_newest_revision_stands_for_the_session(tmp_path: Path) -> None:
 
     assert newest_files(tmp_path) == {SESSION.session_id: second}
     assert find_session_files(tmp_path, SESSION.session_id) == [first, second]
+
+
+def test_the_head_of_a_revision_as_it_was_written_is_not_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = write_session(tmp_path, SESSION)
+    second = write_session(tmp_path, replace(SESSION, revision=2, supersedes=first.name))
+    by_hand = (
+        second.read_text(encoding="utf-8")
+        .replace("    revision: 2\n", "")
+        .replace("    branch", "    revision: 3\n    branch")
+    )
+    third = second.with_name(second.name.replace("-r2", "-r3"))
+    third.write_text(by_hand, encoding="utf-8")
+    parsed, load = list[str](), yaml.load
+    monkeypatch.setattr(yaml, "load", lambda head, Loader: parsed.append(head) or load(head, Loader))  # type: ignore[func-returns-value]  # noqa: N803
+
+    assert find_superseded_files([first, second, third]) == {first, second}
+    assert [head in by_hand for head in parsed] == [True]
+
+
+def test_a_file_that_went_since_it_was_listed_is_of_no_session(tmp_path: Path) -> None:
+    first = write_session(tmp_path, SESSION)
+    second = write_session(tmp_path, replace(SESSION, revision=2, supersedes=first.name))
+    first.unlink()
+
+    assert find_superseded_files([first, second]) == set()
 
 
 @pytest.mark.parametrize("text", ["", "no frontmatter", "---\n[\n---\n", "---\ntitle: x\n---\nbody\n"])

@@ -174,6 +174,15 @@ def test_what_a_topic_supersedes_is_found_by_path_name_or_id(root: MemoryRoot, t
     assert problems(root) == []
 
 
+def test_what_went_to_the_attic_is_still_what_a_newer_revision_supersedes(root: MemoryRoot) -> None:
+    head, target = "type: episodic\ncreated: 2026-03-01", "sessions/compressed/2026/s.md"
+    write(root, "sessions/attic/compressed/2026/s.md", f"---\nid: 5e551011\n{head}\n---\n")
+    newer = f"id: 5e551012\n{head}\nrelationships: [{{type: supersedes, target: {target}}}]"
+    write(root, "sessions/compressed/2026/s-r2.md", f"---\n{newer}\n---\n")
+
+    assert problems(root) == []
+
+
 def test_two_sources_with_one_id_or_one_name_are_told(root: MemoryRoot) -> None:
     write(root, "topics/post.md", f"---\n{HEAD.upper().replace('ID:', 'id:').splitlines()[0]}\n---\n# Post\n")
     write(root, "topics/MAIL.md", "# Mail\n")
