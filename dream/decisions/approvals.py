@@ -64,11 +64,6 @@ class Unexplained:
         return f"{escape_line(self.path)} ({self.what})"
 
     @property
-    def is_new(self) -> bool:
-        """Whether it was never approved; the person may well have written it."""
-        return self.what == NEW
-
-    @property
     def in_words(self) -> str:
         phrases = {
             NEW: "new, and not approved yet",
