@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 import msgspec
 
-from crawler.archive.discovery import RECORDS_JUDGED, FoundFile, Origin, find_session_id, find_source, judge
+from crawler.archive.discovery import RECORDS_JUDGED, FoundFile, find_session_id, find_source, judge
 from crawler.sources.agent import AgentSource
 from crawler.sources.conversation import AgentConversation, AgentFile, version_key
 from crawler.transcripts.entry import Entry, EntryPart, PartKind, is_made_of_another
@@ -97,13 +97,10 @@ class TranscriptRead:
         head = self._stream.read(HEAD_BYTES)
         self._stream.seek(0)
         reader = TranscriptReader(self._stream, path=str(self.file.name), end=self._end)
-        judged = judge(islice(reader.records(), RECORDS_JUDGED), head)
-        if judged.origin is not Origin.CLAUDE_CODE:
+        verdict, why = judge(islice(reader.records(), RECORDS_JUDGED), head)
+        if verdict is not Verdict.TAKEN:
             self.problems += reader.problems  # of a file that is taken they are found again
-        if judged.origin is Origin.OPEN:
-            return RefusedFile(self.file.name, Verdict.OPEN, "no complete line yet")
-        if judged.origin is Origin.FOREIGN:
-            return RefusedFile(self.file.name, Verdict.FOREIGN, judged.reason)
+            return RefusedFile(self.file.name, verdict, why)
         self._stream.seek(0)
         first_session_id = first_prompt = ""
         for entry in islice(TranscriptReader(self._stream), PEEKED_ENTRIES):
