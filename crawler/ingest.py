@@ -88,7 +88,7 @@ def ingest(
         if held := [
             one for one in sorted(report.marked) if ingester.archive.holds(one) or find_session_files(compressed, one)
         ]:
-            (forget_marked or forgetter(settings, compressed))(held)
+            forget_marked(held) if forget_marked else forget_each(held, settings, compressed)
         if readings is None:
             return IngestReport(report, None)
         written = compress_closed(ingester.archive, compressed, readings, closed_when, progress=report_compressed)
@@ -97,14 +97,10 @@ def ingest(
         return IngestReport(report, written)
 
 
-def forgetter(settings: IngestSettings, compressed: Path) -> Callable[[Sequence[str]], None]:
-    """What forgets sessions one by one as `forget` does."""
-
-    def forget_each(session_ids: Sequence[str]) -> None:
-        for session_id in session_ids:
-            forget(session_id, settings, compressed)
-
-    return forget_each
+def forget_each(session_ids: Sequence[str], settings: IngestSettings, compressed: Path) -> None:
+    """Forgets sessions one by one as `forget` does."""
+    for session_id in session_ids:
+        forget(session_id, settings, compressed)
 
 
 def readmit(what: str, settings: IngestSettings, roots: Iterable[Path], at: datetime) -> list[Path]:
