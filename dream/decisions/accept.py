@@ -277,18 +277,18 @@ class Decisions:
 
     def find_arrangement(self, name: str) -> Approval | None:
         """The decision by which topics were renamed, joined or cut, by its name or the beginning of it."""
-        found = [one for one in self.store.approvals() if one.event is Event.ARRANGED and one.name.startswith(name)]
+        found = [one for one in self.store.approvals() if one.event is Event.ARRANGED and one.nonce.startswith(name)]
         return found[0] if name and len(found) == 1 else None
 
     def put_back(self, arranged: Approval, consent: Consent) -> Arranged:
         """Undoes it: to the last byte where the files have not changed since. Raises ContentError where they have."""
         with self.hold_lock() as journal:
-            if any(one.event is Event.REVERTED and one.hunk == arranged.name for one in self.store.approvals()):
-                raise ContentError("it is undone already", where=arranged.name)
+            if any(one.event is Event.REVERTED and one.hunk == arranged.nonce for one in self.store.approvals()):
+                raise ContentError("it is undone already", where=arranged.nonce)
             plan = self._planner().put_back(arranged, consent)
             self._carry_out(journal, plan)
         self._bring_level()
-        return Arranged(arranged.name, describe_undoing(arranged), self._find_commit(plan))
+        return Arranged(arranged.nonce, describe_undoing(arranged), self._find_commit(plan))
 
     def add_decision(self, approval: Approval, consent: Consent) -> None:
         """Notes a decision that changes no file of the memory. Call it under `hold_lock`."""

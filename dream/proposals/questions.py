@@ -100,7 +100,7 @@ def read_known(root: MemoryRoot) -> QuestionsKnown:
             by_words[tuple(split_words(one.text))] = one.questions
         if by_words:  # a statement may have come to whichever file was written since
             for change in one.files:
-                marks[change.path] = zlib.crc32(one.name.encode(), marks[change.path])
+                marks[change.path] = zlib.crc32(one.nonce.encode(), marks[change.path])
     for row in read_written(root.questions):
         by_words.setdefault(tuple(split_words(row.statement)), row.questions)
         marks[row.path] = zlib.crc32(msgspec.json.encode(row), marks[row.path])
