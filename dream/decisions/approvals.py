@@ -396,6 +396,9 @@ class Doubt:
     what: str
     step: str
 
+    def __str__(self) -> str:
+        return f"{self.what}. {self.step}."
+
 
 def doubts_for_model(found: Sequence[Unexplained]) -> list[str]:
     """That something is left out; nothing where all is explained or told as it was approved."""
@@ -404,11 +407,7 @@ def doubts_for_model(found: Sequence[Unexplained]) -> list[str]:
 
 def doubts_for_person(found: Sequence[Unexplained]) -> list[str]:
     """One line for all of them; none where there is none."""
-    return [in_a_line(doubt) for doubt in doubts_in_words(found)]
-
-
-def in_a_line(doubt: "Doubt") -> str:
-    return f"{doubt.what}. {doubt.step}."
+    return list(map(str, doubts_in_words(found)))
 
 
 def doubts_in_words(found: Sequence[Unexplained]) -> list[Doubt]:
