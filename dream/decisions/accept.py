@@ -215,8 +215,22 @@ class Decisions:
             return self.queue.offer_move(self.make_refiled(moving, topic, section), today)
 
     def check_wording(self, text: str) -> str:
-        """A person's own wording of a statement, as `accept` takes it. Raises ContentError for what it does not."""
-        return check_wording(text, self._redactor)
+        """A person's own wording of a statement, as `accept` takes it.
+
+        Raises ContentError for none, for a long one, and for a secret in it.
+        """
+        text = text.strip()
+        if not text or len(text) > MAX_TEXT_CHARS:
+            raise ContentError(f"the wording has {len(text)} characters", remedy=f"Write 1 to {MAX_TEXT_CHARS}")
+        if is_deceptive(text):
+            raise ContentError(
+                "the wording holds characters that a reader cannot see or tell apart", remedy="Retype it"
+            )
+        if "\n" in text:
+            raise ContentError("the wording has several lines", remedy="Write it on one line")
+        if self._redactor.redact(text).text != text:
+            raise ContentError("the wording holds a secret", remedy="Say where the secret is kept instead")
+        return text
 
     def make_refiled(self, hunk: Hunk, topic: str, section: str) -> Hunk:
         """A hunk in the topic and the section that a person names; nothing is saved.
@@ -458,7 +472,7 @@ class Decisions:
         """A hunk that may be taken up, in the person's words where there are any."""
         if faults := self.find_faults(hunk):
             raise ContentError(faults[0], where=f"hunk {hunk.id}", remedy="Reject it")
-        return replace(hunk, text=check_wording(text, self._redactor)) if text is not None else hunk
+        return replace(hunk, text=self.check_wording(text)) if text is not None else hunk
 
     def _open_hunk(self, name: str) -> Hunk:
         hunk = self.store.hunk(name)
@@ -504,17 +518,3 @@ def _by_topic(choices: Sequence[tuple[Chosen, Hunk]]) -> list[tuple[Chosen, Hunk
     """The choices topic by topic, in the order in which these come; rejections, which change none, behind them."""
     places = {hunk.target: place for place, (_, hunk) in reversed(list(enumerate(choices)))}
     return sorted(choices, key=lambda one: (one[0].verdict == "reject", places[one[1].target]))
-
-
-def check_wording(text: str, redactor: Redactor) -> str:
-    """A person's own wording of a statement. Raises ContentError for none, for a long one, and for a secret in it."""
-    text = text.strip()
-    if not text or len(text) > MAX_TEXT_CHARS:
-        raise ContentError(f"the wording has {len(text)} characters", remedy=f"Write 1 to {MAX_TEXT_CHARS}")
-    if is_deceptive(text):
-        raise ContentError("the wording holds characters that a reader cannot see or tell apart", remedy="Retype it")
-    if "\n" in text:
-        raise ContentError("the wording has several lines", remedy="Write it on one line")
-    if redactor.redact(text).text != text:
-        raise ContentError("the wording holds a secret", remedy="Say where the secret is kept instead")
-    return text
