@@ -137,7 +137,7 @@ class TranscriptRead:
 
     def make_state(self, reader: TranscriptReader | Listed, rules: str) -> FileState:
         return replace(
-            self.make_refused_state(Verdict.TAKEN, ""),
+            make_state(self.file, Verdict.TAKEN, self.session_id, self.source),
             offset=reader.offset,
             line=reader.line,
             prefix=self._prefix(reader.offset),
@@ -150,9 +150,6 @@ class TranscriptRead:
         if self.file.is_packed:
             return b""
         return self.file.sent.prefixes.get(offset, b"") if self.file.sent else self._hash.carry_on(self._stream, offset)
-
-    def make_refused_state(self, verdict: Verdict, reason: str) -> FileState:
-        return make_state(self.file, verdict, self.session_id, self.source, reason)
 
 
 class ConversationRead:
@@ -176,10 +173,8 @@ class ConversationRead:
         return Listed(self._entries, self._bytes)
 
     def make_state(self, _: object, rules: str) -> FileState:
-        return replace(self.make_refused_state(Verdict.TAKEN, ""), prefix=self._stamp, rules=rules)
-
-    def make_refused_state(self, verdict: Verdict, reason: str) -> FileState:
-        return make_state(self.file, verdict, self.session_id, self.source, reason)
+        state = make_state(self.file, Verdict.TAKEN, self.session_id, self.source)
+        return replace(state, prefix=self._stamp, rules=rules)
 
 
 Read: TypeAlias = TranscriptRead | ConversationRead
