@@ -205,9 +205,9 @@ class Archive:
             raise ContentError(what, remedy="Give more of the id" if ids else "Read the session with `oneiros drill`")
         return self._read_entry(*found[0])
 
-    def turns(self, session_id: str, source: str | None = None) -> Iterator[Turn]:
+    def turns(self, session_id: str) -> Iterator[Turn]:
         """The turns of a session, those of its main conversation first, then those of each sub-agent's own file."""
-        for name in self.sources(session_id) if source is None else [source]:
+        for name in self.sources(session_id):
             yield from join_turns(lambda name=name: self.entries(session_id, name))  # type: ignore[misc]
 
     def hash_session(self, session_id: str) -> str:
