@@ -75,7 +75,7 @@ def ingest(
         check()
         progress(done, every)
 
-    def report_compressed(_: str, done: int, sessions: int) -> None:
+    def report_compressed(done: int, sessions: int) -> None:
         check()
         compressing(done, sessions)
 
