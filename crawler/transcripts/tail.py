@@ -7,7 +7,7 @@ rebuilt: without it every file is read again, and the archive drops what it has.
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO
@@ -101,12 +101,11 @@ class TailState:
 
     def put(self, state: FileState, copies: Iterable[str] = ()) -> None:
         """Notes a file and the keys of the entries taken from it, both or neither."""
-        values = [getattr(state, column) for column in COLUMNS]
         marks = ", ".join("?" * (len(COLUMNS) + 1))
         with transaction(self._db):
             self._db.execute(
                 f"INSERT OR REPLACE INTO files(machine, {', '.join(COLUMNS)}) VALUES ({marks})",  # noqa: S608  as above
-                (self._machine, *values),
+                (self._machine, *astuple(state)),
             )
             self._db.executemany(
                 "INSERT OR IGNORE INTO copies VALUES (?, ?)", ((key, state.session_id) for key in copies)
