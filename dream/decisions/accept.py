@@ -132,7 +132,9 @@ class Decisions:
             planner = self._planner()
             for choice, hunk in _by_topic(choices):
                 try:
-                    self._require_as_shown(hunk)
+                    if self._open_hunk(hunk.id) != hunk:
+                        what = "it is not as it was shown"
+                        raise ContentError(what, where=f"hunk {hunk.id}", remedy="Look at it again")
                     plans.append(self._plan_choice(planner, hunk, choice, consent))
                 except OneirosError as error:
                     tell_refusal(hunk, error)
@@ -452,10 +454,6 @@ class Decisions:
     def _list_decided(self, plans: Sequence[Plan]) -> list[Decided]:
         commits = ((plan, self._find_commit(plan)) for plan in plans)
         return [Decided(hunk, commit) for plan, commit in commits for hunk in plan.hunks]
-
-    def _require_as_shown(self, shown: Hunk) -> None:
-        if self._open_hunk(shown.id) != shown:
-            raise ContentError("it is not as it was shown", where=f"hunk {shown.id}", remedy="Look at it again")
 
     def _require_as_foreseen(self, foreseen: Foreseen) -> None:
         """Raises ContentError where chain, hunks or files are not as they were."""

@@ -312,8 +312,7 @@ class Chain:
         self.require_sound()
         present = {entry.nonce for entry in self.entries}
         new = [entry for entry in entries if entry.nonce not in present]
-        count = len(self.entries)
-        before = Head(count, self.hashes[count - 1] if count else "")
+        before = Head(len(self.entries), self.last)
         return self._write(self._data, new, before, signature_of) if new else []
 
     def begin_anew(self, entry: ChainEntry) -> None:
