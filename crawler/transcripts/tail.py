@@ -69,7 +69,7 @@ FILES = f"SELECT {', '.join(COLUMNS)} FROM files WHERE machine = ?"  # noqa: S60
 
 
 class TailState:
-    """The table of files read, and of entries that a fork would copy. A context manager."""
+    """The table of files read, and of entries that a fork would copy."""
 
     def __init__(self, path: Path, machine: str):
         self._machine = machine
@@ -78,12 +78,6 @@ class TailState:
 
     def close(self) -> None:
         self._db.close()
-
-    def __enter__(self) -> "TailState":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def files(self) -> dict[str, FileState]:
         """Every file known on this machine, by path."""
