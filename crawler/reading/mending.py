@@ -11,13 +11,13 @@ import msgspec
 
 from crawler.model.client import Prompt
 from crawler.quotes import Quote, SessionTurns, find_quote
-from crawler.reading.page import ID_CHARS, MARGIN
+from crawler.reading.page import ID_CHARS, MARGIN, PageBlock
 from crawler.reading.proof import Objection, ObjectionKind, find_objections, is_safe
 from crawler.reading.record import MAX_QUOTES, MAX_TEXT, Holds, Line, Reading
 from crawler.transcripts.classify import filter_objects
 from crawler.transcripts.injected import OWN_SESSION_MARK
 from crawler.transcripts.turns import Turn
-from memory_server.escaping import escape_line, escape_text
+from memory_server.escaping import escape_line
 
 AROUND_CHARS = 500  # of a turn, on each side of a quote
 ANSWERED_CHARS = 700  # at the end of the turn before it, which it may answer
@@ -131,5 +131,4 @@ def find_given_quote(given: Mapping[str, object], session: SessionTurns) -> Quot
 
 def _render(turn: Turn, text: str) -> str:
     """Words of a turn behind the margin, with its entry above."""
-    head = f"[{turn.entries[0][:ID_CHARS]}] {turn.role}"
-    return "\n".join([head, *(f"{MARGIN}{line}" for line in escape_text(text).splitlines() if line.strip())])
+    return str(PageBlock(f"[{turn.entries[0][:ID_CHARS]}] {turn.role}", text))
