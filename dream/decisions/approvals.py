@@ -110,16 +110,16 @@ class Approvals:
 
     def present(self) -> list[FileChange]:
         """The approved files as they stand, but for those that differ from the last commit."""
-        texts = {
-            path: read_file(self._root, path)
-            for path in list_approved_files(self._root)
-            if not self._differs_from_head(path)
-        }
-        return [make_change(path, text, text) for path, text in texts.items() if text is not None]
+        texts = ((path, read_file(self._root, path)) for path in list_approved_files(self._root))
+        return [
+            make_change(path, text, text)
+            for path, text in texts
+            if text is not None and not self._differs_from_head(path, text)
+        ]
 
-    def _differs_from_head(self, path: str) -> bool:
-        text, repository = read_file(self._root, path), self._repository
-        return repository is not None and repository.has(path) and not repository.holds(path, (text or "").encode())
+    def _differs_from_head(self, path: str, text: str) -> bool:
+        repository = self._repository
+        return repository is not None and repository.has(path) and not repository.holds(path, text.encode())
 
     @property
     def last_day(self) -> dt.date | None:
