@@ -26,10 +26,11 @@ from typing import Any
 
 from benchmarks.planted_secrets import plant
 from crawler.archive.append import Ingester, IngestSettings
-from crawler.archive.discovery import RECORDS_JUDGED, Origin, judge
+from crawler.archive.discovery import RECORDS_JUDGED, judge
 from crawler.archive.store import Archive
 from crawler.compress.run import compress_session
 from crawler.reading.record import FOLDER, Readings
+from crawler.transcripts.tail import Verdict
 from crawler.transcripts.transcript import TranscriptReader, open_transcript
 from crawler.transcripts.turns import Turn, read_transcript
 from memory_server.redaction import Redactor
@@ -168,7 +169,7 @@ def refuse_negatives(data: Path, figures: Figures) -> None:
             records = (
                 record for _, record in zip(range(RECORDS_JUDGED), TranscriptReader(stream).records(), strict=False)
             )
-            refused = judge(records, head).origin is Origin.FOREIGN
+            refused = judge(records, head)[0] is Verdict.FOREIGN
         figures.negatives_refused += refused
 
 

@@ -22,16 +22,9 @@ END_SLACK = timedelta(seconds=30)  # between SessionEnd and what the client writ
 ProcessStart = Callable[[int], datetime | None]
 
 
-@dataclass(frozen=True, slots=True)
-class LiveMarker:
+class LiveMarker(msgspec.Struct, frozen=True):
     """What the client notes of a running process in `~/.claude/sessions/<pid>.json`."""
 
-    pid: int
-    session_id: str
-    started: datetime | None
-
-
-class _Marker(msgspec.Struct):
     pid: int
     session_id: str = msgspec.field(name="sessionId")
     started_ms: float | None = msgspec.field(default=None, name="startedAt")
@@ -39,10 +32,7 @@ class _Marker(msgspec.Struct):
 
 def read_markers(folder: Path) -> Iterator[LiveMarker]:
     """The markers of a client; files of another shape are passed over."""
-    for path in sorted(folder.glob("*.json")):
-        if marker := read_json(path, _Marker, None):
-            started = datetime.fromtimestamp(marker.started_ms / 1000, UTC) if marker.started_ms else None
-            yield LiveMarker(marker.pid, marker.session_id, started)
+    return filter(None, (read_json(path, LiveMarker, None) for path in sorted(folder.glob("*.json"))))
 
 
 class _End(msgspec.Struct):
@@ -72,7 +62,7 @@ def is_running(marker: LiveMarker, process_start: ProcessStart) -> bool:
     began = process_start(marker.pid)
     if began is None:
         return False
-    return marker.started is None or began <= marker.started + START_SLACK
+    return not marker.started_ms or began <= datetime.fromtimestamp(marker.started_ms / 1000, UTC) + START_SLACK
 
 
 def process_start(pid: int) -> datetime | None:

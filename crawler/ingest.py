@@ -36,14 +36,6 @@ class IngestReport:
         return list({problem.path: problem for problem in [*self.ingest.problems, *compressing]}.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Forgotten:
-    """What forgetting removed: the sessions, and the compressed files that the index must drop as well."""
-
-    session_ids: tuple[str, ...]
-    files: tuple[Path, ...]
-
-
 def ingest(
     paths: Iterable[Path],
     settings: IngestSettings,
@@ -75,7 +67,7 @@ def ingest(
         check()
         progress(done, every)
 
-    def report_compressed(_: str, done: int, sessions: int) -> None:
+    def report_compressed(done: int, sessions: int) -> None:
         check()
         compressing(done, sessions)
 
@@ -88,23 +80,13 @@ def ingest(
         if held := [
             one for one in sorted(report.marked) if ingester.archive.holds(one) or find_session_files(compressed, one)
         ]:
-            (forget_marked or forgetter(settings, compressed))(held)
+            forget_marked(held) if forget_marked else forget(held, settings, compressed)
         if readings is None:
             return IngestReport(report, None)
         written = compress_closed(ingester.archive, compressed, readings, closed_when, progress=report_compressed)
         for session_id in written.session_ids:
             ingester.seal(session_id)
         return IngestReport(report, written)
-
-
-def forgetter(settings: IngestSettings, compressed: Path) -> Callable[[Sequence[str]], None]:
-    """What forgets sessions one by one as `forget` does."""
-
-    def forget_each(session_ids: Sequence[str]) -> None:
-        for session_id in session_ids:
-            forget(session_id, settings, compressed)
-
-    return forget_each
 
 
 def readmit(what: str, settings: IngestSettings, roots: Iterable[Path], at: datetime) -> list[Path]:
@@ -127,41 +109,34 @@ def readmit(what: str, settings: IngestSettings, roots: Iterable[Path], at: date
     return [path for file in found for path in (file, file.parent / cut_suffixes(file)) if path.exists()]
 
 
-def forget(what: str, settings: IngestSettings, compressed: Path) -> Forgotten:
-    """Removes a session (its id), or all sessions that were read from a transcript or a folder of them (its path).
+def forget(session_ids: Sequence[str], settings: IngestSettings, compressed: Path) -> None:
+    """Removes sessions: archive, compressed files and state are clean when this returns, and the sessions stay out.
 
-    The beginning of an id is enough where it fits one session. Archive, compressed files and state are clean when this
-    returns, and the sessions stay out. Indices, proposals and the query log are the caller's. Raises ContentError
-    where nothing is known by that name.
+    Indices, proposals and the query log are the caller's.
     """
     with Ingester(settings) as ingester:
-        removed, files = _meant(what, ingester, compressed), []
-        for session_id in removed:
-            own = find_session_files(compressed, session_id)
-            for path in own:
+        for session_id in session_ids:
+            for path in find_session_files(compressed, session_id):
                 remove_file(path)
             Readings(compressed.parent / FOLDER).forget([session_id])
             ingester.forget(session_id)  # last: after a kill it is there to be forgotten again
-            files += own
-    return Forgotten(tuple(removed), tuple(files))
 
 
 def sessions_meant(what: str, settings: IngestSettings, compressed: Path) -> list[str]:
-    """The sessions that forgetting would remove. Raises ContentError where nothing is known by that name."""
+    """The sessions that a person names: one by the beginning of its id, or all that were read from a transcript or a
+    folder of them. Raises ContentError where nothing is known by that name.
+    """
     with Ingester(settings) as ingester:
-        return _meant(what, ingester, compressed)
-
-
-def _meant(what: str, ingester: Ingester, compressed: Path) -> list[str]:
-    """The sessions that a person names. Raises ContentError where nothing is known by that name."""
-    if is_path_of_transcripts(what):
-        found = ingester.find_sessions(Path(what))
-        if not found:
-            raise ContentError("no session was read from this path", where=what, remedy="Name the session by its id")
-        return found
-    if what in newest_files(compressed) or is_uuid(what):
-        return [what]
-    return [resolve_session(ingester.archive, what)]
+        if is_path_of_transcripts(what):
+            found = ingester.find_sessions(Path(what))
+            if not found:
+                raise ContentError(
+                    "no session was read from this path", where=what, remedy="Name the session by its id"
+                )
+            return found
+        if what in newest_files(compressed) or is_uuid(what):
+            return [what]
+        return [resolve_session(ingester.archive, what)]
 
 
 def is_path_of_transcripts(what: str) -> bool:

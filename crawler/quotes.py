@@ -61,15 +61,6 @@ class SessionTurns:
         """What the person and the assistant said."""
         return tuple(turn for turn in self.turns if is_evidence(turn))
 
-    def quotes(self, entry: str, words: str) -> Iterator[tuple[Quote, Turn | None]]:
-        """Where an entry, given by the beginning of its id, says these words; and the person's turn behind it."""
-        spoken = self.spoken_turns
-        for place, turn in enumerate(spoken):
-            first = turn.text.find(words)
-            if words and first >= 0 and any(known.startswith(entry) for known in turn.entries):
-                answer = next((later for later in spoken[place + 1 :] if later.role is Role.PERSON), None)
-                yield make_quote(self, turn, first, first + len(words)), answer
-
 
 def is_evidence(turn: Turn) -> bool:
     """Whether a turn's words may be quoted: typed by the person or said by the assistant, on a living branch."""

@@ -7,7 +7,7 @@ proof is offered in the words of its quote; whoever proposes one statement is to
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
@@ -25,16 +25,10 @@ from dream.statements.reading import read_statement
 from dream.statements.values import find_values
 from memory_server.language.words import content_words, measure_rarity
 
-KINDS = {
-    LineKind.DECISION: Kind.DECISION,
-    LineKind.RULE: Kind.RULE,
-    LineKind.PREFERENCE: Kind.PREFERENCE,
-    LineKind.CORRECTION: Kind.CORRECTION,
-    LineKind.FACT: Kind.FACT,
-    LineKind.FINDING: Kind.FINDING,
+KINDS: Mapping[LineKind, Kind] = {
+    **{one: Kind(one) for one in LineKind if one is not LineKind.IDEA},
     LineKind.LESSON: Kind.FINDING,
-    LineKind.HABIT: Kind.HABIT,
-}  # an idea becomes a skill, never a topic
+}  # an idea becomes a skill, never a topic; a lesson of one session is a finding
 CONFIDENCE = {Holds.SURELY: 0.85, Holds.PROBABLY: 0.7}  # what holds for now is not offered
 FINDING_LESS = 0.1  # than the person's own words
 SAME = 0.5  # share of the telling words of a line that what was taken back must hold

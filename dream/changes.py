@@ -49,10 +49,6 @@ class Splice:
     new: tuple[str, ...]
     old: tuple[str, ...]
 
-    @property
-    def is_date_only(self) -> bool:
-        return all(line.startswith(MODIFIED) for line in (*self.new, *self.old))
-
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
@@ -101,7 +97,7 @@ def take_out(text: str, splices: Sequence[Splice]) -> str | None:
     """
     lines = split_lines(text)
     for splice in reversed(splices):
-        if splice.is_date_only:
+        if all(line.startswith(MODIFIED) for line in (*splice.new, *splice.old)):
             continue
         new = splice.new if splice.old else _without_blank_ends(splice.new)
         place = _only_place(new, lines)

@@ -5,8 +5,8 @@ told directly is kept nowhere, so nothing that is read from a disk can pass for 
 """
 
 import re
-from collections import OrderedDict
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from crawler.archive.store import Archive, SessionRecord
@@ -27,22 +27,16 @@ class Evidence:
     def __init__(self, archive: Archive, home: Path | None = None):
         self._archive = archive
         self._home = home
-        self._read: OrderedDict[str, tuple[SessionRecord, SessionTurns]] = OrderedDict()
+        self._read = lru_cache(maxsize=CACHED_SESSIONS)(self._read_session)
 
     def session(self, session_id: str) -> SessionTurns:
         """One archived session; without turns where the archive does not have it. The last few are kept."""
         if not is_id(session_id):
             return SessionTurns(session_id, "", ())
-        record = self._archive.record(session_id)
-        known = self._read.get(session_id)
-        if known is None or known[0] != record:  # a session that goes on has more to say each time
-            turns = list(self._archive.turns(session_id))
-            read = session_turns(session_id, record.project_name, turns)
-            self._read[session_id] = (record, read)
-            if len(self._read) > CACHED_SESSIONS:
-                self._read.popitem(last=False)
-        self._read.move_to_end(session_id)
-        return self._read[session_id][1]
+        return self._read(self._archive.record(session_id))  # a session that goes on has more to say each time
+
+    def _read_session(self, record: SessionRecord) -> SessionTurns:
+        return session_turns(record.session_id, record.project_name, list(self._archive.turns(record.session_id)))
 
     def find_turn(self, quote: Quote) -> Turn | None:
         """The turn that a quote is from, where every field of the quote is true of it."""

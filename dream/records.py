@@ -175,10 +175,14 @@ class Candidate:
         return (*self.quotes, *self.given)
 
     @property
+    def is_agreed(self) -> bool:
+        """Whether the words are not the person's own, who agreed to them."""
+        return bool(self.quotes) and self.quotes[0].role is Role.ASSISTANT and self.kind is not Kind.FINDING
+
+    @property
     def source(self) -> str:
         """Who read the words, and where they are not the person's own, that they agreed to them."""
-        is_agreed = bool(self.quotes) and self.quotes[0].role is Role.ASSISTANT and self.kind is not Kind.FINDING
-        return f"{self.extractor}, agreed" if is_agreed else self.extractor
+        return f"{self.extractor}, agreed" if self.is_agreed else self.extractor
 
 
 @dataclass(frozen=True, slots=True)

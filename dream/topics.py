@@ -90,6 +90,10 @@ class Topics:
         """The topic with this path, if there is one."""
         return next((topic for topic in self.files if topic.path == path), None)
 
+    def list_own(self, project: str) -> list[TopicText]:
+        """The topics of a project, without the lessons; of none, the person's own."""
+        return [one for one in self.files if one.project == project.casefold() and one.path != LESSONS]
+
 
 def _limit_lessons(lessons: TopicText, projects: Collection[str]) -> TopicText:
     """The lessons of some projects: those of one stand below its name, unless the frontmatter names one for all."""

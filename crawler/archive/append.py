@@ -26,6 +26,7 @@ from crawler.archive.files import (
     Read,
     RefusedFile,
     TranscriptRead,
+    make_state,
     state_of_file,
     with_log,
 )
@@ -390,7 +391,7 @@ class Ingester:
         report.refused.append(refusal)
         if report.is_dry_run or refusal.verdict is Verdict.OPEN:
             return
-        state = read.make_refused_state(refusal.verdict, refusal.reason)
+        state = make_state(read.file, refusal.verdict, read.session_id, read.source, refusal.reason)
         self._tail.put(replace(state, rules=self._rules(state)))
 
     def _reconcile(self, roots: Sequence[Path], known: dict[str, FileState], found: Sequence[FoundFile]) -> int:

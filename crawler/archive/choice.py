@@ -27,7 +27,6 @@ class Choice:
 
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
-    exclude_marks: tuple[str, ...] = EXCLUDE_MARKS
     only: str = ""  # the identity of the one project whose sessions may come in; empty: any
 
     def takes(self, project: str, cwd: str) -> bool:
@@ -40,12 +39,10 @@ class Choice:
 
     def is_excluded_by(self, prompt: str) -> bool:
         """Whether the mark that leaves a session out is a line of the person's words, and not of code among them."""
-        if not any(mark in prompt.casefold() for mark in self.exclude_marks):
+        if not any(mark in prompt.casefold() for mark in EXCLUDE_MARKS):
             return False
         lines, code = prompt.splitlines(), code_lines(prompt)
-        return any(
-            line.strip().casefold() in self.exclude_marks for number, line in enumerate(lines) if number not in code
-        )
+        return any(line.strip().casefold() in EXCLUDE_MARKS for number, line in enumerate(lines) if number not in code)
 
 
 @dataclass(slots=True)

@@ -13,12 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum
 from pathlib import Path
 
 from crawler.archive.store import MAIN
 from crawler.transcripts.classify import Record, decode_json
-from crawler.transcripts.tail import is_uuid
+from crawler.transcripts.tail import Verdict, is_uuid
 from crawler.transcripts.transcript import find_agent, not_a_file, reading
 from memory_server.errors import ContentError, Problem
 from memory_server.escaping import escape_line
@@ -254,39 +253,25 @@ def safe_id(name: str, first_bytes: bytes) -> str:
 # -- whether Claude Code wrote it -----------------------------------------------------------------------------------
 
 
-class Origin(Enum):
-    """Whose file it is; OPEN while too little of it has been written."""
-
-    CLAUDE_CODE = "claude-code"
-    FOREIGN = "foreign"
-    OPEN = "open"
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """Whose file it is and, for a refusal, the sentence that says why."""
-
-    origin: Origin
-    reason: str = ""
-
-
-def judge(records: Iterable[Record], head: bytes) -> Judgement:
-    """Whose transcript this is, from its first records; `head` is the raw start of the file."""
+def judge(records: Iterable[Record], head: bytes) -> tuple[Verdict, str]:
+    """Whether Claude Code wrote a transcript, from its first records, and why it is refused, where it is: TAKEN,
+    FOREIGN, or OPEN while too little of it has been written. `head` is the raw start of the file.
+    """
     seen = bookkeeping = misshapen = 0
     for record in records:
         seen += 1
         if is_conversation(record):
-            return Judgement(Origin.CLAUDE_CODE)
+            return Verdict.TAKEN, ""
         misshapen += record.type in ("user", "assistant")
         bookkeeping += is_bookkeeping(record)
         if seen >= RECORDS_JUDGED:
             break
     if bookkeeping and not misshapen and not find_tool(head):
-        return Judgement(Origin.CLAUDE_CODE)
+        return Verdict.TAKEN, ""
     if not seen and not head.strip(b"\x00 \t\r\n").count(b"\n"):
-        return Judgement(Origin.OPEN)
+        return Verdict.OPEN, "no complete line yet"
     tool = find_tool(head)
-    return Judgement(Origin.FOREIGN, f"written by {tool}" if tool else "no record in the shape that Claude Code writes")
+    return Verdict.FOREIGN, f"written by {tool}" if tool else "no record in the shape that Claude Code writes"
 
 
 def is_conversation(record: Record) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 import msgspec
 
-from crawler.archive.discovery import RECORDS_JUDGED, FoundFile, Origin, find_session_id, find_source, judge
+from crawler.archive.discovery import RECORDS_JUDGED, FoundFile, find_session_id, find_source, judge
 from crawler.sources.agent import AgentSource
 from crawler.sources.conversation import AgentConversation, AgentFile, version_key
 from crawler.transcripts.entry import Entry, EntryPart, PartKind, is_made_of_another
@@ -97,13 +97,10 @@ class TranscriptRead:
         head = self._stream.read(HEAD_BYTES)
         self._stream.seek(0)
         reader = TranscriptReader(self._stream, path=str(self.file.name), end=self._end)
-        judged = judge(islice(reader.records(), RECORDS_JUDGED), head)
-        if judged.origin is not Origin.CLAUDE_CODE:
+        verdict, why = judge(islice(reader.records(), RECORDS_JUDGED), head)
+        if verdict is not Verdict.TAKEN:
             self.problems += reader.problems  # of a file that is taken they are found again
-        if judged.origin is Origin.OPEN:
-            return RefusedFile(self.file.name, Verdict.OPEN, "no complete line yet")
-        if judged.origin is Origin.FOREIGN:
-            return RefusedFile(self.file.name, Verdict.FOREIGN, judged.reason)
+            return RefusedFile(self.file.name, verdict, why)
         self._stream.seek(0)
         first_session_id = first_prompt = ""
         for entry in islice(TranscriptReader(self._stream), PEEKED_ENTRIES):
@@ -140,7 +137,7 @@ class TranscriptRead:
 
     def make_state(self, reader: TranscriptReader | Listed, rules: str) -> FileState:
         return replace(
-            self.make_refused_state(Verdict.TAKEN, ""),
+            make_state(self.file, Verdict.TAKEN, self.session_id, self.source),
             offset=reader.offset,
             line=reader.line,
             prefix=self._prefix(reader.offset),
@@ -153,9 +150,6 @@ class TranscriptRead:
         if self.file.is_packed:
             return b""
         return self.file.sent.prefixes.get(offset, b"") if self.file.sent else self._hash.carry_on(self._stream, offset)
-
-    def make_refused_state(self, verdict: Verdict, reason: str) -> FileState:
-        return make_state(self.file, verdict, self.session_id, self.source, reason)
 
 
 class ConversationRead:
@@ -179,10 +173,8 @@ class ConversationRead:
         return Listed(self._entries, self._bytes)
 
     def make_state(self, _: object, rules: str) -> FileState:
-        return replace(self.make_refused_state(Verdict.TAKEN, ""), prefix=self._stamp, rules=rules)
-
-    def make_refused_state(self, verdict: Verdict, reason: str) -> FileState:
-        return make_state(self.file, verdict, self.session_id, self.source, reason)
+        state = make_state(self.file, Verdict.TAKEN, self.session_id, self.source)
+        return replace(state, prefix=self._stamp, rules=rules)
 
 
 Read: TypeAlias = TranscriptRead | ConversationRead

@@ -36,11 +36,11 @@ class ProjectNames:
 
     def find(self, project: str) -> str:
         """The name of a project, of its identity or folder, as `settle` would give it; empty for none."""
-        return _decide_name(self._know(self._read(project)), project) if project else ""
+        return _decide_name(self._know(self._read(project)) | self._drafted, project) if project else ""
 
     def draft(self, project: str) -> str:
-        """As `find`, with the projects that were drafted before standing against it; `settle_drafts` keeps them."""
-        name = _decide_name(self._know(self._read(project)) | self._drafted, project) if project else ""
+        """As `find`; what is drafted later stands against it, and `settle_drafts` keeps it."""
+        name = self.find(project)
         if is_present_folder(place := Path(find_project_folder(project))):
             self._drafted[str(place)] = name
         return name

@@ -13,7 +13,7 @@ What is handed in must be redacted already (`ingest.py` does that). Indices are 
 import datetime as dt
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,6 +32,7 @@ FRAME_BYTES = 96 * 1024  # one entry costs unpacking one frame: below a millisec
 LEVEL = 6
 SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
 MAIN = "main"
+INGEST_AGAIN = "Ingest the transcript again if it still exists; a backup of the archive has it otherwise"
 
 
 class Frame(msgspec.Struct, frozen=True, array_like=True):
@@ -204,9 +205,9 @@ class Archive:
             raise ContentError(what, remedy="Give more of the id" if ids else "Read the session with `oneiros drill`")
         return self._read_entry(*found[0])
 
-    def turns(self, session_id: str, source: str | None = None) -> Iterator[Turn]:
+    def turns(self, session_id: str) -> Iterator[Turn]:
         """The turns of a session, those of its main conversation first, then those of each sub-agent's own file."""
-        for name in self.sources(session_id) if source is None else [source]:
+        for name in self.sources(session_id):
             yield from join_turns(lambda name=name: self.entries(session_id, name))  # type: ignore[misc]
 
     def hash_session(self, session_id: str) -> str:
@@ -256,14 +257,16 @@ class Archive:
             try:
                 segments = self.record(session_id).segments
             except ContentError as error:
-                problems.append(self._problem(self.record_file(session_id), error.what, remedy=error.remedy))
+                problems.append(self._problem(self.record_file(session_id), error.what, error.remedy))
                 continue
             for segment in segments:
                 named.add(segment.object)
                 problems += self._verify_segment(segment)
         for path in sorted(self._objects.glob("*/*.zst")):
             if path.stem not in named:
-                problems.append(self._problem(path, "no session names this object", rule="archive-orphan"))
+                problems.append(
+                    self._problem(path, "no session names this object", "The next ingest removes it", "archive-orphan")
+                )
         return problems
 
     def forget(self, session_id: str, *, copies: Iterable[str] = ()) -> bool:
@@ -336,31 +339,26 @@ class Archive:
     def _replace_record(self, record: SessionRecord) -> None:
         replace_file(self.record_file(record.session_id), msgspec.json.encode(record))
 
-    def _unpack(self, segment: Segment) -> Iterator[Entry]:
+    def _unpack(self, segment: Segment, frames: Sequence[Frame] | None = None) -> Iterator[Entry]:
+        """The entries of an object, or of these frames of it."""
         path = self._object_path(segment.object)
         try:
             with path.open("rb") as stream:
-                for frame in segment.frames:
+                for frame in segment.frames if frames is None else frames:
+                    stream.seek(frame.offset)
                     yield from self._decode(stream.read(frame.size))
         except (OSError, zstandard.ZstdError, msgspec.MsgspecError) as error:
             raise _make_damage_error(path) from error
 
     def _read_entry(self, segment: Segment, position: int) -> Entry:
-        path = self._object_path(segment.object)
-        try:
-            with path.open("rb") as stream:
-                for frame in segment.frames:
-                    if position < frame.count:
-                        stream.seek(frame.offset)
-                        return list(self._decode(stream.read(frame.size)))[position]
-                    position -= frame.count
-        except (OSError, zstandard.ZstdError, msgspec.MsgspecError) as error:
-            raise _make_damage_error(path) from error
-        raise _make_damage_error(path)
+        for frame in segment.frames:
+            if position < frame.count:
+                return list(self._unpack(segment, [frame]))[position]
+            position -= frame.count
+        raise _make_damage_error(self._object_path(segment.object))
 
     def _decode(self, packed: bytes) -> Iterator[Entry]:
-        for line in self._unpacker.decompress(packed).splitlines():
-            yield _decode_entry(line)
+        return map(_decode_entry, self._unpacker.decompress(packed).splitlines())
 
     def _verify_segment(self, segment: Segment) -> Iterator[Problem]:
         path = self._object_path(segment.object)
@@ -375,10 +373,7 @@ class Archive:
         if state.hexdigest() != segment.object or tuple(ids) != segment.entries:
             yield self._problem(path, "the content is not what its name says")
 
-    def _problem(self, path: Path, what: str, *, rule: str = "archive-damaged", remedy: str = "") -> Problem:
-        remedy = remedy or "Ingest the transcript again if it still exists; a backup of the archive has it otherwise"
-        if rule == "archive-orphan":
-            remedy = "The next ingest removes it"
+    def _problem(self, path: Path, what: str, remedy: str = INGEST_AGAIN, rule: str = "archive-damaged") -> Problem:
         return Problem(str(path.relative_to(self.folder)), 1, what, remedy, rule)
 
     def _remove_objects(self, names: set[str], *, without: str = "") -> int:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -77,7 +77,7 @@ def count_waiting(
     """
     known: Mapping[str, FileState] = {}
     if settings.state.parent.is_dir():  # to look makes nothing where no memory is
-        with TailState(settings.state, settings.machine) as tail:
+        with closing(TailState(settings.state, settings.machine)) as tail:
             known = tail.files()
     archive, forgotten = Archive(settings.archive), set[str]()
     found = find_transcripts(paths)

@@ -28,7 +28,7 @@ from crawler.facts import (
     relative,
 )
 from crawler.reading.rules import bears, find_signs
-from crawler.transcripts.classify import filter_objects
+from crawler.spoken import parse_questions
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
 from memory_server.language.sentences import split_sentences, without_markup
@@ -152,14 +152,12 @@ def _suggest_call(turn: Turn, cwd: str) -> Iterator[DigestCandidate]:
 
 def _choices(turn: Turn) -> Iterator[DigestCandidate]:
     """What the person answered where the client asked; of one who chose, with the options that lost."""
-    for question in filter_objects(parse_arguments(turn).get("questions")):
-        question_text = str(question.get("question", ""))
-        answer = turn.text.partition(f'"{question_text}"="')[2].partition('"')[0]
-        labels = [str(option.get("label", "")) for option in filter_objects(question.get("options"))]
+    for question, labels in parse_questions(turn):
+        answer = turn.text.partition(f'"{question}"="')[2].partition('"')[0]
         lost = [label for label in labels if label not in answer]
-        if question_text and answer:
+        if question and answer:
             over = f" (not: {'; '.join(lost)})" if 0 < len(lost) < len(labels) else ""
-            text = clip(f"{without_markup(question_text)} Chosen: {without_markup(answer)}{over}", MAX_CHARS)
+            text = clip(f"{without_markup(question)} Chosen: {without_markup(answer)}{over}", MAX_CHARS)
             yield DigestCandidate(SectionName.DECISIONS, text, turn.entries[-1:], CHOICE_WEIGHT)
 
 

@@ -65,7 +65,7 @@ class SessionReader:
                 remedy=f"Read it with `{self.next_step(session_id, 'raw')}`",
             )
         if depth is Depth.FILE:
-            more = f"\nThe entries: {self.next_step(session_id, 'raw')}\n" if self._has_turns(session_id) else ""
+            more = f"\nThe entries: {self.next_step(session_id, 'raw')}\n" if self.archive.holds(session_id) else ""
             return path.read_text(encoding="utf-8") + more
         compressed = read_session(path)
         write = one_line if depth is Depth.LINE else format_digest
@@ -83,10 +83,6 @@ class SessionReader:
             return session if session in found else found[0]
         return resolve_session(self.archive, session)
 
-    def _has_turns(self, session_id: str) -> bool:
-        """Whether the session is archived here: one that came with an example or from elsewhere is not."""
-        return session_id in self.archive.session_ids()
-
     def _raw(self, session_id: str, entry: str, first: int, count: int) -> str:
         if first < 0 or count < 1:
             raise UsageError(
@@ -98,7 +94,7 @@ class SessionReader:
                 where=Path(moved.file),
                 remedy=f"Bring them back: oneiros archive restore {moved.file}",
             )
-        if not self._has_turns(session_id):
+        if not self.archive.holds(session_id):  # it came with an example, or from elsewhere
             raise ContentError(
                 f"session {session_id} came without its turns",
                 remedy=f"Its file is all there is: `{self.next_step(session_id, 'file')}`",

@@ -51,11 +51,11 @@ def compress_closed(
     readings: Readings,
     closed_when: ClosedWhen,
     *,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda *_: None,
 ) -> CompressReport:
     """Compresses every closed session into `folder` (`sessions/compressed` of a memory root), by its reading.
 
-    `progress` is told the session, how many are done and how many there are.
+    `progress` is told how many sessions are done and how many there are.
     """
     report = CompressReport()
     newest = newest_files(folder)
@@ -69,8 +69,7 @@ def compress_closed(
         except ContentError as error:
             where = str(error.where or f"sessions/archive/{session_id}")
             report.problems.append(Problem(where, error.line or 1, error.what, error.remedy, "session"))
-        if progress:
-            progress(session_id, done, len(wanted))
+        progress(done, len(wanted))
     logger.info("compression: %d of %d sessions written", len(report.written), len(wanted))
     return report
 

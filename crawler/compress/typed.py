@@ -84,21 +84,16 @@ def _by_signs(turns: Sequence[Turn], facts: SessionFacts, project: str) -> list[
     goal = next((turn.entries for turn in turns if turn.role is Role.PERSON and turn.text), ())
     for candidate in suggest_candidates(turns, facts):
         is_persons = bool(persons_entries.intersection(candidate.entries))
-        found = find_type(candidate, is_persons=is_persons, is_goal=candidate.entries == goal)
-        if found is not None:
-            text = candidate.text.removeprefix("Person: ")
-            time = times.get(candidate.entries[0])
-            lines.setdefault(text, SessionLine(found[0], text, found[1], project, candidate.entries, time))
+        text, time = candidate.text.removeprefix("Person: "), times.get(candidate.entries[0])
+        for kind, why in _types(candidate, is_persons=is_persons, is_goal=candidate.entries == goal):
+            lines.setdefault(text, SessionLine(kind, text, why, project, candidate.entries, time))  # the first counts
     return list(lines.values())
 
 
-def find_type(candidate: DigestCandidate, *, is_persons: bool, is_goal: bool) -> tuple[LineType, str] | None:
-    """The type of a line and what made it so; None for what says nothing lasting."""
-    return next(_types(candidate, is_persons=is_persons, is_goal=is_goal), None)
-
-
 def _types(candidate: DigestCandidate, *, is_persons: bool, is_goal: bool) -> Iterator[tuple[LineType, str]]:
-    """The types that a line bears signs of, in the order in which they count."""
+    """The types that a line bears signs of and what made it so, in the order in which they count; none for what says
+    nothing lasting.
+    """
     text = candidate.text
     found = {
         sign.kind: f'{sign.id}: "{match[0].lower()}"'

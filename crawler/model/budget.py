@@ -93,11 +93,10 @@ class Budget:
 
     def _days(self) -> dict[str, Spent]:
         try:
-            found = msgspec.json.decode(self._ledger.read_bytes(), type=dict[str, Spent | float])
+            return msgspec.json.decode(self._ledger.read_bytes(), type=dict[str, Spent])
         except FileNotFoundError:
             return {}
         except (*UNREADABLE_JSON, OSError) as error:
             what = "what was paid on which day cannot be read, so no model is asked"
             remedy = "Mend the file, or move it away: what today has cost is then counted from nothing"
             raise NeedsRepair(what, where=self._ledger, remedy=remedy) from error
-        return {day: spent if isinstance(spent, Spent) else Spent(usd=spent) for day, spent in found.items()}

@@ -81,7 +81,9 @@ class OpenAIClient:
         url = PRESETS.get(self.url, self.url).rstrip("/") + "/chat/completions"
         if not url.casefold().startswith(("http://", "https://")):
             raise Refused(f"`{self.url}` is no address of a service")
-        headers = {"Accept-Encoding": "identity", **self._authorize()}
+        headers = {"Accept-Encoding": "identity"}
+        if self.api_key:
+            headers["Authorization"] = f"Bearer {self.api_key}"
         try:
             with (
                 httpx.Client(headers=headers, timeout=OPENAI_SECONDS, trust_env=not is_loopback_url(url)) as client,
@@ -96,9 +98,6 @@ class OpenAIClient:
             raise Busy(f"{url} cannot be reached, or went away ({type(error).__name__})") from error
         except (httpx.InvalidURL, ValueError, ImportError) as error:  # an address, or a proxy, that it cannot use
             raise Refused(f"{url} cannot be asked: {error}") from error
-
-    def _authorize(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
 
 
 def _read_bounded(pieces: Iterable[bytes], url: str) -> bytes:

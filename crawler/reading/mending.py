@@ -11,12 +11,13 @@ import msgspec
 
 from crawler.model.client import Prompt
 from crawler.quotes import Quote, SessionTurns, find_quote
-from crawler.reading.page import ID_CHARS, MARGIN
+from crawler.reading.page import ID_CHARS, MARGIN, PageBlock
 from crawler.reading.proof import Objection, ObjectionKind, find_objections, is_safe
 from crawler.reading.record import MAX_QUOTES, MAX_TEXT, Holds, Line, Reading
+from crawler.transcripts.classify import filter_objects
 from crawler.transcripts.injected import OWN_SESSION_MARK
 from crawler.transcripts.turns import Turn
-from memory_server.escaping import escape_line, escape_text
+from memory_server.escaping import escape_line
 
 AROUND_CHARS = 500  # of a turn, on each side of a quote
 ANSWERED_CHARS = 700  # at the end of the turn before it, which it may answer
@@ -110,8 +111,7 @@ def apply_mending(unproved: Sequence[Unproved], objects: Sequence[Mapping[str, o
         one, text, rests_on = by_number.get(str(item.get("statement"))), item.get("text"), item.get("quotes")
         if one is None or not isinstance(text, str):
             continue
-        given = [quote for quote in rests_on if isinstance(quote, dict)] if isinstance(rests_on, list) else []
-        cited = list(filter(None, (_find(quote, one.session) for quote in given)))
+        cited = list(filter(None, (find_given_quote(quote, one.session) for quote in filter_objects(rests_on))))
         kept = [quote for quote in one.line.quotes if any(map(quote.overlaps, cited))]  # the person's own words first
         quotes = tuple(dict.fromkeys([*kept, *cited]))[:MAX_QUOTES] or one.line.quotes
         line = msgspec.structs.replace(one.line, text=" ".join(text.split()), quotes=quotes)
@@ -124,11 +124,11 @@ def apply_mending(unproved: Sequence[Unproved], objects: Sequence[Mapping[str, o
     return found
 
 
-def _find(quote: Mapping[str, object], session: SessionTurns) -> Quote | None:
-    return find_quote(session, str(quote.get("entry") or ""), str(quote.get("text") or ""))
+def find_given_quote(given: Mapping[str, object], session: SessionTurns) -> Quote | None:
+    """The quote that a model names by entry and text; None where the session does not hold it."""
+    return find_quote(session, str(given.get("entry") or ""), str(given.get("text") or ""))
 
 
 def _render(turn: Turn, text: str) -> str:
     """Words of a turn behind the margin, with its entry above."""
-    head = f"[{turn.entries[0][:ID_CHARS]}] {turn.role}"
-    return "\n".join([head, *(f"{MARGIN}{line}" for line in escape_text(text).splitlines() if line.strip())])
+    return str(PageBlock(f"[{turn.entries[0][:ID_CHARS]}] {turn.role}", text))

@@ -18,11 +18,12 @@ import msgspec
 from crawler.facts import SessionFacts
 from crawler.model.budget import CHARS_PER_TOKEN
 from crawler.model.client import Completion, PaidModel, Prompt, Refused
-from crawler.quotes import Quote, SessionTurns, find_quote
-from crawler.reading.mending import apply_mending, build_mending_prompt, find_unproved
+from crawler.quotes import SessionTurns
+from crawler.reading.mending import apply_mending, build_mending_prompt, find_given_quote, find_unproved
 from crawler.reading.page import ID_CHARS, SESSION_CHARS, render_page
 from crawler.reading.proof import is_safe_text
 from crawler.reading.record import MAX_QUOTES, MAX_TEXT, Holds, Line, LineKind, Outcome, Reading, Request
+from crawler.transcripts.classify import filter_objects
 from crawler.transcripts.injected import OWN_SESSION_MARK
 from memory_server.redaction import Redactor
 
@@ -291,11 +292,10 @@ def parse_objects(answer: str) -> list[Mapping[str, object]]:
 def parse_reading(item: Mapping[str, object], session: SessionTurns) -> Reading:
     """One session's object as a reading."""
     lines, unfounded = list[Line](), list[str]()
-    for given in _list(item.get("lines"))[:MAX_LINES]:
-        line = parse_line(given, session) if isinstance(given, dict) else None
-        if line is not None:
+    for given in filter_objects(_list(item.get("lines"))[:MAX_LINES]):
+        if line := parse_line(given, session):
             lines.append(line)
-        elif isinstance(given, dict):
+        else:
             unfounded.append(_text(given.get("text"), MAX_TEXT))
     outcome, proof = item.get("outcome"), str(item.get("proof") or "")
     return Reading(
@@ -317,7 +317,8 @@ def parse_reading(item: Mapping[str, object], session: SessionTurns) -> Reading:
 def parse_line(given: Mapping[str, object], session: SessionTurns) -> Line | None:
     """One line, with its words at their places; None where there is no statement or none of its words is found."""
     text, kind, holds = _text(given.get("text"), MAX_TEXT), given.get("kind"), given.get("holds")
-    quotes = [quote for one in _list(given.get("quotes"))[:MAX_QUOTES] if (quote := _quote(one, session))]
+    named = filter_objects(_list(given.get("quotes"))[:MAX_QUOTES])
+    quotes = tuple(filter(None, (find_given_quote(one, session) for one in named)))
     if not text or not quotes:
         return None
     return Line(
@@ -331,12 +332,6 @@ def parse_line(given: Mapping[str, object], session: SessionTurns) -> Line | Non
         ),
         topic=_text(given.get("topic"), 80),
     )
-
-
-def _quote(one: object, session: SessionTurns) -> Quote | None:
-    if not isinstance(one, dict) or not isinstance(one.get("text"), str):
-        return None
-    return find_quote(session, str(one.get("entry") or ""), one["text"])
 
 
 def _list(value: object) -> list[object]:

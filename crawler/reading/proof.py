@@ -8,7 +8,7 @@ quote and turns its sense by grammar alone may pass, and an apt wording far from
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -210,16 +210,15 @@ def _denies(tokens: Iterable[Token]) -> bool:
     return any(token.root in DENYING_ROOTS for token in tokens)
 
 
-def _scope(tokens: Sequence[Token], at: int, most: int = 4) -> list[Token]:
+def _scope(tokens: Sequence[Token], at: int) -> list[Token]:
     """The telling words that a negation at a place is about."""
-    found = list[Token]()
-    for token in tokens[at + 1 :]:
-        if token.text in ".;:!?()" or token.low in ("but", "and", "because", "so", "since", "which"):
-            break
-        found += [token] if token.is_telling else []
-        if len(found) == most:
-            break
-    return found
+    return _take_telling(tokens[at + 1 :], ".;:!?()", ("but", "and", "because", "so", "since", "which"))
+
+
+def _take_telling(tokens: Iterable[Token], signs: str, words: Collection[str] = ()) -> list[Token]:
+    """The first four telling words, up to one of some signs or words."""
+    ahead = itertools.takewhile(lambda token: token.text not in signs and token.low not in words, tokens)
+    return list(itertools.islice((token for token in ahead if token.is_telling), 4))
 
 
 def _negation(claim: Claim) -> Objection | None:
@@ -375,13 +374,8 @@ def _pairs(tokens: Sequence[Token]) -> Iterator[Pair]:
     """What a sentence puts before something else: `X instead of Y`, `X before Y`, `from X to Y`."""
     low = [token.low for token in tokens]
 
-    def near(part: Sequence[Token], stops: str, most: int = 4) -> frozenset[str]:
-        found: list[str] = []
-        for token in part:
-            if token.text in stops or len(found) == most:
-                break
-            found += [token.root] if token.is_telling else []
-        return frozenset(found)
+    def near(part: Sequence[Token], signs: str) -> frozenset[str]:
+        return frozenset(token.root for token in _take_telling(part, signs))
 
     def find_left(at: int) -> frozenset[str]:
         return near(tokens[:at][::-1], ".;:!?")

@@ -15,7 +15,7 @@ from crawler.transcripts.entry import Entry, EntryPart, PartKind, as_id, as_line
 from crawler.transcripts.injected import cut_injected, cut_reminder_span, cut_reminders
 
 EMPTY = msgspec.Raw(b"")
-TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
+TITLES = {"custom-title": "title", "ai-title": "ai_title", "summary": "summary"}  # by the type of a record its field
 
 # to its last end: what a person selected in a file is in it as it stands, and may hold such an end
 IDE_BLOCK = re.compile(r"<ide_(opened_file|selection|diagnostics)>(?:.*</ide_\1>|.*\Z)", re.DOTALL)
@@ -249,8 +249,7 @@ def _classify_attachment(record: Record) -> Entry | None:
 
 
 def _title(record: Record) -> Entry | None:
-    raw = {"custom-title": record.title, "ai-title": record.ai_title, "summary": record.summary}[record.type]
-    text, leaf = decode_json(raw), decode_json(record.leaf)
+    text, leaf = decode_json(getattr(record, TITLES[record.type])), decode_json(record.leaf)
     if not isinstance(text, str) or not text:
         return None
     title = _entry(record, [EntryPart(PartKind.TITLE, as_line(text))])

@@ -7,10 +7,12 @@ rebuilt: without it every file is read again, and the archive drops what it has.
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO
+
+import msgspec
 
 from crawler.transcripts.entry import Entry, is_id
 from memory_server.machine.database import connect_shared, remove_damaged, transaction
@@ -62,8 +64,12 @@ class FileState:
         return not self.is_gone and (self.size, self.changed_ns, self.inode) == (size, changed_ns, inode)
 
 
+COLUMNS = tuple(field.name for field in fields(FileState))
+FILES = f"SELECT {', '.join(COLUMNS)} FROM files WHERE machine = ?"  # noqa: S608  our own column names
+
+
 class TailState:
-    """The table of files read, and of entries that a fork would copy. A context manager."""
+    """The table of files read, and of entries that a fork would copy."""
 
     def __init__(self, path: Path, machine: str):
         self._machine = machine
@@ -73,40 +79,27 @@ class TailState:
     def close(self) -> None:
         self._db.close()
 
-    def __enter__(self) -> "TailState":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def files(self) -> dict[str, FileState]:
         """Every file known on this machine, by path."""
-        rows = self._db.execute(f"SELECT {', '.join(COLUMNS)} FROM files WHERE machine = ?", (self._machine,))  # noqa: S608  # our own column names
-        return {row[0]: parse_state(row) for row in rows}
+        return {row[0]: _parse_state(row) for row in self._db.execute(FILES, (self._machine,))}
 
     def file(self, path: str) -> FileState | None:
-        row = self._db.execute(
-            f"SELECT {', '.join(COLUMNS)} FROM files WHERE machine = ? AND path = ?",  # noqa: S608  # the same
-            (self._machine, path),
-        ).fetchone()
-        return parse_state(row) if row else None
+        row = self._db.execute(f"{FILES} AND path = ?", (self._machine, path)).fetchone()
+        return _parse_state(row) if row else None
 
     def inside(self, path: str) -> dict[str, FileState]:
         """What is known of each conversation in a file that holds many, by its key there."""
-        rows = self._db.execute(
-            f"SELECT {', '.join(COLUMNS)} FROM files WHERE machine = ? AND path > ? AND path < ?",  # noqa: S608  # the same
-            (self._machine, f"{path}/", f"{path}0"),  # 0 comes behind /
-        ).fetchall()
-        return {row[0].removeprefix(f"{path}/"): parse_state(row) for row in rows}
+        below = (self._machine, f"{path}/", f"{path}0")  # 0 comes behind /
+        rows = self._db.execute(f"{FILES} AND path > ? AND path < ?", below)
+        return {row[0].removeprefix(f"{path}/"): _parse_state(row) for row in rows}
 
     def put(self, state: FileState, copies: Iterable[str] = ()) -> None:
         """Notes a file and the keys of the entries taken from it, both or neither."""
-        values = [getattr(state, column) for column in COLUMNS]
         marks = ", ".join("?" * (len(COLUMNS) + 1))
         with transaction(self._db):
             self._db.execute(
-                f"INSERT OR REPLACE INTO files(machine, {', '.join(COLUMNS)}) VALUES ({marks})",  # noqa: S608  # the same
-                (self._machine, *values),
+                f"INSERT OR REPLACE INTO files(machine, {', '.join(COLUMNS)}) VALUES ({marks})",  # noqa: S608  as above
+                (self._machine, *astuple(state)),
             )
             self._db.executemany(
                 "INSERT OR IGNORE INTO copies VALUES (?, ?)", ((key, state.session_id) for key in copies)
@@ -144,17 +137,8 @@ class TailState:
             self._db.execute("INSERT OR REPLACE INTO facts VALUES ('copies', 'filled')")
 
 
-COLUMNS = (
-    "path", "inode", "size", "changed_ns", "verdict", "offset", "line", "prefix", "session_id", "source", "reason",
-    "rules", "is_gone", "unread",
-)  # fmt: skip
-
-
-def parse_state(row: tuple[object, ...]) -> FileState:
-    values = dict(zip(COLUMNS, row, strict=True))
-    values["verdict"] = Verdict(str(values["verdict"]))
-    values["is_gone"] = bool(values["is_gone"])
-    return FileState(**values)  # type: ignore[arg-type]  # the columns are the fields
+def _parse_state(row: tuple[object, ...]) -> FileState:
+    return msgspec.convert(dict(zip(COLUMNS, row, strict=True)), FileState, strict=False)  # 0 and 1 are bool
 
 
 class PrefixHash:

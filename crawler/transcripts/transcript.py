@@ -191,16 +191,12 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise unreadable(path, error) from error
-
-
-def unreadable(path: Path, error: OSError) -> ContentError:
-    """What to say of a transcript that the system does not let us read."""
-    if path.is_symlink() and not path.exists():
-        return ContentError("it is a link that leads nowhere", where=path, remedy="Remove it, or restore what it names")
-    if isinstance(error, FileNotFoundError):
-        return ContentError("it went away before it was read", where=path, remedy="Ingest again if it came back")
-    return ContentError(f"it cannot be read ({error.strerror})", where=path, remedy="Check its rights, or remove it")
+        what, remedy = f"it cannot be read ({error.strerror})", "Check its rights, or remove it"
+        if path.is_symlink() and not path.exists():
+            what, remedy = "it is a link that leads nowhere", "Remove it, or restore what it names"
+        elif isinstance(error, FileNotFoundError):
+            what, remedy = "it went away before it was read", "Ingest again if it came back"
+        raise ContentError(what, where=path, remedy=remedy) from error
 
 
 def not_a_file(path: Path) -> ContentError:

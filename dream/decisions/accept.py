@@ -132,7 +132,9 @@ class Decisions:
             planner = self._planner()
             for choice, hunk in _by_topic(choices):
                 try:
-                    self._require_as_shown(hunk)
+                    if self._open_hunk(hunk.id) != hunk:
+                        what = "it is not as it was shown"
+                        raise ContentError(what, where=f"hunk {hunk.id}", remedy="Look at it again")
                     plans.append(self._plan_choice(planner, hunk, choice, consent))
                 except OneirosError as error:
                     tell_refusal(hunk, error)
@@ -215,8 +217,22 @@ class Decisions:
             return self.queue.offer_move(self.make_refiled(moving, topic, section), today)
 
     def check_wording(self, text: str) -> str:
-        """A person's own wording of a statement, as `accept` takes it. Raises ContentError for what it does not."""
-        return check_wording(text, self._redactor)
+        """A person's own wording of a statement, as `accept` takes it.
+
+        Raises ContentError for none, for a long one, and for a secret in it.
+        """
+        text = text.strip()
+        if not text or len(text) > MAX_TEXT_CHARS:
+            raise ContentError(f"the wording has {len(text)} characters", remedy=f"Write 1 to {MAX_TEXT_CHARS}")
+        if is_deceptive(text):
+            raise ContentError(
+                "the wording holds characters that a reader cannot see or tell apart", remedy="Retype it"
+            )
+        if "\n" in text:
+            raise ContentError("the wording has several lines", remedy="Write it on one line")
+        if self._redactor.redact(text).text != text:
+            raise ContentError("the wording holds a secret", remedy="Say where the secret is kept instead")
+        return text
 
     def make_refiled(self, hunk: Hunk, topic: str, section: str) -> Hunk:
         """A hunk in the topic and the section that a person names; nothing is saved.
@@ -277,18 +293,18 @@ class Decisions:
 
     def find_arrangement(self, name: str) -> Approval | None:
         """The decision by which topics were renamed, joined or cut, by its name or the beginning of it."""
-        found = [one for one in self.store.approvals() if one.event is Event.ARRANGED and one.name.startswith(name)]
+        found = [one for one in self.store.approvals() if one.event is Event.ARRANGED and one.nonce.startswith(name)]
         return found[0] if name and len(found) == 1 else None
 
     def put_back(self, arranged: Approval, consent: Consent) -> Arranged:
         """Undoes it: to the last byte where the files have not changed since. Raises ContentError where they have."""
         with self.hold_lock() as journal:
-            if any(one.event is Event.REVERTED and one.hunk == arranged.name for one in self.store.approvals()):
-                raise ContentError("it is undone already", where=arranged.name)
+            if any(one.event is Event.REVERTED and one.hunk == arranged.nonce for one in self.store.approvals()):
+                raise ContentError("it is undone already", where=arranged.nonce)
             plan = self._planner().put_back(arranged, consent)
             self._carry_out(journal, plan)
         self._bring_level()
-        return Arranged(arranged.name, describe_undoing(arranged), self._find_commit(plan))
+        return Arranged(arranged.nonce, describe_undoing(arranged), self._find_commit(plan))
 
     def add_decision(self, approval: Approval, consent: Consent) -> None:
         """Notes a decision that changes no file of the memory. Call it under `hold_lock`."""
@@ -439,10 +455,6 @@ class Decisions:
         commits = ((plan, self._find_commit(plan)) for plan in plans)
         return [Decided(hunk, commit) for plan, commit in commits for hunk in plan.hunks]
 
-    def _require_as_shown(self, shown: Hunk) -> None:
-        if self._open_hunk(shown.id) != shown:
-            raise ContentError("it is not as it was shown", where=f"hunk {shown.id}", remedy="Look at it again")
-
     def _require_as_foreseen(self, foreseen: Foreseen) -> None:
         """Raises ContentError where chain, hunks or files are not as they were."""
         planner = self._planner()
@@ -458,7 +470,7 @@ class Decisions:
         """A hunk that may be taken up, in the person's words where there are any."""
         if faults := self.find_faults(hunk):
             raise ContentError(faults[0], where=f"hunk {hunk.id}", remedy="Reject it")
-        return replace(hunk, text=check_wording(text, self._redactor)) if text is not None else hunk
+        return replace(hunk, text=self.check_wording(text)) if text is not None else hunk
 
     def _open_hunk(self, name: str) -> Hunk:
         hunk = self.store.hunk(name)
@@ -504,17 +516,3 @@ def _by_topic(choices: Sequence[tuple[Chosen, Hunk]]) -> list[tuple[Chosen, Hunk
     """The choices topic by topic, in the order in which these come; rejections, which change none, behind them."""
     places = {hunk.target: place for place, (_, hunk) in reversed(list(enumerate(choices)))}
     return sorted(choices, key=lambda one: (one[0].verdict == "reject", places[one[1].target]))
-
-
-def check_wording(text: str, redactor: Redactor) -> str:
-    """A person's own wording of a statement. Raises ContentError for none, for a long one, and for a secret in it."""
-    text = text.strip()
-    if not text or len(text) > MAX_TEXT_CHARS:
-        raise ContentError(f"the wording has {len(text)} characters", remedy=f"Write 1 to {MAX_TEXT_CHARS}")
-    if is_deceptive(text):
-        raise ContentError("the wording holds characters that a reader cannot see or tell apart", remedy="Retype it")
-    if "\n" in text:
-        raise ContentError("the wording has several lines", remedy="Write it on one line")
-    if redactor.redact(text).text != text:
-        raise ContentError("the wording holds a secret", remedy="Say where the secret is kept instead")
-    return text

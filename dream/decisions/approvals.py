@@ -64,11 +64,6 @@ class Unexplained:
         return f"{escape_line(self.path)} ({self.what})"
 
     @property
-    def is_new(self) -> bool:
-        """Whether it was never approved; the person may well have written it."""
-        return self.what == NEW
-
-    @property
     def in_words(self) -> str:
         phrases = {
             NEW: "new, and not approved yet",
@@ -115,16 +110,16 @@ class Approvals:
 
     def present(self) -> list[FileChange]:
         """The approved files as they stand, but for those that differ from the last commit."""
-        texts = {
-            path: read_file(self._root, path)
-            for path in list_approved_files(self._root)
-            if not self._differs_from_head(path)
-        }
-        return [make_change(path, text, text) for path, text in texts.items() if text is not None]
+        texts = ((path, read_file(self._root, path)) for path in list_approved_files(self._root))
+        return [
+            make_change(path, text, text)
+            for path, text in texts
+            if text is not None and not self._differs_from_head(path, text)
+        ]
 
-    def _differs_from_head(self, path: str) -> bool:
-        text, repository = read_file(self._root, path), self._repository
-        return repository is not None and repository.has(path) and not repository.holds(path, (text or "").encode())
+    def _differs_from_head(self, path: str, text: str) -> bool:
+        repository = self._repository
+        return repository is not None and repository.has(path) and not repository.holds(path, text.encode())
 
     @property
     def last_day(self) -> dt.date | None:
@@ -401,6 +396,9 @@ class Doubt:
     what: str
     step: str
 
+    def __str__(self) -> str:
+        return f"{self.what}. {self.step}."
+
 
 def doubts_for_model(found: Sequence[Unexplained]) -> list[str]:
     """That something is left out; nothing where all is explained or told as it was approved."""
@@ -409,11 +407,7 @@ def doubts_for_model(found: Sequence[Unexplained]) -> list[str]:
 
 def doubts_for_person(found: Sequence[Unexplained]) -> list[str]:
     """One line for all of them; none where there is none."""
-    return [in_a_line(doubt) for doubt in doubts_in_words(found)]
-
-
-def in_a_line(doubt: "Doubt") -> str:
-    return f"{doubt.what}. {doubt.step}."
+    return list(map(str, doubts_in_words(found)))
 
 
 def doubts_in_words(found: Sequence[Unexplained]) -> list[Doubt]:

@@ -257,7 +257,7 @@ class Chain:
     def find_entry(self, approval: "Approval") -> ChainEntry | None:
         """The entry that counts for the words and the way back of an approval; None where they are not what it says."""
         files = hash_changes(approval.files)
-        found = (place for place, entry in enumerate(self.entries) if entry.nonce == approval.name)
+        found = (place for place, entry in enumerate(self.entries) if entry.nonce == approval.nonce)
         counted = (self.entries[place] for place in found if self.counts(place))
         return next((entry for entry in counted if entry.files == files), None)
 
@@ -312,8 +312,7 @@ class Chain:
         self.require_sound()
         present = {entry.nonce for entry in self.entries}
         new = [entry for entry in entries if entry.nonce not in present]
-        count = len(self.entries)
-        before = Head(count, self.hashes[count - 1] if count else "")
+        before = Head(len(self.entries), self.last)
         return self._write(self._data, new, before, signature_of) if new else []
 
     def begin_anew(self, entry: ChainEntry) -> None:
@@ -362,7 +361,7 @@ def make_entry(approval: "Approval", how: str, terminal: str = "", ancestors: Se
         approval.event,
         approval.at,
         how,
-        approval.name,
+        approval.nonce,
         hunk=approval.hunk,
         files=hash_changes(approval.files),
         terminal=terminal,

@@ -83,12 +83,11 @@ class DecisionLog:
     def begin_anew(self, consent: Consent) -> None:
         """Begins a new chain where the one there is cannot go on."""
         if self.chain.trouble:
-            begun = Approval(Event.BEGUN, self._now(), (), nonce=new_nonce())
-            self.chain.begin_anew(self.entry(begun, consent))
+            self.chain.begin_anew(self.entry_without_files(Event.BEGUN, consent))
 
     def sign(self, signature_of: Callable[[bytes], str]) -> None:
         """Signs the decisions of this sitting with one signature."""
-        signing = self.entry(Approval(Event.SIGNED, self._now(), (), nonce=new_nonce()), Consent(How.KEY))
+        signing = self.entry_without_files(Event.SIGNED, Consent(How.KEY))
         covering = replace(signing, covers=tuple(self.own), key=fingerprint(self._key))
         self.chain.add([covering], signature_of)
         self.own = []

@@ -201,7 +201,7 @@ class Planner:
 
     def put_back(self, arranged: Approval, consent: Consent) -> Plan:
         """An arrangement undone. Raises ContentError where later changes stand in the way."""
-        self._require_way_back(arranged, arranged.name, "Arrange the topics by hand")
+        self._require_way_back(arranged, arranged.nonce, "Arrange the topics by hand")
         written = []
         for change in arranged.files:
             if change.path != self._root.index_page.name:
@@ -239,7 +239,7 @@ class Planner:
         followed = ((one, self._follow(one, homes, texts)) for one in self._queue.store.hunks() if one.is_open)
         moved = tuple((hunk.id, new) for hunk, new in followed if new != hunk)
         files = self._with_index_page(list(written), undone)
-        name = undone.name if undone else ""
+        name = undone.nonce if undone else ""
         approval = Approval(event, self._now, make_changes(files), name, text=what, nonce=new_nonce())
         message = self._message(format_message(what, [one.path for one in files], approval))
         return replace(self._plan(files, approval, consent, message), moved=moved)
@@ -386,7 +386,7 @@ def make_move(accepted: Hunk, yes: Approval, path: SourcePath, today: dt.date) -
     """
     words, text = accepted.update.candidate, yes.suggested or yes.text
     candidate = replace(words, text=text, quotes=yes.quotes, given=yes.given, questions=yes.questions)
-    here = Place(path, 0, origin=StatementOrigin(path, yes.text, yes.name))
+    here = Place(path, 0, origin=StatementOrigin(path, yes.text, yes.nonce))
     return Hunk("", replace(accepted.update, candidate=candidate, place=here), yes.text, today)
 
 
@@ -402,5 +402,5 @@ def may_move(hunk: Hunk, store: ProposalStore, chain: Chain) -> bool:
     return any(
         (yes.text, hunk.text, yes.suggested or yes.text, yes.quotes, yes.given, yes.questions) == moved
         for yes in store.approvals()
-        if yes.event is Event.ACCEPTED and yes.name == origin.approval and chain.find_entry(yes)
+        if yes.event is Event.ACCEPTED and yes.nonce == origin.approval and chain.find_entry(yes)
     )

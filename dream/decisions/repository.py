@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from memory_server.errors import NeedsRepair
-from memory_server.root.git import NONE_MORE, ask_git, is_in_repository, run_git, split_batch
+from memory_server.root.git import NONE_MORE, is_in_repository, run_git, split_batch
 
 UNDER_WAY = {
     "MERGE_HEAD": "a merge",
@@ -53,8 +53,13 @@ class Repository:
 
     @cached_property
     def own_filters(self) -> frozenset[str]:
-        """The programs for its files that its own settings name; none of them is run."""
-        return frozenset() if self.is_bare else _own_filters(self.folder)
+        """The programs for its files that its own settings name, not the person's; none of them is run."""
+        if self.is_bare:
+            return frozenset()
+        words = (self._ask("config", "--show-scope", "--name-only", "-z", "--get-regexp", FILTER) or "").split("\0")
+        found = zip(words[::2], words[1::2], strict=False)
+        own = (key for scope, key in found if scope in ("local", "worktree"))
+        return frozenset(key.split(".", 1)[1].rpartition(".")[0] for key in own)
 
     @property
     def is_own(self) -> bool:
@@ -285,10 +290,3 @@ def refusal_of_git(folder: Path) -> str:
         return error.what
     complaint = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
     return complaint.removeprefix("fatal: ") if done.returncode else ""
-
-
-def _own_filters(folder: Path) -> frozenset[str]:
-    """The filters whose programs stand in the settings of the repository that a folder lies in, not in the person's."""
-    words = (ask_git(folder, "config", "--show-scope", "--name-only", "-z", "--get-regexp", FILTER) or "").split("\0")
-    found = zip(words[::2], words[1::2], strict=False)
-    return frozenset(key.split(".", 1)[1].rpartition(".")[0] for scope, key in found if scope in ("local", "worktree"))

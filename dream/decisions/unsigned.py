@@ -87,11 +87,12 @@ class UnsignedDecisions:
         early = [name for name, at in known.entries.items() if name in made and made[name].at <= at <= since]
         places = [hashes.index(name) + 1 for name in early]
         commits = [path for name, path in self._commits.items() if known.commits.get(name, now) > since]
-        gone = [
-            name for name in {*known.entries, *known.gone}.difference(hashes) if known.gone.get(name, since) >= since
-        ]
-        is_cut = bool(gone) and not self._chain.is_begun_anew
-        return [*self._about_chain(max(places, default=0), is_cut=is_cut), *self._about_commits(commits)]
+        gone = (known.gone.get(name, since) for name in {*known.entries, *known.gone}.difference(hashes))
+        is_cut = any(at >= since for at in gone) and not self._chain.is_begun_anew
+        about = [*self._about_chain(max(places, default=0), is_cut=is_cut)]
+        if commits:
+            about.append(Doubt(f"Taken over from git commits: {format_names(commits)}", self._look(commits)))
+        return about
 
     def _read_announced(self) -> Announced:
         try:
@@ -151,10 +152,6 @@ class UnsignedDecisions:
         if is_in_repository(self._root.path):
             command = f"git -C {shlex.quote(str(self._root.path))} log -p -- {shlex.join(named[:SOME_PATHS])}"
         return f"If that was not you: `{command}` shows it"
-
-    def _about_commits(self, paths: list[str]) -> Iterator[Doubt]:
-        if paths:
-            yield Doubt(f"Taken over from git commits: {format_names(paths)}", self._look(paths))
 
 
 def _is_telling(change: FileHashes) -> bool:

@@ -272,7 +272,7 @@ def wrong_statement(place: str, text: str, topics: Topics, project: str = "") ->
         raise UsageError(f"{place!r} names no line", remedy="Write TOPIC:LINE, such as mail:12")
     exact = next((topic for topic in topics.files if topic.path == match["name"]), None)
     named = (topic for topic in topics.files if _is_named(topic.path, match["name"]))
-    topic = exact or find_topic(match["name"], project, topics.files) or next(named, None)
+    topic = exact or find_topic(match["name"], project, topics) or next(named, None)
     if topic is None:
         known = (topic_name(SourcePath(one.path)) for one in topics.files)
         remedy = nearest_or("`oneiros topics` lists the names", match["name"], known)

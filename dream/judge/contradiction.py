@@ -113,7 +113,8 @@ def differences(later: StatementReading, earlier: StatementReading, rarity: Rari
             if new.value not in earlier.values and old.value not in later.values and may_differ(ours, new, theirs, old):
                 features = _value_features(ours, new, theirs, old, rarity)
                 features["announced"] = float(bool(CHANGE.search(later.text)))
-                why = f"{_describe_sort(new)} differs: {ours.cut_value(new)} / {theirs.cut_value(old)}"
+                sort = "number" if new.kind is ValueKind.QUANTITY else new.kind
+                why = f"the {sort} differs: {ours.cut_value(new)} / {theirs.cut_value(old)}"
                 yield Difference("value", why, features)
     for denying, other in ((later, earlier), (earlier, later)):
         for clause, affirming in product(denying.clauses, other.clauses):
@@ -170,10 +171,6 @@ def _ratio(new: Value, old: Value) -> float:
     if new.kind is not ValueKind.QUANTITY or share_a_scale(new, old):
         return 0.0
     return min(1.0, abs(math.log((float(new.value) + 0.5) / (float(old.value) + 0.5))) / 3)
-
-
-def _describe_sort(value: Value) -> str:
-    return "the number" if value.kind is ValueKind.QUANTITY else f"the {value.kind}"
 
 
 def speaks_of_another(ours: ClauseReading, new: Value, theirs: ClauseReading, old: Value) -> bool:

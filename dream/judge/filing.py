@@ -5,7 +5,6 @@ belongs to no project is the person's own and lies in `topics/` itself.
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import replace
 
 from dream.records import Candidate, Kind, Place
@@ -42,7 +41,7 @@ def choose_place(candidate: Candidate, topics: Topics) -> Place:
     project = candidate.project.strip()
     name = candidate.topic.strip() or project or OWN
     section = candidate.section.strip() if candidate.topic.strip() else SECTIONS[candidate.kind]
-    if found := find_topic(name, project, topics.files):
+    if found := find_topic(name, project, topics):
         return Place(found.path, find_last_line_above_sections(found), section=clean_name(section))
     target = make_path(name, project if topics.has_folders else "")
     title = REST if project and not candidate.topic.strip() else make_title(name)
@@ -51,15 +50,15 @@ def choose_place(candidate: Candidate, topics: Topics) -> Place:
 
 def drop_small_section(candidate: Candidate, topics: Topics) -> Candidate:
     """The candidate without its section, unless its topic has grown past what is read at a glance."""
-    found = find_topic(candidate.topic, candidate.project, topics.files)
+    found = find_topic(candidate.topic, candidate.project, topics)
     is_grown = found is not None and len(found.statements) > MOST_PLAIN
     return candidate if is_grown else replace(candidate, section="")
 
 
-def find_topic(name: str, project: str, files: Iterable[TopicText]) -> TopicText | None:
+def find_topic(name: str, project: str, topics: Topics) -> TopicText | None:
     """The topic of a project that a name means: its path, its file's name or its title."""
     wanted, slug = ABOVE.sub(r"\1", name.strip()).casefold(), make_slug(name)
-    ours = [one for one in files if one.project == project.casefold() and one.path != LESSONS]
+    ours = topics.list_own(project)
     named = [one for one in ours if one.path == f"topics/{wanted}.md"]
     named += [one for one in ours if one.title.casefold() == wanted]
     named += [one for one in ours if slug and one.path.endswith(f"/{slug}.md")]
@@ -68,9 +67,9 @@ def find_topic(name: str, project: str, files: Iterable[TopicText]) -> TopicText
 
 def find_own_topic(name: str, project: str, topics: Topics) -> str:
     """The path of the person's own topic that is named by its path beside a project; empty where none is."""
-    if not project.strip() or not name.strip().startswith("topics/") or find_topic(name, project, topics.files):
+    if not project.strip() or not name.strip().startswith("topics/") or find_topic(name, project, topics):
         return ""
-    found = find_topic(name, "", topics.files)
+    found = find_topic(name, "", topics)
     return found.path if found else ""
 
 
@@ -78,10 +77,10 @@ def list_names(project: str, topics: Topics) -> dict[str, list[str]]:
     """The topics that a person may name for a statement of a project, with their sections: those of the project by the
     last part of their path where that is theirs alone, the person's own, beside a project, by their path.
     """
-    ours = [one for one in topics.files if one.project == project.casefold() and one.path != LESSONS]
+    ours = topics.list_own(project)
     lasts = [ABOVE.sub(r"\1", one.path).rpartition("/")[2] for one in ours]
     names = {one.path: last for one, last in zip(ours, lasts, strict=True) if lasts.count(last) == 1}
-    own = [one for one in topics.files if project and not one.project and one.path != LESSONS]
+    own = topics.list_own("") if project else []
     return {
         names.get(one.path, one.path): list(
             dict.fromkeys(statement.headings[1] for statement in one.statements if statement.headings[1:])
@@ -93,8 +92,7 @@ def list_names(project: str, topics: Topics) -> dict[str, list[str]]:
 def find_nearest_topic(text: str, project: str, topics: Topics) -> TopicText | None:
     """The topic of a project that shares most words with a text; None where none shares any."""
     words = frozenset(content_words(text))
-    ours = [one for one in topics.files if one.project == project.casefold() and one.path != LESSONS]
-    best = max(ours, key=lambda one: len(words & one.words), default=None)
+    best = max(topics.list_own(project), key=lambda one: len(words & one.words), default=None)
     return best if best and words & best.words else None
 
 

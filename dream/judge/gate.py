@@ -160,8 +160,8 @@ class Gate:
         yield from unfounded
         if quotes and not unfounded:
             yield from self._about_source(candidate)
-        if candidate.evidence and not unfounded:
-            yield from self._about_support(candidate)
+        if candidate.evidence and not unfounded:  # whether the words of its session, or of its file's section, say it
+            yield from map(_make_refusal, _objections(candidate, self._evidence))
 
     def _about_quote(self, quote: Quote) -> Iterator[Refusal]:
         if quote.role not in (Role.PERSON, Role.ASSISTANT):
@@ -219,11 +219,6 @@ class Gate:
             return bool(set.intersection(*met))
         words = [telling(quote.text) for quote in quotes]
         return all(is_same_request(words[0], other) for other in words[1:])
-
-    def _about_support(self, candidate: Candidate) -> Iterator[Refusal]:
-        """Whether the words of the first quote's session, or of the file's section, say what the statement says."""
-        for objection in _objections(candidate, self._evidence):
-            yield make_refusal(objection)
 
     def _holds_secret(self, candidate: Candidate) -> bool:
         return any("[redacted:" in text or self._redactor.redact(text).spans for text in _list_texts(candidate))
@@ -294,7 +289,7 @@ def find_status(session: SessionTurns, quote: Quote) -> Standing | None:
     return next((outcomes[number].standing for number in places if number in outcomes), None)
 
 
-def make_refusal(objection: Objection) -> Refusal:
+def _make_refusal(objection: Objection) -> Refusal:
     """An objection of the proof, in words that say what to mend."""
     reason = RefusalReason.TAKEN_BACK if objection.kind is ObjectionKind.RETRACTED else RefusalReason.BEYOND_QUOTE
     return Refusal(reason, objection.describe())

@@ -18,7 +18,7 @@ from crawler.reading.proof import is_safe_text
 from crawler.transcripts.injected import OWN_SESSION_MARK
 from dream.judge.compare import AGAINST
 from dream.records import Candidate, Hunk, Kind, State, Written
-from dream.topics import LESSONS, Topics
+from dream.topics import Topics
 from memory_server.escaping import escape_line
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.redaction import Redactor
@@ -214,8 +214,7 @@ def list_known_topics(project: str, topics: Topics, hunks: Sequence[Hunk]) -> di
     """The topics of a project by title, with their summaries: those that there are, and those that hunks which were
     filed before will found.
     """
-    ours = [one for one in topics.files if one.project == project.casefold() and one.path != LESSONS]
     filed = [hunk for hunk in hunks if hunk.is_open and hunk.update.candidate.is_filed]
     places = [hunk.update.place for hunk in filed if hunk.update.candidate.project == project]
     begun = {place.title: place.summary for place in places if place.title}
-    return begun | {one.title: parse_frontmatter(one.text).text("summary") for one in ours}
+    return begun | {one.title: parse_frontmatter(one.text).text("summary") for one in topics.list_own(project)}

@@ -15,7 +15,7 @@ from dream.changes import hash_text, target_text
 from dream.judge.compare import find_outdated
 from dream.judge.filing import choose_place, drop_small_section, find_own_topic
 from dream.judge.learned import Learned, read_learning_start
-from dream.proposals.placing import Manner, anchor_hunk, find_depth, take_from_origin
+from dream.proposals.placing import Manner, anchor_hunk, find_headings, take_from_origin
 from dream.proposals.rendering import diff_steps, files_diff, in_review_order, proposal_page
 from dream.proposals.store import Proposal, ProposalStore
 from dream.records import (
@@ -31,7 +31,7 @@ from dream.records import (
     split_words,
 )
 from dream.topics import Topics, read_topics
-from memory_server.chunking import code_lines, split_lines
+from memory_server.chunking import split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.machine.clock import local_day
@@ -308,6 +308,7 @@ def _make_hunk(text: str | None, update: Update, today: dt.date) -> Hunk:
     place, candidate = update.place, update.candidate
     lines = split_lines(text or "")
     anchor = lines[place.after_line - 1] if 0 < place.after_line <= len(lines) else ""
+    above = [line for number, line in find_headings(text or "") if number < place.after_line]
     return Hunk(
         id=make_hunk_id(candidate.evidence, place.target, place.origin),
         update=update,
@@ -315,7 +316,7 @@ def _make_hunk(text: str | None, update: Update, today: dt.date) -> Hunk:
         found=today,
         base=hash_text(text),
         anchor=anchor.rstrip("\r\n"),
-        heading=_find_heading(text or "", place.after_line),
+        heading="".join(above[-1:]).rstrip("\r\n"),
         state=State.FLAGGED if update.relation in QUESTIONS else State.QUEUED,
     )
 
@@ -352,14 +353,6 @@ def rests_on_same(hunk: Hunk, known: Hunk) -> bool:
     if known.state is State.REJECTED and known.decided is not None:
         return not any(words.time is not None and words.time > known.decided for words in hunk.evidence)
     return any(words.overlaps(other) for words in hunk.evidence for other in known.evidence)
-
-
-def _find_heading(text: str, line: int) -> str:
-    lines, code = split_lines(text), code_lines(text)
-    for number in range(min(line, len(lines)) - 1, -1, -1):
-        if number not in code and find_depth(lines[number]):
-            return lines[number].rstrip("\r\n")
-    return ""
 
 
 def _worth(hunk: Hunk, learned: Learned) -> float:

@@ -235,18 +235,15 @@ def _place_of_old_text(lines: Sequence[str], place: Place) -> Place | None:
 
 def _end_of_section(text: str, heading: str) -> int:
     """The last line with words below a heading line; of the whole body where that heading is not there."""
-    lines, code = split_lines(text), code_lines(text)
-    starts = [number for number, line in enumerate(lines) if number not in code and heading and _bare(line) == heading]
-    if not starts:
-        return last_line_of_body(text)
-    depth, end = find_depth(heading) or 6, starts[0]
-    for number in range(starts[0] + 1, last_line_of_body(text)):
-        below = find_depth(lines[number]) if number not in code else 0
-        if below and (below <= depth or depth == 1):  # what stands below the title ends at the first section
-            break
-        if lines[number].strip() and not _is_note(lines[number]):
-            end = number
-    return end + 1
+    lines, headings, end = split_lines(text), find_headings(text), last_line_of_body(text)
+    first = next((number for number, line in headings if _bare(line) == heading), None)
+    if first is None:
+        return end
+    depth, below = find_depth(heading), [(number, line) for number, line in headings if number > first]
+    # what stands below the title ends at the first section
+    stop = next((number for number, line in below if depth == 1 or find_depth(line) <= depth), end)
+    told = (at for at in range(first, min(stop, end)) if lines[at].strip() and not _is_note(lines[at]))
+    return max(told, default=first) + 1
 
 
 def is_list_item(line: str) -> bool:
@@ -256,9 +253,14 @@ def is_list_item(line: str) -> bool:
 
 def _end_above_sections(text: str) -> int:
     """The last line of what stands before the first section."""
-    code = code_lines(text)
-    headings = [line for number, line in enumerate(split_lines(text)) if number not in code and find_depth(line)]
+    headings = [line for _, line in find_headings(text)]
     return _end_of_section(text, _bare(headings[0])) if headings else last_line_of_body(text)
+
+
+def find_headings(text: str) -> list[tuple[int, str]]:
+    """The heading lines of a text, each with its number, counted from 0."""
+    code = code_lines(text)
+    return [(at, line) for at, line in enumerate(split_lines(text)) if at not in code and find_depth(line)]
 
 
 def find_depth(line: str) -> int:
@@ -282,9 +284,8 @@ def _with_section(lines: list[str], text: str, place: Place, newline: str) -> tu
     """The lines, with the place's section at the end where there is none of its name, and the line to write behind."""
     if not place.section:
         return lines, _legal_line(text, place.after_line)
-    code, wanted = code_lines(text), place.section.casefold()
-    headings = [line for number, line in enumerate(lines) if number not in code and find_depth(line)]
-    same = [line for line in headings if line.strip(" #\r\n\t").casefold() == wanted]
+    wanted = place.section.casefold()
+    same = [line for _, line in find_headings(text) if line.strip(" #\r\n\t").casefold() == wanted]
     if same:
         return lines, _end_of_section(text, _bare(same[0]))
     at = last_line_of_body(text)
@@ -387,8 +388,7 @@ def _with_history(lines: list[str], old_text: str, hunk: Hunk, manner: Manner, n
     until = local_day(last) if last else manner.today
     bare = re.sub(r"\[\^[^\]\s]+\]", "", " ".join(old_text.split()))
     entry = f"- Until {until.isoformat()}: {ITEM.sub('', bare, count=1).strip()}{newline}"
-    code = code_lines(text)
-    if not any(_bare(line) == HISTORY for number, line in enumerate(lines) if number not in code):
+    if not any(_bare(line) == HISTORY for _, line in find_headings(text)):
         at = last_line_of_body(text)
         return [*lines[:at], newline, HISTORY + newline, newline, entry, *lines[at:]]
     at = _end_of_section(text, HISTORY)

@@ -10,7 +10,6 @@ import zlib
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import msgspec
 
@@ -100,16 +99,11 @@ def read_known(root: MemoryRoot) -> QuestionsKnown:
             by_words[tuple(split_words(one.text))] = one.questions
         if by_words:  # a statement may have come to whichever file was written since
             for change in one.files:
-                marks[change.path] = zlib.crc32(one.name.encode(), marks[change.path])
-    for row in read_written(root.questions):
+                marks[change.path] = zlib.crc32(one.nonce.encode(), marks[change.path])
+    for row in read_records(root.questions, WrittenQuestions):
         by_words.setdefault(tuple(split_words(row.statement)), row.questions)
         marks[row.path] = zlib.crc32(msgspec.json.encode(row), marks[row.path])
     return QuestionsKnown(by_words, dict(marks))
-
-
-def read_written(file: Path) -> list[WrittenQuestions]:
-    """What a reader wrote, as a file holds it; a line that cannot be read is written again."""
-    return list(read_records(file, WrittenQuestions))
 
 
 def write_questions(root: MemoryRoot, reader: DreamReader | None, doubted: Collection[str]) -> ReaderRun:
@@ -118,7 +112,7 @@ def write_questions(root: MemoryRoot, reader: DreamReader | None, doubted: Colle
     `doubted`: files that nobody has answered for; nothing is asked about them, and what they hold keeps its questions.
     Lessons are told before a task and not asked for.
     """
-    was = read_written(root.questions)
+    was = list(read_records(root.questions, WrittenQuestions))  # a line that cannot be read is written again
     topics = list(read_documents(root)) if reader or was else []
     held = {tuple(split_words(text)) for document in topics for text in list_statements(document)}
     rows = [row for row in was if tuple(split_words(row.statement)) in held]

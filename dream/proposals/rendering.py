@@ -121,10 +121,10 @@ def make_diff(target: str, before: str | None, after: str) -> str:
 
 def _quote_name(name: str) -> str:
     """A name as git writes it: in quotes with octal bytes where it holds more than plain characters."""
-    raw = name.encode("utf-8")
-    if all(0x20 <= byte < 0x7F and byte not in b'"\\' for byte in raw):
-        return name
-    return '"' + "".join(chr(b) if 0x20 <= b < 0x7F and b not in b'"\\' else f"\\{b:03o}" for b in raw) + '"'
+    quoted = "".join(
+        chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\{byte:03o}" for byte in name.encode("utf-8")
+    )
+    return name if quoted == name else f'"{quoted}"'
 
 
 # -- for a person ---------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ import msgspec
 
 from crawler.quotes import Quote
 from crawler.transcripts.transcript import is_whole_record
-from dream.changes import Event, FileChange, hash_text
+from dream.changes import Event, FileChange
 from dream.records import DirectWords, Given, Hunk, Rejection, split_words
 from dream.topics import list_noted_statements
 from memory_server.errors import ContentError
@@ -57,11 +57,6 @@ class Approval:
     nonce: str = ""  # names its commit and its entry in the chain of decisions
     given: tuple[Given, ...] = ()  # like the quotes: what the statement rests on
     questions: tuple[str, ...] = ()  # that the statement answers; searched, never shown
-
-    @property
-    def name(self) -> str:
-        """The nonce; of an approval from before there was one, a hash that stands for it."""
-        return self.nonce or hash_text(f"{self.event} {self.at.isoformat()} {self.hunk}")[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +139,7 @@ class ProposalStore:
 
     def add_approval(self, approval: Approval) -> None:
         """Notes a yes; one that is noted already (the same nonce) is not noted twice."""
-        if not any(known.nonce and known.nonce == approval.nonce for known in self.approvals()):
+        if not any(known.nonce == approval.nonce for known in self.approvals()):
             _append(self._approvals, approval)
 
     def rejections(self) -> list[Rejection]:

@@ -17,7 +17,8 @@ from dream.judge.compare import near_pairs
 from dream.judge.contradiction import measure_contradiction, measure_share
 from dream.records import Hunk, Relation, State, are_apart
 from dream.statements.provenance import read_note, read_notes
-from dream.topics import LESSONS, Topics, TopicStatement, TopicText
+from dream.statements.reading import StatementReading
+from dream.topics import LESSONS, Topics
 from memory_server.chunking import code_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, Problem
@@ -235,40 +236,26 @@ def keeping(archive_mb: float, most_mb: int, days: int, most_days: int) -> Itera
 # -- statements -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    topic: TopicText
-    statement: TopicStatement
-
-    @property
-    def place(self) -> str:
-        return f"{self.topic.path}:{self.statement.lines.first}"
-
-    @property
-    def is_row(self) -> bool:
-        return self.statement.text.startswith("|")  # of a table: its rows speak of different cases
-
-
 def contradictions(topics: Topics) -> Iterator[Finding]:
     """Pairs of statements of a project, of which one puts something else in the place of the other."""
-    placed = [_Placed(topic, statement) for topic in topics.files for statement in topic.statements]
-    for one, other in near_pairs([one.statement.reading for one in placed]):
-        earlier, later = placed[one], placed[other]
-        if (earlier.is_row and later.is_row) or are_apart(earlier.topic.project, later.topic.project):
+    placed = [(topic, statement) for topic in topics.files for statement in topic.statements]
+    for one, other in near_pairs([statement.reading for _, statement in placed]):
+        (topic, earlier), (its_topic, later) = placed[one], placed[other]
+        are_rows = earlier.text.startswith("|") and later.text.startswith("|")  # of tables: they speak of other cases
+        if are_rows or are_apart(topic.project, its_topic.project):
             continue
-        against = measure_contradiction(later.statement.reading, earlier.statement.reading, topics.rarity)
-        if against.score < SURE_FROM or _alike(earlier, later, topics.rarity) < ALIKE_FROM:
+        against = measure_contradiction(later.reading, earlier.reading, topics.rarity)
+        if against.score < SURE_FROM or _alike(earlier.reading, later.reading, topics.rarity) < ALIKE_FROM:
             continue
-        mine, theirs = (shorten_text(escape_line(one.statement.text), QUOTED_CHARS) for one in (later, earlier))
-        what = f"“{mine}” against {earlier.place} “{theirs}” ({against.why})"
-        place = shlex.quote(f"{earlier.topic.path}:{earlier.statement.lines}")
-        step = f"say which holds: oneiros read {place}"
-        yield Finding(Concern.CONTRADICTION, later.topic.path, later.statement.lines.first, what, step)
+        mine, theirs = (shorten_text(escape_line(one.text), QUOTED_CHARS) for one in (later, earlier))
+        what = f"“{mine}” against {topic.path}:{earlier.lines.first} “{theirs}” ({against.why})"
+        step = f"say which holds: oneiros read {shlex.quote(f'{topic.path}:{earlier.lines}')}"
+        yield Finding(Concern.CONTRADICTION, its_topic.path, later.lines.first, what, step)
 
 
-def _alike(one: _Placed, other: _Placed, rarity: Rarity) -> float:
+def _alike(one: StatementReading, other: StatementReading, rarity: Rarity) -> float:
     """How much of what two statements tell, they both tell; values are left out, since these may differ."""
-    mine, theirs = (placed.statement.reading.words - placed.statement.reading.values for placed in (one, other))
+    mine, theirs = (reading.words - reading.values for reading in (one, other))
     return measure_share(mine & theirs, mine | theirs, rarity)
 
 

@@ -65,7 +65,7 @@ COUNTED = ("offered", "accepted", "rejected")
 class Review:
     """One weekly review."""
 
-    week: str  # 2026-W09
+    week: str  # of ISO 8601: 2026-W09
     day: dt.date
     findings: tuple[Finding, ...]
     offered: int  # hunks of the last seven days
@@ -101,7 +101,7 @@ class WeeklyReview:
         taken = [one for one in store.approvals() if one.event is Event.ACCEPTED and now - one.at <= WEEK]
         told = sum(_is_told(one.given) for one in taken)
         return Review(
-            week=format_week(local_day(now)),
+            week=f"{local_day(now):%G-W%V}",
             day=local_day(now),
             findings=tuple(self._findings(questions, local_day(now))),
             offered=len(offered),
@@ -218,11 +218,6 @@ def _kinds(hunks: Sequence[Hunk], state: State | None = None) -> dict[str, int]:
     """How many there are of each kind, of those in a state or of all."""
     kinds = Counter(str(hunk.update.candidate.kind) for hunk in hunks if state in (None, hunk.state))
     return dict(kinds.most_common())
-
-
-def format_week(day: dt.date) -> str:
-    """`2026-W09`: year and week of ISO 8601."""
-    return f"{day:%G-W%V}"
 
 
 def first_screen(review: Review) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from crawler.quotes import Quote
 from crawler.transcripts.turns import Role
-from dream.records import Candidate, Kind
+from dream.records import Candidate
 from memory_server.chunking import FOOTNOTE_DEFINITION, split_lines
 from memory_server.escaping import escape_line
 from memory_server.layers.footnotes import find_footnotes
@@ -62,13 +62,11 @@ def write_note(candidate: Candidate, *, is_reworded: bool = False) -> str:
 
 
 def _sources(candidate: Candidate) -> Iterator[str]:
-    is_finding = candidate.kind is Kind.FINDING
-    is_agreed = bool(candidate.quotes) and candidate.quotes[0].role is Role.ASSISTANT and not is_finding
     named = set[str]()
     for words in candidate.evidence:
         day = f", {local_day(words.time).isoformat()}" if words.time else ""
         if isinstance(words, Quote):
-            who = AGREED if is_agreed else CLAUDE if words.role is Role.ASSISTANT else YOU
+            who = AGREED if candidate.is_agreed else CLAUDE if words.role is Role.ASSISTANT else YOU
             where = f"{day}, session {cut_id8(words.session_id)}"
             if where not in named:  # a further quote of the same day only says what the first is about
                 yield f"{who}{where}"

@@ -125,33 +125,27 @@ TO_FOLLOWS = ignore_case(r"\s*(?:%|ms|\w+)?\s*(?:to|->|→|into)\s")
 
 def find_values(sentence: str) -> tuple[Value, ...]:
     """Every value of a sentence, in order. No two of them overlap."""
-    return tuple(sorted(_match_values(sentence), key=lambda value: value.first))
+    found: list[Value] = []
+    for kind, value, unit, first, end in _match_values(sentence):
+        if all(end <= other.first or first >= other.end for other in found):
+            found.append(_value(sentence, kind, value, unit, first, end))
+    return tuple(sorted(found, key=lambda value: value.first))
 
 
-def _match_values(sentence: str) -> Iterator[Value]:
-    taken: list[tuple[int, int]] = []
-
-    def is_free(first: int, end: int) -> bool:
-        return all(end <= other_first or first >= other_end for other_first, other_end in taken)
-
+def _match_values(sentence: str) -> Iterator[tuple[ValueKind, str, str, int, int]]:
+    """What may be a value, the surest first: its kind, value and unit, and where it begins and ends."""
     for kind, pattern in PATTERNS:
         for match in pattern.finditer(sentence):
-            first, end = match.start(), match.start() + len(match[0].rstrip(".,;:!?"))  # those end the sentence
-            if is_free(first, end):
-                taken.append((first, end))
-                yield _value(sentence, kind, _normalise(kind, sentence[first:end]), "", first, end)
+            text = match[0].rstrip(".,;:!?")  # those end the sentence
+            yield kind, _normalise(kind, text), "", match.start(), match.start() + len(text)
     for match in QUANTITY.finditer(sentence):
-        first, end = match.start("currency") if match["currency"] else match.start("number"), match.end("number")
-        is_article = match["number"].casefold() == "one" and not match["unit"]  # `a certain` rather than the number
-        if is_free(first, end) and not is_article:
-            taken.append((first, end))
-            yield _value(sentence, ValueKind.QUANTITY, _number(match), _unit(match), first, end)
+        if match["unit"] or match["number"].casefold() != "one":  # else `a certain` rather than the number
+            first = match.start("currency" if match["currency"] else "number")
+            yield ValueKind.QUANTITY, _number(match), _unit(match), first, match.end("number")
     for match in NAME.finditer(sentence):
-        first, end = match.span()
-        text = next(group for group in match.groups() if group)
-        if is_free(first, end) and text.casefold() not in NOT_NAMES:
-            taken.append((first, end))
-            yield _value(sentence, ValueKind.NAME, text.casefold().removesuffix("'s"), "", first, end)
+        text = next(group for group in match.groups() if group).casefold()
+        if text not in NOT_NAMES:
+            yield ValueKind.NAME, text.removesuffix("'s"), "", *match.span()
 
 
 def _value(sentence: str, kind: ValueKind, value: str, unit: str, first: int, end: int) -> Value:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dream.decisions.accept import Decisions
-from dream.decisions.approvals import Unexplained, doubts_for_model, doubts_for_person, in_a_line, suspicious
+from dream.decisions.approvals import Unexplained, doubts_for_model, doubts_for_person, suspicious
 from dream.progress import DreamProgress
 from dream.records import State
 from memory_server.completeness import select_skipped, tell_skipped
@@ -180,7 +180,7 @@ def read_review(decisions: Decisions) -> ReviewLines:
     found: Sequence[Unexplained] = ()
     try:
         found, unsigned = decisions.doubts()
-        doubts = [*doubts_for_person(unsigned.new_changes(now)), *map(in_a_line, unsigned.since_session(now))]
+        doubts = [*doubts_for_person(unsigned.new_changes(now)), *map(str, unsigned.since_session(now))]
         unsigned.note_announced(now)
     except OneirosError as error:
         doubts = [str(error)]

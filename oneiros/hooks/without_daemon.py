@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from dream.decisions.approvals import doubts_for_model, doubts_for_person, in_a_line, read_approvals
+from dream.decisions.approvals import doubts_for_model, doubts_for_person, read_approvals
 from dream.decisions.unsigned import UnsignedDecisions
 from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.settings import PersonSettings, person_settings_file, read_person_settings
@@ -29,7 +29,7 @@ def start_without_daemon(root: MemoryRoot, person: PersonSettings, now: dt.datet
     doubts = UnsignedDecisions(root, approvals, person.signing_key, found).since_session(now)
     context = tag_lines(doubts_for_model(found), person.hook_bytes)
     unknown = [NOTHING_KNOWN] if approvals.is_new else []
-    to_person = [SILENT, *unknown, *doubts_for_person(found), *map(in_a_line, doubts)]
+    to_person = [SILENT, *unknown, *doubts_for_person(found), *map(str, doubts)]
     return HookAnswer(context=context, to_person="\n".join(to_person))
 
 

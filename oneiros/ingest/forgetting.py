@@ -13,7 +13,7 @@ from pathlib import Path
 from crawler.archive.append import IngestSettings
 from crawler.archive.store import Archive, hash_session_id
 from crawler.closed import forget_ends
-from crawler.ingest import forgetter, sessions_meant
+from crawler.ingest import forget, sessions_meant
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
 from memory_server.document import Layer
@@ -77,7 +77,7 @@ def carry_out(root: MemoryRoot, person: PersonSettings, settings: IngestSettings
     for folder in wanted.proposals:  # what still names a session there is a file of somebody else
         if (root.path / folder).exists() and folder_names_any(root.path / folder, wanted.session_ids):
             shutil.rmtree(root.path / folder)
-    forgetter(settings, root.sessions)(wanted.session_ids)
+    forget(wanted.session_ids, settings, root.sessions)
 
 
 def make_forgetter(

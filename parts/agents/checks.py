@@ -5,6 +5,7 @@ What is read is the person's to say, so of an agent that the settings do not nam
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 
 import msgspec
@@ -48,7 +49,7 @@ def collect_seen(states: Iterator[FileState]) -> dict[str, SeenOfAgent]:
 def check_agents(environment: Environment, root: MemoryRoot) -> Iterator[Check]:
     """A line an agent that keeps conversations here; one line where none does."""
     settings = ingest_settings(environment, root)
-    with TailState(settings.state, settings.machine) as tail:
+    with closing(TailState(settings.state, settings.machine)) as tail:
         seen = collect_seen(iter(tail.files().values()))
     found = False
     for name in STORED:

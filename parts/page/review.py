@@ -131,7 +131,7 @@ def review_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         here = topics.file(path)
         project = here.project if here else ""
         names = list_names(project, topics)
-        others = {name: names[name] for name in names if find_topic(name, project, topics.files) != here}
+        others = {name: names[name] for name in names if find_topic(name, project, topics) != here}
         return render("topic_move.html", path=path, label=label, topics=others)
 
     @routes.post("/move/{name:path}")

@@ -171,7 +171,7 @@ class _Topics:
             for hunk in decisions.store.hunks()
             if hunk.is_open and hunk.origin and hunk.origin.path == path
         }
-        moving = {label: waiting.get(one.name) for label, one in found.items() if one is not None}
+        moving = {label: waiting.get(one.nonce) for label, one in found.items() if one is not None}
         return {
             label: NoteBeside(label, lines.get(label, 0), notes.get(label, ""), one, label in signed, moving.get(label))
             for label, one in found.items()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dream.decisions.approvals import doubts_for_person, in_a_line
+from dream.decisions.approvals import doubts_for_person
 from dream.decisions.key import NAMESPACE, fingerprint, run_keygen
 from dream.decisions.presence import Consent, How
 from memory_server.errors import NeedsRepair, UsageError
@@ -96,7 +96,7 @@ def sign_present(before: Environment, with_key: Environment) -> None:
         decisions, (found, unsigned) = open_decisions(with_key), open_decisions(before).doubts()
     except NeedsRepair:
         return  # no memory yet
-    for line in (*doubts_for_person(found), *map(in_a_line, unsigned.of_week(now()))):
+    for line in (*doubts_for_person(found), *map(str, unsigned.of_week(now()))):
         talk(line)
     with sign_at_end(with_key, decisions):
         count = decisions.adopt_explained(Consent(How.KEY), before.person.signing_key)

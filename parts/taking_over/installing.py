@@ -56,7 +56,7 @@ def uninstall_skill(decisions: Decisions, installed: Approval, file: Path, conse
     with decisions.hold_lock():
         require_untouched(file, installed.files[0].after)
         change = replace(installed.files[0], before=installed.files[0].after, after="", approved="")
-        approval = Approval(Event.REVERTED, decisions.now(), (change,), installed.name, nonce=new_nonce())
+        approval = Approval(Event.REVERTED, decisions.now(), (change,), installed.nonce, nonce=new_nonce())
         decisions.chain().require_sound()
         take_skill(file, installed.label)
         decisions.add_decision(approval, consent)

@@ -31,17 +31,22 @@ def test_an_entry_is_found_by_session_and_id_or_the_beginning_of_it(archive: Arc
     assert archive.entry(SESSION, entry_id(150)[:8]).id == entry_id(150)
 
 
-def test_one_entry_costs_unpacking_one_frame(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    archive.add(SessionKey(SESSION), [entry(number, "x" * 5000) for number in range(1, 200)])
-    unpacked: list[int] = []
+@pytest.fixture
+def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The bytes of each frame that is unpacked from now on."""
+    found: list[int] = []
     decode = Archive._decode
 
     def counted(self: Archive, packed: bytes) -> Iterator[Entry]:
-        unpacked.append(len(packed))
+        found.append(len(packed))
         return decode(self, packed)
 
     monkeypatch.setattr(Archive, "_decode", counted)
+    return found
 
+
+def test_one_entry_costs_unpacking_one_frame(archive: Archive, unpacked: list[int]) -> None:
+    archive.add(SessionKey(SESSION), [entry(number, "x" * 5000) for number in range(1, 200)])
     archive.entry(SESSION, entry_id(150))
 
     assert len(archive.record(SESSION).segments[0].frames) > 5
@@ -83,18 +88,11 @@ def test_a_sealed_session_holds_the_same_in_one_object(archive: Archive) -> None
 
 
 def test_a_session_is_unpacked_once_for_its_hash_whoever_asks(
-    archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    archive: Archive, tmp_path: Path, unpacked: list[int]
 ) -> None:
     archive.add(SessionKey(SESSION), [entry(1)])
     before = archive.hash_session(SESSION)
-    unpacked: list[int] = []
-    decode = Archive._decode
-
-    def counted(self: Archive, packed: bytes) -> Iterator[Entry]:
-        unpacked.append(len(packed))
-        return decode(self, packed)
-
-    monkeypatch.setattr(Archive, "_decode", counted)
+    unpacked.clear()
 
     assert (Archive(archive.folder, tmp_path / "hashes").hash_session(SESSION), unpacked) == (before, [])
     archive.add(SessionKey(SESSION), [entry(2)])

@@ -7,6 +7,7 @@ from crawler.closed import ClosedWhen, LiveMarker, note_end, process_start, read
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 STARTED = NOW - timedelta(hours=3)
+MARKER = LiveMarker(7, "s", STARTED.timestamp() * 1000)
 
 
 def closed(
@@ -49,15 +50,15 @@ def test_ends_are_kept_and_a_torn_line_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_a_session_whose_process_lives_is_open_however_long_it_was_idle() -> None:
-    assert not closed(idle_hours=100, marker=LiveMarker(7, "s", STARTED), process=STARTED)
+    assert not closed(idle_hours=100, marker=MARKER, process=STARTED)
 
 
 def test_a_session_whose_process_is_gone_is_closed_at_once() -> None:
-    assert closed(idle_hours=0, marker=LiveMarker(7, "s", STARTED), process=None)
+    assert closed(idle_hours=0, marker=MARKER, process=None)
 
 
 def test_a_pid_that_belongs_to_a_later_process_does_not_keep_a_session_open() -> None:
-    assert closed(idle_hours=0, marker=LiveMarker(7, "s", STARTED), process=STARTED + timedelta(hours=1))
+    assert closed(idle_hours=0, marker=MARKER, process=STARTED + timedelta(hours=1))
 
 
 def test_markers_of_another_shape_are_passed_over(tmp_path: Path) -> None:
@@ -65,7 +66,7 @@ def test_markers_of_another_shape_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "2.json").write_text("not json")
     (tmp_path / "3.json").write_text(json.dumps({"pid": "x"}))
 
-    assert list(read_markers(tmp_path)) == [LiveMarker(1, "s", datetime(2026, 3, 1, 12, tzinfo=UTC))]
+    assert list(read_markers(tmp_path)) == [LiveMarker(1, "s", 1_772_366_400_000)]
 
 
 def test_this_process_started_in_the_past_and_an_unused_pid_did_not_start() -> None:

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from crawler.archive.discovery import Origin, judge
+from crawler.archive.discovery import judge
+from crawler.transcripts.tail import Verdict
 from crawler.transcripts.transcript import TranscriptReader
 from tests.crawler.builders import person, record, to_lines
 
 
-def judged(*records: Any) -> tuple[Origin, str]:
+def judged(*records: Any) -> tuple[Verdict, str]:
     data = to_lines(*records)
-    judgement = judge(TranscriptReader(io.BytesIO(data)).records(), data)
-    return judgement.origin, judgement.reason
+    return judge(TranscriptReader(io.BytesIO(data)).records(), data)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def judged(*records: Any) -> tuple[Origin, str]:
     ],
 )
 def test_another_tools_file_is_refused_by_name(first: dict[str, Any], tool: str) -> None:
-    assert judged(first) == (Origin.FOREIGN, f"written by {tool}")
+    assert judged(first) == (Verdict.FOREIGN, f"written by {tool}")
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_another_tools_file_is_refused_by_name(first: dict[str, Any], tool: str)
     ],
 )
 def test_a_look_alike_is_refused(first: dict[str, Any]) -> None:
-    assert judged(first, first) == (Origin.FOREIGN, "no record in the shape that Claude Code writes")
+    assert judged(first, first) == (Verdict.FOREIGN, "no record in the shape that Claude Code writes")
 
 
 @pytest.mark.parametrize(
@@ -53,16 +53,16 @@ def test_a_look_alike_is_refused(first: dict[str, Any]) -> None:
     ],
 )
 def test_a_transcript_is_taken_from_its_first_record_on(first: dict[str, Any]) -> None:
-    assert judged(first)[0] is Origin.CLAUDE_CODE
+    assert judged(first)[0] is Verdict.TAKEN
 
 
 def test_a_file_that_begins_with_unknown_types_is_judged_by_what_follows() -> None:
     strange = [{"type": "host-row", "n": number} for number in range(20)]
 
-    assert judged(*strange, person(1, "hello"))[0] is Origin.CLAUDE_CODE
+    assert judged(*strange, person(1, "hello"))[0] is Verdict.TAKEN
 
 
 def test_a_file_with_no_complete_line_is_left_open() -> None:
     torn = json.dumps(person(1, "hello"))[:-5].encode()
 
-    assert judge(TranscriptReader(io.BytesIO(torn)).records(), torn).origin is Origin.OPEN
+    assert judge(TranscriptReader(io.BytesIO(torn)).records(), torn)[0] is Verdict.OPEN

@@ -7,7 +7,7 @@ import pytest
 from crawler.archive.append import IngestLimits
 from crawler.archive.store import Archive
 from crawler.closed import ClosedWhen
-from crawler.ingest import IngestReport, forget, ingest, readmit
+from crawler.ingest import IngestReport, forget, ingest, readmit, sessions_meant
 from crawler.reading.record import Readings
 from memory_server.errors import ContentError
 from tests.crawler.builders import SESSION, person, settings_in, to_lines, working_session, write_transcript
@@ -58,10 +58,13 @@ def test_what_is_forgotten_leaves_no_byte_and_stays_out(tmp_path: Path, by: str)
     take(tmp_path)
     what = {"session": SESSION, "prefix": SESSION[:8], "file": str(path), "folder": str(path.parent)}[by]
 
-    gone = forget(what, settings_in(tmp_path / "root"), tmp_path / "root" / "compressed")
+    settings, compressed = settings_in(tmp_path / "root"), tmp_path / "root" / "compressed"
+    meant, there = sessions_meant(what, settings, compressed), files_below(compressed)
+
+    forget(meant, settings, compressed)
     again = take(tmp_path)
 
-    assert (gone.session_ids, len(gone.files)) == ((SESSION,), 1)
+    assert (meant, len(there), files_below(compressed)) == ([SESSION], 1, [])
     assert (again.ingest.entries, Archive(tmp_path / "root" / "sessions" / "archive").session_ids()) == (0, [])
     left = {file.name: file.read_bytes() for file in files_below(tmp_path / "root") if "sessions.db" not in file.name}
     assert [name for name, content in left.items() if b"xylophone" in content or SESSION.encode() in content] == []
@@ -99,7 +102,7 @@ def test_a_mark_in_a_session_whose_compressed_file_alone_is_left_removes_that(tm
 def test_nothing_can_be_brought_back_without_its_transcript(tmp_path: Path) -> None:
     path = write_transcript(tmp_path / "live", *working_session())
     take(tmp_path)
-    forget(SESSION, settings_in(tmp_path / "root"), tmp_path / "root" / "compressed")
+    forget([SESSION], settings_in(tmp_path / "root"), tmp_path / "root" / "compressed")
     path.unlink()
 
     with pytest.raises(ContentError, match="without one nothing can be brought back"):
@@ -109,4 +112,4 @@ def test_nothing_can_be_brought_back_without_its_transcript(tmp_path: Path) -> N
 @pytest.mark.parametrize("what", ["99999999", "/nowhere/at/all.jsonl"])
 def test_forgetting_what_was_never_taken_in_is_an_error_that_says_what_to_do(tmp_path: Path, what: str) -> None:
     with pytest.raises(ContentError, match=r"Run `oneiros ingest` first|Name the session by its id"):
-        forget(what, settings_in(tmp_path / "root"), tmp_path / "root" / "compressed")
+        sessions_meant(what, settings_in(tmp_path / "root"), tmp_path / "root" / "compressed")

@@ -8,9 +8,10 @@ import pytest
 
 from crawler.model.client import Completion, LimitReached, Prompt
 from dream.judge.reader import DreamReader, MaySee, ReaderRun
-from dream.proposals.questions import ApprovedQuestions, read_written, write_questions
+from dream.proposals.questions import ApprovedQuestions, WrittenQuestions, write_questions
 from dream.proposals.store import ProposalStore
 from memory_server.document import SourcePath
+from memory_server.machine.files import read_records
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
 from memory_server.root import paths
@@ -44,6 +45,10 @@ def memory(root: MemoryRoot, make_engine: MakeEngine) -> Iterator[Memory]:
 def keys_in(memory: Memory) -> list[str]:
     """The keys that the index holds."""
     return [row[0] for row in memory.indices.ledger.connection.execute("select keys from chunk where keys != ''")]
+
+
+def read_written(file: Path) -> list[WrittenQuestions]:
+    return list(read_records(file, WrittenQuestions))
 
 
 def test_a_statement_is_known_by_its_words_wherever_it_stands(root: MemoryRoot) -> None:

@@ -139,7 +139,7 @@ def test_secrets_are_masked_in_notes(memory: Memory) -> None:
 
 def test_a_session_that_is_forgotten_takes_its_notes_along(tmp_path: Path) -> None:
     with memory_with_notes(tmp_path) as memory:
-        forget(SESSION, settings_in(memory.root.path), memory.root.sessions)
+        forget([SESSION], settings_in(memory.root.path), memory.root.sessions)
         memory.reindex()
 
         assert not any(hit.type == "note" for hit in recall(memory, EXPORT).hits)

@@ -13,7 +13,7 @@ import pytest
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
-from crawler.quotes import session_turns
+from crawler.quotes import find_quotes, session_turns
 from crawler.reading.record import FOLDER, Line, LineKind, Reading, Readings
 from memory_server.completeness import SkipKind
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
@@ -516,7 +516,7 @@ def note_reading(folder: Path, session: str, words: str, text: str, *, beside: b
     archive = Archive(folder / "mem" / "sessions" / "archive")
     turns = session_turns(session, "app", list(archive.turns(session)))
     entry = next(turn.entries[0] for turn in turns.turns if words in turn.text)
-    [(quote, _), *_] = turns.quotes(entry, words)
+    quote = next(find_quotes(turns, entry, words))
     line = Line(LineKind.DECISION, text, (quote,), **more)
     readings = Readings(archive.folder.parent / FOLDER)
     before = readings.load(session) if beside else None

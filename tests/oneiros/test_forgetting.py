@@ -43,7 +43,7 @@ def test_a_daemon_that_runs_finishes_what_another_process_has_forgotten(tmp_path
         try:
             assert search_exact(memory, "keepalive", include_raw=True).hits and held_by(memory)
             note_forgetting(memory.root, [SESSION])
-            forget(SESSION, settings_in(memory.root.path), memory.root.sessions)
+            forget([SESSION], settings_in(memory.root.path), memory.root.sessions)
 
             assert indexer.wait(indexer.poke(), seconds=60)
 
@@ -75,7 +75,7 @@ def test_no_other_session_is_read_again(tmp_path: Path, monkeypatch: pytest.Monk
     with archived(tmp_path) as memory:
         take_in(memory, tmp_path / "live", "The heron nests below the weir.")
         note_forgetting(memory.root, [SESSION])
-        forget(SESSION, settings_in(memory.root.path), memory.root.sessions)
+        forget([SESSION], settings_in(memory.root.path), memory.root.sessions)
         monkeypatch.setattr(ArchivedSessions, "session", see)
 
         memory.reindex()
@@ -90,7 +90,7 @@ def test_what_another_process_still_reads_is_forgotten_by_the_next_run(
     monkeypatch.setattr(database, "LOCK_SECONDS", 0.1)
     with archived(tmp_path) as memory:
         note_forgetting(memory.root, [SESSION])
-        forget(SESSION, settings_in(memory.root.path), memory.root.sessions)
+        forget([SESSION], settings_in(memory.root.path), memory.root.sessions)
         with kept_reading(memory.root.raw_index, "chunk"):
             memory.reindex()
             assert sessions_to_forget(memory.root) == {SESSION} and memory.is_unfinished()
@@ -106,7 +106,7 @@ def test_no_stem_of_a_forgotten_word_stays_whoever_takes_the_lines_out(tmp_path:
         assert any(path.name.startswith("sessions.db") for path in held_by(memory, STEM))
 
         note_forgetting(memory.root, [OTHER_SESSION])
-        forget(OTHER_SESSION, settings_in(memory.root.path), memory.root.sessions)
+        forget([OTHER_SESSION], settings_in(memory.root.path), memory.root.sessions)
         build_recorder(memory).bring_level()
         memory.reindex()
 
@@ -121,7 +121,7 @@ def test_stems_that_another_process_still_reads_are_forgotten_by_the_next_run(
     with archived(tmp_path) as memory:
         take_in(memory, tmp_path / "live", "We decided that the heron is fed ZIRCONIUMS.")
         note_forgetting(memory.root, [OTHER_SESSION])
-        forget(OTHER_SESSION, settings_in(memory.root.path), memory.root.sessions)
+        forget([OTHER_SESSION], settings_in(memory.root.path), memory.root.sessions)
         with kept_reading(memory.root.sessions_database, "line"):
             memory.reindex()
             assert sessions_to_forget(memory.root) == {OTHER_SESSION}
@@ -140,7 +140,7 @@ def test_what_was_asked_and_used_that_another_process_still_reads_is_forgotten_b
         used = search_exact(memory, "keepalive", include_raw=True).hits[0].path.encode()
         assert held_by(memory, used) and any(path.name.startswith("state.db") for path in held_by(memory))
         note_forgetting(memory.root, [SESSION])
-        forget(SESSION, settings_in(memory.root.path), memory.root.sessions)
+        forget([SESSION], settings_in(memory.root.path), memory.root.sessions)
         with kept_reading(memory.root.state_database, "query"):
             memory.reindex()
             assert sessions_to_forget(memory.root) == {SESSION} and memory.is_unfinished()

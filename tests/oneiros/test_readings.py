@@ -333,7 +333,7 @@ def run_with(house: House, client: Meanwhile) -> ReadingRun:
 
 
 def forget_in(house: House, session: str = SESSION) -> None:
-    forget(session, ingest_settings(house.environment, house.root), house.root.sessions)
+    forget([session], ingest_settings(house.environment, house.root), house.root.sessions)
 
 
 def test_forgetting_a_session_removes_what_was_read_of_it(house: House) -> None:

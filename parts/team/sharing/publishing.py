@@ -35,7 +35,7 @@ def build_publication(decisions: Decisions, name: str, person: PersonSettings) -
     redactor = Redactor(person.deny_words)
     topic = parse_frontmatter(read_text(decisions.root.path / paths[0]))
     return Publication(
-        nonce=approval.name,
+        nonce=approval.nonce,
         team=person.team_url,
         topic=paths[0],
         project=redactor.redact(topic.text("project")).text,
@@ -61,7 +61,7 @@ def find_nonce(decisions: Decisions, name: str) -> str:
     approval = _acceptance(decisions, decisions.store.hunk(name).id)
     if approval is None:
         raise UsageError(f"hunk {name} was never accepted", remedy="`oneiros review --list` names what is open")
-    return approval.name
+    return approval.nonce
 
 
 def _acceptance(decisions: Decisions, hunk: str) -> Approval | None:

@@ -74,16 +74,6 @@ def test_a_chat_is_bound_by_money_alone(tmp_path: Path) -> None:
     assert (run.refusal(0.5), bool(run.refusal(2.0))) == ("", True)
 
 
-def test_a_ledger_of_dollars_alone_is_read_and_goes_on(tmp_path: Path) -> None:
-    (tmp_path / "spent.json").write_text('{"2026-02-28": 3.5, "2026-03-01": 1}', encoding="utf-8")
-    run = budget(tmp_path)
-
-    run.spend(0.25, tokens=7)
-
-    assert run.spent_today() == Spent(usd=1.25, tokens=7)
-    assert budget(tmp_path, date(2026, 2, 28)).spent_today() == Spent(usd=3.5)
-
-
 @pytest.mark.parametrize("text", ["", "{", '{"2026-03-01": "much"}', "[]", '{"2026-03-01": \xff}'])
 def test_a_damaged_ledger_is_named_and_lets_nothing_be_spent(tmp_path: Path, text: str) -> None:
     file = tmp_path / "spent.json"

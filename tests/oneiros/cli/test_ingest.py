@@ -266,7 +266,7 @@ def test_a_mark_is_obeyed_after_a_kill_in_the_middle(
     oneiros("exact", "xylophone migrations", "--raw")
     private_session(home, "#no-memory")
 
-    for place in ("oneiros.ingest.forgetting.forgetter", "oneiros.cli.ingest.brought_level"):
+    for place in ("oneiros.ingest.forgetting.forget", "oneiros.cli.ingest.brought_level"):
         with monkeypatch.context() as killed:
             killed.setattr(place, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
             assert oneiros("ingest")[0] == 130
