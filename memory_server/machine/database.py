@@ -14,6 +14,7 @@ from memory_server.machine.files import make_folder, remove_file
 
 logger = logging.getLogger(__name__)
 
+FILE_HEAD = b"SQLite format 3\0"  # of every database that holds anything
 LOCK_SECONDS = 10.0  # that another writer is waited for
 
 
@@ -165,7 +166,7 @@ def remove_damaged(file: Path) -> None:
         with closing(sqlite3.connect(file, timeout=LOCK_SECONDS)) as connection:
             connection.execute("pragma schema_version")
     except sqlite3.DatabaseError as error:
-        if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_NOTADB:
+        if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_NOTADB or file.read_bytes().startswith(FILE_HEAD):
             return  # it is opened next, and says so
         logger.warning("%s was damaged and is made anew", file)
         remove_database(file)
