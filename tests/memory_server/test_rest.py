@@ -193,11 +193,15 @@ def test_an_error_names_the_field_as_it_was_given(api: TestClient, body: object,
     assert answer.json()["error"]["what"].startswith(words)
 
 
-def test_a_note_is_found_among_notes_by_the_next_request_and_a_deleted_one_is_not(memory: Memory) -> None:
+def test_a_note_is_found_among_notes_by_the_next_request_and_a_deleted_one_is_not(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("memory_server.faces.rest", "oneiros.daemon.index_runs"):
+        monkeypatch.setattr(f"{module}.FRESH_SECONDS", 120.0)
     memory.own()
     with closing(IndexRuns(memory)) as indexer, client_of(memory, indexer) as api:
         indexer.worker.start()
-        indexer.wait(indexer.poke(), FRESH_SECONDS)
+        assert indexer.wait(indexer.poke(), 60)
         posted = api.post("/api/episodes", json={"text": "The heron stands at the lock."}).json()
         found = [api.post("/api/episodes/search", json={"query": "heron"}), api.get("/api/episodes/search?query=heron")]
         assert [len(told.json()["hits"]) for told in found] == [1, 1]

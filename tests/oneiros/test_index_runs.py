@@ -243,7 +243,10 @@ def test_what_goes_on_is_looked_up_behind_a_rebuild_that_drops_a_ledger(tmp_path
     assert told == [""]
 
 
-def test_a_question_waits_for_the_run_behind_a_write(memory: Memory, indexer: IndexRuns) -> None:
+def test_a_question_waits_for_the_run_behind_a_write(
+    memory: Memory, indexer: IndexRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FRESH_SECONDS", 120.0)
     HeldEngine.may_go.set()
     indexer.worker.start()
     assert indexer.wait(indexer.poke(), 60)
@@ -283,6 +286,7 @@ def test_what_is_written_while_a_long_run_embeds_is_found_before_that_run_is_don
 def test_a_question_says_that_the_run_behind_a_write_failed(
     memory: Memory, indexer: IndexRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(module, "FRESH_SECONDS", 120.0)
     HeldEngine.may_go.set()
     indexer.worker.start()
     assert indexer.wait(indexer.poke(), 60)
@@ -362,8 +366,9 @@ def test_behind_the_first_run_every_question_without_a_filter_is_answered_by_chr
 
 
 def test_until_the_graph_is_filled_the_scan_answers_and_nothing_counts_as_behind(
-    memory: Memory, indexer: IndexRuns
+    memory: Memory, indexer: IndexRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(module, "GRAPH_SECONDS", 1_000.0)
     HeldEngine.may_go.set()
     indexer.worker.start()
     assert indexer.wait(indexer.poke(), 60)

@@ -12,6 +12,7 @@ import shutil
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -32,7 +33,10 @@ def main(folder: Path, kills: int, seed: int) -> None:
     chance = random.Random(seed)
     root = new_root(folder / "memory")
     repaired_every = 3
-    longest = 0.8  # seconds; grows until some children get to their end
+    change(root, chance)
+    began = time.monotonic()
+    assert in_child(partial(index, root)) == DONE
+    longest = time.monotonic() - began  # of a run; grows until some children get to their end
     for number in range(kills):
         change(root, chance)
         died = in_child(partial(index, root, kill_after=chance.uniform(0, longest)))

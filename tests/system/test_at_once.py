@@ -60,6 +60,7 @@ def test_a_question_in_a_work_tree_is_told_in_its_project_and_imports_nothing_he
     (tree / ".git").mkdir(parents=True)
     till = "---\ntitle: Till\nproject: shop\n---\n# Till\n\nThe till prints with the Epson driver.\n"
     (served.root / "topics" / "till.md").write_text(till, encoding="utf-8")
+    assert served.client.ask("POST", "/api/reindex", {"wait_seconds": 60})["done"]
 
     out, loaded = run_listing(served, "recall", "which driver does the till print with", folder=tree)
 

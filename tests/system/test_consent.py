@@ -69,7 +69,8 @@ def test_a_wrong_passphrase_signs_nothing_and_what_was_decided_is_named(keyed: H
     seen = at_terminal(keyed, steps, "review")
 
     assert seen.code == 3 and "your decisions stand unsigned" in seen.screen, seen
-    assert "topics/service-1.md (decided without a signature)" in keyed.hook("SessionStart", {"session_id": "1"})
+    told = keyed.answer_of_hook("SessionStart", {"session_id": "1"})
+    assert "topics/service-1.md (decided without a signature)" in told["systemMessage"]
 
 
 def test_an_agent_in_the_environment_unlocks_nothing(keyed: House) -> None:

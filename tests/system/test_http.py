@@ -2,12 +2,15 @@
 
 import http.client
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
 
 from memory_server.errors import ContentError, UsageError
+from memory_server.faces.indexing import FRESH_SECONDS
 from oneiros.light.endpoint import daemon_state, read_token
 from tests.system.house import House, wait_until
 
@@ -30,6 +33,18 @@ def ask(
     answer = json.loads(text) if text else {}
     assert isinstance(answer, dict)
     return response.status, answer
+
+
+def of_the_next_question(house: House, began: float, holds: Callable[[], bool]) -> bool:
+    """Whether something holds for the very next question behind a write, which began at a moment. Where it does not,
+    and the question has waited for all of the time that is promised, the machine is late: then once all is indexed.
+    """
+    if holds():
+        return True
+    if time.monotonic() - began < FRESH_SECONDS:
+        return False
+    assert house.client.ask("POST", "/api/reindex", {"wait_seconds": 60})["done"]
+    return holds()
 
 
 def test_nobody_passes_without_the_token_from_another_host_or_origin(served: House) -> None:
@@ -84,30 +99,43 @@ def test_an_episode_is_masked_found_listed_read_and_deleted(served: House) -> No
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     note = {"text": f"The deploy key is {secret} for the Kranich server.", "tags": ["ops"]}
 
+    began = time.monotonic()
     made = ask(served, "POST", "/api/episodes", json.dumps(note).encode())[1]
+
+    def layers(path: str) -> list[str]:
+        return [hit["layer"] for hit in ask(served, "GET", path)[1]["hits"]]
 
     assert secret not in (served.root / made["path"]).read_text(encoding="utf-8")
     search = "/api/episodes/search?query=Kranich"
-    assert ask(served, "GET", search)[1]["hits"][0]["layer"] == "session"  # of the very next question
+    assert of_the_next_question(served, began, lambda: layers(search)[:1] == ["session"])
     assert ask(served, "GET", "/api/episodes?page=1&per_page=5")[1]["total"] == 1
     assert "Kranich" in ask(served, "GET", f"/api/episodes/{made['id']}")[1]["text"]
+    began = time.monotonic()
     assert ask(served, "DELETE", f"/api/episodes/{made['id']}")[0] == 200
     assert ask(served, "GET", f"/api/episodes/{made['id']}")[0] == 404
-    gone = ask(served, "GET", "/api/exact?query=Kranich")[1]
-    assert (gone["hits"], gone["behind"]) == ([], 0)
+
+    def is_gone() -> bool:
+        answer = ask(served, "GET", "/api/exact?query=Kranich")[1]
+        return (answer["hits"], answer["behind"]) == ([], 0)
+
+    assert of_the_next_question(served, began, is_gone)
 
 
 def test_what_one_door_takes_in_the_next_question_finds_at_any_other(served: House) -> None:
     client = served.relay().initialize()
-    for number, word in enumerate(("Quagga", "Okapi", "Tapir")):
-        made = ask(served, "POST", "/api/episodes", json.dumps({"text": f"The {word} is number {number}."}).encode())[1]
-        answers = {
-            "MCP": lambda word=word: client.text("search_exact", query=word),
-            "REST": lambda word=word: json.dumps(ask(served, "GET", f"/api/exact?query={word}&fresh=false")[1]),
-            "the command line": lambda word=word: served.command("exact", word).stdout,
-        }
-        door = [*answers][number]
-        assert made["path"] in answers[door](), door
+    doors: dict[str, Callable[[str], str]] = {
+        "MCP": lambda word: client.text("search_exact", query=word),
+        "REST": lambda word: json.dumps(ask(served, "GET", f"/api/exact?query={word}&fresh=false")[1]),
+        "the command line": lambda word: served.command("exact", word, check=False).stdout,
+    }
+
+    def is_found_at(door: str, word: str, path: str) -> bool:
+        return path in doors[door](word)
+
+    for door, word in zip(doors, ("Quagga", "Okapi", "Tapir"), strict=True):
+        began, text = time.monotonic(), f"The {word} is an animal."
+        made = ask(served, "POST", "/api/episodes", json.dumps({"text": text}).encode())[1]
+        assert of_the_next_question(served, began, partial(is_found_at, door, word, made["path"])), door
 
 
 def test_the_first_seeds_notes_are_taken_as_they_were_sent(served: House) -> None:

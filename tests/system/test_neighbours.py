@@ -1,7 +1,6 @@
 """Another account reaches the loopback address, and only it: what it leaves open there stands in nobody's way."""
 
 import contextlib
-import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 from oneiros.light import endpoint as runtime
 from oneiros.light.endpoint import daemon_state, socket_path
 from tests.system.house import House
-from tests.system.test_hook import answer_of_hook
 from tests.system.test_http import ask
 
 MANY = 300
@@ -40,11 +38,11 @@ def test_300_half_open_requests_leave_everybody_else_untouched(served: House, si
     }
     with sides[side]:
         relay = served.relay().initialize()
-        payload = json.dumps({"session_id": "a-1", "prompt": "Which port does the relay listen on?"})
+        payload = {"session_id": "a-1", "prompt": "Which port does the relay listen on?"}
 
         assert served.client.ask("POST", "/api/exact", {"query": "2525"})["hits"]
         assert "2525" in relay.text("search_exact", query="2525")
-        assert "2 topics" in answer_of_hook(served, payload, "SessionStart")["systemMessage"]
+        assert "2 topics" in served.answer_of_hook("SessionStart", payload)["systemMessage"]
         assert ask(served, "GET", "/api/status")[0] == 200
 
 

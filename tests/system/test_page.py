@@ -213,14 +213,14 @@ def test_the_port_of_a_daemon_is_the_same_after_it_was_started_anew(house: House
 
 
 def test_the_start_of_a_session_names_a_change_that_nobody_answered_for(house: House, hunk: str) -> None:
-    before = house.hook("SessionStart", {"session_id": "1"})
+    before = house.answer_of_hook("SessionStart", {"session_id": "1"})["systemMessage"]
     house.write("mail", "# Mail\n\nThe relay was sold.\n")
 
-    first, second = (house.hook("SessionStart", {"session_id": "1"}) for _ in range(2))
+    first, second = (house.answer_of_hook("SessionStart", {"session_id": "1"}) for _ in range(2))
 
-    context = json.loads(first)["hookSpecificOutput"]["additionalContext"]
-    assert "(changed)" not in before and "1 proposal waits: oneiros review" in json.loads(before)["systemMessage"]
+    context = first["hookSpecificOutput"]["additionalContext"]
+    assert "(changed)" not in before and "1 proposal waits: oneiros review" in before
     assert "proposal" not in context and "topics/mail.md" not in context
     assert "stand as nobody approved them" in context
-    assert json.loads(second)["hookSpecificOutput"]["additionalContext"] == context
-    assert "topics/mail.md (changed)" in json.loads(first)["systemMessage"]
+    assert second["hookSpecificOutput"]["additionalContext"] == context
+    assert "topics/mail.md (changed)" in first["systemMessage"]

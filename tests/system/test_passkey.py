@@ -192,7 +192,7 @@ def test_with_a_key_a_passkey_is_signed_by_it(waiting: House) -> None:
     chain = Chain(waiting.memory_root, public_key(waiting))
     accepted = [place for place, entry in enumerate(chain.entries) if entry.event is Event.ACCEPTED]
     assert len(accepted) == 2 and all(map(chain.is_signed, accepted)) and states(waiting) == {State.ACCEPTED}
-    message = json.loads(waiting.hook("SessionStart", {"session_id": "1"}))["systemMessage"]
+    message = waiting.answer_of_hook("SessionStart", {"session_id": "1"})["systemMessage"]
     assert "topic-" not in message and "accepted" not in message
 
 

@@ -64,6 +64,9 @@ def test_an_argument_that_is_not_utf8_is_only_text(root: MemoryRoot) -> None:
 def test_indexing_that_is_interrupted_goes_on_where_it_was(root: MemoryRoot) -> None:
     for number in range(300):
         write_topic(root, f"more{number}", f"# More {number}\n\n" + f"Sentence {number} about a port. " * 30)
+    settings = root.path.parent / "home" / ".config" / "oneiros" / "config.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("embedding_share = 0.01\n", encoding="utf-8")  # one worker, which takes a while anywhere
     process = started(root, "reindex")
     vectors = root.vector_cache
     wait_until(

@@ -63,10 +63,8 @@ def test_sessions_are_dreamt_of_by_the_clock_behind_the_ingest_and_the_next_sess
 
     wait_until(lambda: state_of(house, "dream").said != "")
     assert state_of(house, "dream").said == "1 session read, 1 change proposed, 1 wait for review"
-    message = json.loads(house.hook("SessionStart", {"session_id": OTHER_SESSION, "source": "startup"}))[
-        "systemMessage"
-    ]
-    assert "1 proposal waits: oneiros review" in message
+    answer = house.answer_of_hook("SessionStart", {"session_id": OTHER_SESSION, "source": "startup"})
+    assert "1 proposal waits: oneiros review" in answer["systemMessage"]
 
 
 def test_a_session_whose_end_a_hook_tells_is_taken_in_and_compressed_at_once(house: House) -> None:
