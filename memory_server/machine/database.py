@@ -166,10 +166,13 @@ def remove_damaged(file: Path) -> None:
         with closing(sqlite3.connect(file, timeout=LOCK_SECONDS)) as connection:
             connection.execute("pragma schema_version")
     except sqlite3.DatabaseError as error:
-        if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_NOTADB or file.read_bytes().startswith(FILE_HEAD):
+        if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_NOTADB:
             return  # it is opened next, and says so
-        logger.warning("%s was damaged and is made anew", file)
-        remove_database(file)
+        with file.open("rb") as stream:  # which takes no lock away: on what is no database nobody has one
+            begins_as_one = stream.read(len(FILE_HEAD)) == FILE_HEAD
+        if not begins_as_one:
+            logger.warning("%s was damaged and is made anew", file)
+            remove_database(file)
 
 
 def read_version(file: Path) -> int:

@@ -1,7 +1,7 @@
 """How sure a hit is to answer the question, as a word that a person understands; it never rises down an answer.
 
 sure       what is shown stands there as it was asked, or a topic says it so plainly that hardly one is wrong, and
-           has each word of the question, or one near it
+           has each word of the question, or one near it, and in the place of none another
 likely     what speaks for it spoke for an answer in seven of ten questions; a topic must have the more of the words of
            the question, the less that is
 perhaps    a passage near the question, and everything in an answer that little speaks for
